@@ -37,7 +37,7 @@ static uint32_t owner_of(const struct asym_service *s, const struct asym_taskid 
 static uint32_t owner_of_app(const struct asym_service *s, const struct asym_monitor_app *app)
 {
     const uint32_t uid = owner_of(s, &app->id);
-    return uid == NO_USER && app->id.tid > 0 ? owner_of(s, &app->rule_owner) : uid;
+    return uid == NO_USER && app->id.tid > 0 ? owner_of(s, &app->busiest) : uid;
 }
 
 static bool sees_all(const struct asym_service *s, const struct asym_bus_caller *caller)
@@ -95,7 +95,8 @@ static json_t *cpu_json(const struct report *r, unsigned cpu)
                      shown ? (int)now->last.tid : 0, "comm", text_json(shown ? now->comm : ""));
 }
 
-static json_t *app_json(const struct report *r, const struct asym_monitor_app *app)
+/* reason: that of the application, unless rules or orders have changed it. */
+static json_t *app_json(const struct report *r, const struct asym_monitor_app *app, const struct asym_reason *reason)
 {
     return json_pack("{s:I, s:I, s:o, s:o, s:I, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:o, s:I, s:o}", "pid",
                      (json_int_t)asym_explain_number(app), "processes", (json_int_t)app->n_procs, "cgroup",
@@ -105,7 +106,7 @@ static json_t *app_json(const struct report *r, const struct asym_monitor_app *a
                      "runnable", asym_json_number(app->runnable, 3), "running", asym_json_number(app->running, 3),
                      "threads", (json_int_t)app->n_threads, "steered", (json_int_t)app->n_steered, "fast_share",
                      asym_json_number(app->fast_share, 4), "moves_per_minute", (json_int_t)app->moves, "reason",
-                     reason_json(app->reason, app->figure));
+                     reason_json(reason, reason == app->reason ? app->figure : (const double[2]){0, 0}));
 }
 
 static json_t *facts_json(const struct report *r)
@@ -139,7 +140,7 @@ static int report_status(const struct report *r, uint64_t argument, json_t **ret
             asym_json_append(&cpus, cpu_json(r, cpu));
     for (size_t at = 0, n = 0; n < ASYM_BUS_APPLICATIONS && (app = asym_monitor_app_next(r->monitor, &at)); n++)
         if (asym_bus_may_see_app(r->s, r->caller, app))
-            asym_json_append(&apps, app_json(r, app));
+            asym_json_append(&apps, app_json(r, app, app->reason));
     asym_json_set(&status, "cpus", cpus);
     asym_json_set(&status, "applications", apps);
     *ret = status;
@@ -184,17 +185,28 @@ static struct own_threads find_own_threads(const struct asym_monitor *monitor, c
     return own;
 }
 
+/* Returns whether the last snapshot lists it, so that its reason is that of today. */
+static bool is_current(const struct report *r, asym_usec seen)
+{
+    struct asym_monitor_totals totals;
+    asym_monitor_totals(r->monitor, &totals);
+    return seen == totals.now;
+}
+
 /* The masks of a thread that has ended are empty. */
 static json_t *thread_json(const struct report *r, const struct asym_monitor_thread *t)
 {
-    struct asym_mask mask = {{0}}, own = {{0}};
-    asym_service_masks(r->s, &t->id, &mask, &own);
+    struct asym_service_thread now = {.nice = 0};
+    struct asym_proc proc;
+    const bool known = asym_service_proc_of(r->s, &t->id, &proc) >= 0;
+    const struct asym_reason *reason = asym_explain_reason_now(t->reason, is_current(r, t->seen), known ? &proc : NULL);
+    asym_service_settings_of(r->s, &t->id, &now);
     return json_pack("{s:i, s:i, s:i, s:i, s:o, s:s, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "tid", (int)t->id.tid, "pid",
                      (int)t->id.tgid, "cpu", (int)t->cpu, "target", (int)t->target, "comm", text_json(t->comm), "class",
                      class_text(t->class), "runnable", asym_json_number(t->runnable, 3), "running",
-                     asym_json_number(t->running, 3), "nice", (int)t->nice, "own_nice", (int)t->own_nice, "mask",
-                     asym_json_cpus(&mask), "own_mask", asym_json_cpus(&own), "reason",
-                     reason_json(t->reason, t->figure));
+                     asym_json_number(t->running, 3), "nice", now.nice, "own_nice", now.own_nice, "mask",
+                     asym_json_cpus(&now.mask), "own_mask", asym_json_cpus(&now.own_mask), "reason",
+                     reason_json(reason, reason == t->reason ? t->figure : (const double[2]){0, 0}));
 }
 
 static json_t *decision_json(const struct asym_monitor_decision *d)
@@ -211,15 +223,18 @@ static int report_program(const struct report *r, uint64_t argument, json_t **re
     const struct asym_monitor_app *app = asym_monitor_app_of(r->monitor, id_of(argument));
     if (!app || !asym_bus_may_see_app(r->s, r->caller, app))
         return -ESRCH;
-    asym_service_update_app(r->s, app);
+    struct asym_proc proc;
+    const bool known = asym_service_proc_of(r->s, &app->busiest, &proc) >= 0;
+    const bool runs = is_current(r, app->seen) && app->runnable > 0;
     const struct own_threads own = find_own_threads(r->monitor, app);
     const size_t listed = ASYM_MIN(own.n, (size_t)ASYM_BUS_OWN_THREADS);
-    json_t *program = app_json(r, app), *threads = json_array();
+    json_t *program = app_json(r, app, asym_explain_reason_now(app->reason, runs, known ? &proc : NULL)),
+           *threads = json_array();
     for (size_t i = 0; i < listed; i++)
         if (asym_bus_may_see(r->s, r->caller, &own.thread[i]->id))
             asym_json_append(&threads, thread_json(r, own.thread[i]));
     asym_json_set(&program, "schema", json_string("asymd.program/1"));
-    asym_json_set(&program, "rule", text_json(app->rule_name));
+    asym_json_set(&program, "rule", text_json(known ? proc.rule_name : NULL));
     asym_json_set(&program, "own_threads", threads);
     asym_json_set(&program, "own_threads_left_out", json_integer((json_int_t)(own.n - listed)));
     *ret = program;
@@ -262,7 +277,6 @@ static int report_thread(const struct report *r, uint64_t argument, json_t **ret
     struct last_decisions last = {.n = 0};
     if (!t || !asym_bus_may_see(r->s, r->caller, &t->id))
         return -ESRCH;
-    asym_service_update_thread(r->s, t);
     add_decisions(&last, r, t);
     json_t *thread = thread_json(r, t);
     asym_json_set(&thread, "schema", json_string("asymd.thread/1"));

@@ -49,18 +49,18 @@ int asym_service_set_policy(struct asym_service *s, const char *name, bool perma
 int asym_service_reload(struct asym_service *s, struct asym_error *err);
 
 /**
- * A rule for one process until it ends. It goes before the rules of the configuration. IGNORE puts back everything of the process at
- * once. by: the user who asks. This order and the next are for the process of which pid is a TID. The number of a job stands for
- * each process that the job has now (asym_observer_job_each): what some of them refuse is no error. -ENOSPC: too many processes
- * have an order.
+ * Set a rule for one process until it ends. It goes before the rules of the configuration. IGNORE puts back everything of the
+ * process at once. by: the user who asks. This order and the next are for the process of which pid is a TID. The number of a job
+ * stands for each process that the job has now (asym_observer_job_each): what some of them refuse is no error. -ENOSPC: too many
+ * processes have an order.
  */
 int asym_service_set_program(struct asym_service *s, int32_t pid, enum asym_rule_action action, uid_t by,
                              struct asym_error *err);
 
 /**
- * Undo asym_service_set_program: the rules of the configuration decide again. Takes back threads that asymd leaves alone since their
- * mask was changed or the kernel refused; and a mask of its own excludes no thread of it any more. What a thread has now counts as
- * its own.
+ * Undo asym_service_set_program: the rules of the configuration decide again. Takes back threads that asymd leaves alone since
+ * their mask was changed or the kernel refused; and a mask of its own excludes no thread of it any more. What a thread has now
+ * counts as its own.
  */
 int asym_service_unset_program(struct asym_service *s, int32_t pid, struct asym_error *err);
 
@@ -101,7 +101,7 @@ struct asym_service_facts {
     asym_usec interval;    /**< between two samples now */
     double cpu_usage;      /**< share of one CPU over the last budget window */
     uint32_t threads_steered;
-    uint32_t orders; /**< processes that a user has released, adopted or given a rule */ /**< threads in the ledger */
+    uint32_t orders;     /**< processes that a user has given a rule */
     char observer[128];  /**< what asymd reads, as the report on the status shows it */
     const char *profile; /**< path of the file of profiles; "": none */
 };
@@ -123,23 +123,27 @@ double asym_service_cpu_busy(const struct asym_service *s, unsigned cpu);
 /** The monitor of the service. */
 const struct asym_monitor *asym_service_monitor(const struct asym_service *s);
 
-/**
- * Write the mask in force, of which offline CPUs are left out, and the mask without asymd. Returns 0; -ESRCH: it has ended; -errno.
- */
-int asym_service_masks(const struct asym_service *s, const struct asym_taskid *id, struct asym_mask *ret_mask,
-                       struct asym_mask *ret_own);
+/** The settings of a thread now, and those that it would have without asymd. */
+struct asym_service_thread {
+    struct asym_mask mask, own_mask; /**< offline CPUs are left out of mask */
+    int nice, own_nice;
+};
+
+/** Returns 0; -ESRCH: it has ended; -errno. */
+int asym_service_settings_of(const struct asym_service *s, const struct asym_taskid *id,
+                             struct asym_service_thread *ret);
 
 /**
- * A process that sleeps is in no snapshot. Give its rule and its orders to the monitor, if the thread is not in the last snapshot,
- * or the rules have changed since. Returns 1: the monitor has changed; 0: it has not; -EINPROGRESS: the rule is not known yet.
+ * Write id, flags, rule and orders of the process of a thread, which may sleep. Returns 1; 0: the rules were not compared with it
+ * yet; -ESRCH: it has ended, or is not known.
  */
-int asym_service_update_thread(struct asym_service *s, const struct asym_monitor_thread *thread);
-int asym_service_update_app(struct asym_service *s, const struct asym_monitor_app *app);
+int asym_service_proc_of(struct asym_service *s, const struct asym_taskid *id, struct asym_proc *ret);
 
 struct asym_service_explanation {
     struct asym_explanation e;
     struct asym_engine_config config;
-    struct asym_mask mask, own_mask;
+    struct asym_proc proc;
+    struct asym_service_thread thread;
 };
 
 /**
@@ -148,7 +152,7 @@ struct asym_service_explanation {
  */
 int asym_service_explain(struct asym_service *s, int32_t id, struct asym_service_explanation *ret);
 
-/** The same, but it reads the masks, and the rule of a process that sleeps: it spends CPU time for that process. */
+/** The same, but it reads the masks, nice values and rule of today: it spends CPU time for that process. */
 int asym_service_explain_now(struct asym_service *s, int32_t id, struct asym_service_explanation *ret);
 
 /** A counter of the service. Its name and kind are in its row (report/metrics.def). */

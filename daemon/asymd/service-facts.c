@@ -134,8 +134,8 @@ void asym_service_lacks(const struct asym_service *s, void (*say)(void *ctx, con
  * The file status would show offline CPUs too. But a process can have so many groups that the kernel writes that file for
  * milliseconds, and an ordinary user may ask for 64 threads in one call.
  */
-int asym_service_masks(const struct asym_service *s, const struct asym_taskid *id, struct asym_mask *ret_mask,
-                       struct asym_mask *ret_own)
+int asym_service_settings_of(const struct asym_service *s, const struct asym_taskid *id,
+                             struct asym_service_thread *ret)
 {
     struct asym_stat stat;
     struct asym_mask mask;
@@ -148,38 +148,18 @@ int asym_service_masks(const struct asym_service *s, const struct asym_taskid *i
     if (r < 0)
         return r;
     const bool set = asym_ledger_own(s->ledger, id, &mask, stat.nice, &own);
-    *ret_mask = mask;
-    *ret_own = set ? own.mask : mask;
+    *ret = (struct asym_service_thread){
+        .mask = mask, .own_mask = set ? own.mask : mask, .nice = stat.nice, .own_nice = set ? own.nice : stat.nice};
     return 0;
 }
 
-static int update_proc(struct asym_service *s, const struct asym_taskid *id, bool is_current)
+int asym_service_proc_of(struct asym_service *s, const struct asym_taskid *id, struct asym_proc *ret)
 {
-    struct asym_proc proc;
-    const int r = is_current ? -ENODATA : asym_observer_rule_of(&s->observer, id, &proc);
+    const int r = asym_observer_rule_of(&s->observer, id, ret);
     if (r < 0)
-        return 0;
-    asym_overrides_apply(s->control.overrides, &proc);
-    if (r == 0 && !proc.rule_name)
-        return -EINPROGRESS;
-    return asym_monitor_update_proc(s->control.monitor, &proc);
-}
-
-static bool is_in_last_snapshot(const struct asym_service *s, asym_usec seen)
-{
-    struct asym_monitor_totals totals;
-    asym_monitor_totals(s->control.monitor, &totals);
-    return seen == totals.now;
-}
-
-int asym_service_update_thread(struct asym_service *s, const struct asym_monitor_thread *thread)
-{
-    return update_proc(s, &thread->id, is_in_last_snapshot(s, thread->seen) && !thread->rule_forgotten);
-}
-
-int asym_service_update_app(struct asym_service *s, const struct asym_monitor_app *app)
-{
-    return update_proc(s, &app->rule_owner, is_in_last_snapshot(s, app->seen) && !app->rule_forgotten);
+        return r;
+    asym_overrides_apply(s->control.overrides, ret);
+    return r > 0 || ret->rule_name;
 }
 
 static struct asym_explain_context explain_context(struct asym_service *s, struct asym_service_explanation *ret)
@@ -190,16 +170,6 @@ static struct asym_explain_context explain_context(struct asym_service *s, struc
         .config = &ret->config,
         .paused = asym_overrides_is_paused(s->control.overrides),
     };
-}
-
-/* Returns the orders for the process of what is explained; NULL: none. The order of an earlier process with this number is none. */
-static const struct asym_override *order_of(const struct asym_service *s, const struct asym_explanation *e)
-{
-    const int32_t tgid = e->thread ? e->thread->id.tgid : e->app->rule_owner.tgid;
-    struct asym_stat stat;
-    if (asym_overrides_count(s->control.overrides) == 0 || asym_thread_get_stat(tgid, tgid, &stat) < 0)
-        return NULL;
-    return asym_overrides_find(s->control.overrides, &(struct asym_taskid){tgid, tgid, stat.start});
 }
 
 int asym_service_explain(struct asym_service *s, int32_t id, struct asym_service_explanation *ret)
@@ -214,16 +184,20 @@ int asym_service_explain_now(struct asym_service *s, int32_t id, struct asym_ser
     int r = asym_explain(s->control.monitor, &context, id, &ret->e);
     if (r < 0)
         return r;
-    r = ret->e.thread ? asym_service_update_thread(s, ret->e.thread) : asym_service_update_app(s, ret->e.app);
-    context.rule_pending = r == -EINPROGRESS;
-    if (r != 0 && asym_explain(s->control.monitor, &context, id, &ret->e) < 0)
-        return -ESRCH;
-    ret->e.context.order = order_of(s, &ret->e);
-    if (ret->e.thread && asym_service_masks(s, &ret->e.thread->id, &ret->mask, &ret->own_mask) >= 0) {
-        ret->e.context.mask = &ret->mask;
-        ret->e.context.own_mask = &ret->own_mask;
+    const struct asym_monitor_thread *thread = ret->e.thread;
+    r = asym_service_proc_of(s, thread ? &thread->id : &ret->e.app->busiest, &ret->proc);
+    if (r >= 0) {
+        context.proc = &ret->proc;
+        context.rule_pending = r == 0;
+        context.order = asym_overrides_find(s->control.overrides, &ret->proc.id);
     }
-    return 0;
+    if (thread && asym_service_settings_of(s, &thread->id, &ret->thread) >= 0) {
+        context.mask = &ret->thread.mask;
+        context.own_mask = &ret->thread.own_mask;
+        context.nice = ret->thread.nice;
+        context.own_nice = ret->thread.own_nice;
+    }
+    return asym_explain(s->control.monitor, &context, id, &ret->e);
 }
 
 double asym_service_cpu_busy(const struct asym_service *s, unsigned cpu)

@@ -131,7 +131,6 @@ static int adopt(struct asym_service *s, struct asym_settings *fresh, struct asy
     }
     asym_log_set_level(&s->run->log, fresh->daemon.log_level);
     asym_observer_adopt(&s->observer, s->run, counters);
-    asym_monitor_forget_rules(s->control.monitor);
     asym_settings_free(old);
     return 0;
 }

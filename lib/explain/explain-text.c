@@ -32,8 +32,8 @@ static const char *name_task(const char comm[ASYM_COMM_LEN], int32_t id, char bu
 
 int32_t asym_explain_number(const struct asym_monitor_app *app)
 {
-    const bool is_alone = app->id.tid > 0 && app->n_procs == 1 && app->rule_owner.tgid > 0;
-    return is_alone ? app->rule_owner.tgid : app->id.tid;
+    const bool is_alone = app->id.tid > 0 && app->n_procs == 1 && app->busiest.tgid > 0;
+    return is_alone ? app->busiest.tgid : app->id.tid;
 }
 
 /* "make (1234)", of several processes "make (1234, 9 processes)". */
@@ -243,7 +243,7 @@ static int say_if_holder_stopped(const struct asym_explanation *e, say_fn *say, 
 static int say_rule(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     char buf[SENTENCE];
-    return say(ctx, asym_explain_rule(e, buf, sizeof buf));
+    return asym_explain_rule(e, buf, sizeof buf) ? say(ctx, buf) : 0;
 }
 
 static int say_program(const struct asym_explanation *e, say_fn *say, void *ctx)
@@ -262,17 +262,12 @@ static int say_program(const struct asym_explanation *e, say_fn *say, void *ctx)
     return r < 0 ? r : say_rule(e, say, ctx);
 }
 
-static const struct asym_reason *reason_of(const struct asym_explanation *e)
-{
-    return e->thread ? e->thread->reason : e->app->reason;
-}
-
 /* Returns whether the reason says how many threads run, as the sentence on the class does. */
 static bool is_reason_of_class(const struct asym_explanation *e)
 {
     static const char many[] = "highly parallel:";
     return e->app && e->app->class == ASYM_CLASS_HP && e->app->class_by == ASYM_CLASS_BY_COUNT && !e->app->has_sp &&
-           !is_idle(e->app, e->now) && strncmp(reason_of(e)->text, many, strlen(many)) == 0;
+           !is_idle(e->app, e->now) && strncmp(e->reason->text, many, strlen(many)) == 0;
 }
 
 /* Returns whether an earlier sentence has given the reason: that on the class, on the rule, or on the pause. */
@@ -280,8 +275,8 @@ static bool has_said_reason(const struct asym_explanation *e)
 {
     if (is_reason_of_class(e))
         return true;
-    return (reason_of(e) == asym_why(ASYM_WHY_RULE_IGNORE) && asym_explain_user_ignores(e)) ||
-           (reason_of(e) == asym_why(ASYM_WHY_PAUSED) && e->context.paused);
+    return (e->reason == asym_why(ASYM_WHY_RULE_IGNORE) && asym_explain_user_ignores(e)) ||
+           (e->reason == asym_why(ASYM_WHY_PAUSED) && e->context.paused);
 }
 
 /* The reason for the CPU of a thread that sleeps does not count any more. */
@@ -300,14 +295,12 @@ static int say_sleep(const struct asym_explanation *e, const char *subject, say_
 static int say_reason(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     char buf[SENTENCE], name[NAME];
-    const struct asym_reason *reason = reason_of(e);
-    const double *figure = e->thread ? e->thread->figure : e->app->figure;
-    if (!reason || has_said_reason(e))
+    if (!e->reason || has_said_reason(e))
         return 0;
     const char *subject = e->thread ? name_task(e->thread->comm, e->thread->id.tid, name) : name_app(e->app, name);
     if (e->standing == ASYM_STANDING_IDLE)
         return say_sleep(e, subject, say, ctx);
-    return say(ctx, asym_explain_reason(reason, figure, subject, buf, sizeof buf));
+    return say(ctx, asym_explain_reason(e->reason, e->figure, subject, buf, sizeof buf));
 }
 
 static int say_place(const struct asym_explanation *e, say_fn *say, void *ctx)
@@ -351,18 +344,16 @@ static const struct {
 static int say_left_alone(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     char buf[SENTENCE], span[SPAN];
-    const struct asym_reason *reason = reason_of(e);
     const int32_t pid = e->thread ? e->thread->id.tgid : e->app->id.tid;
     if (e->standing != ASYM_STANDING_LEFT_ALONE || has_said_reason(e))
         return 0;
     int r = 0;
-    if (e->thread) {
-        snprintf(buf, sizeof buf, "asymd has left the thread alone for %s.",
-                 span_of(e->thread->reason_since, e->now, span));
+    if (e->reason_since > 0) {
+        snprintf(buf, sizeof buf, "asymd has left the thread alone for %s.", span_of(e->reason_since, e->now, span));
         r = say(ctx, buf);
     }
     for (size_t i = 0; r >= 0 && i < ASYM_LENGTH(advices); i++) {
-        if (reason != asym_why(advices[i].why))
+        if (e->reason != asym_why(advices[i].why))
             continue;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -496,14 +487,18 @@ static void show_thread(struct table *t, const struct asym_explanation *e)
     if (thread->target >= 0)
         row(t, "given CPU", "%d%s", (int)thread->target, thread->exclusive ? ", to itself" : "");
     row(t, "ran last on CPU", "%d", (int)thread->cpu);
-    row(t, "reason", "%s (for %s)", asym_reason_text(thread->reason, thread->figure, text, sizeof text),
-        span_of(thread->reason_since, e->now, span));
-    row(t, "nice value", "%d; without asymd %d", thread->nice, thread->own_nice);
+    asym_reason_text(e->reason, e->figure, text, sizeof text);
+    if (e->reason_since > 0)
+        row(t, "reason", "%s (for %s)", text, span_of(e->reason_since, e->now, span));
+    else
+        row(t, "reason", "%s", text);
+    if (e->context.mask)
+        row(t, "nice value", "%d; without asymd %d", e->context.nice, e->context.own_nice);
     if (e->context.mask)
         row(t, "affinity", "%s", asym_mask_format_list(e->context.mask, list, sizeof list));
     if (e->context.own_mask)
         row(t, "affinity of its own", "%s", asym_mask_format_list(e->context.own_mask, list, sizeof list));
-    if (thread->adopted)
+    if (e->context.proc && e->context.proc->adopted)
         row(t, "adopted", "yes");
 }
 

@@ -25,7 +25,7 @@ static bool passes(const struct asym_reason *reason)
 static enum asym_standing standing_of(const struct asym_explanation *e)
 {
     const struct asym_machine *m = e->context.machine;
-    const struct asym_reason *reason = e->thread ? e->thread->reason : e->app->reason;
+    const struct asym_reason *reason = e->reason;
     const int32_t target = e->thread ? e->thread->target : -1;
     if (reason && reason->kind == ASYM_REASON_EXCLUDED)
         return passes(reason) ? ASYM_STANDING_WAITS : ASYM_STANDING_LEFT_ALONE;
@@ -36,6 +36,28 @@ static enum asym_standing standing_of(const struct asym_explanation *e)
     if (asym_mask_empty(&m->slow))
         return ASYM_STANDING_STEERED;
     return asym_mask_has(&m->fast, target) ? ASYM_STANDING_STEERED_FAST : ASYM_STANDING_STEERED_SLOW;
+}
+
+const struct asym_reason *asym_explain_reason_now(const struct asym_reason *old, bool is_current,
+                                                  const struct asym_proc *proc)
+{
+    if (is_current || !proc)
+        return old;
+    const enum asym_exclusion why = asym_lasting_exclusion(proc);
+    return why != ASYM_WHY_NONE || asym_is_lasting_exclusion(old) ? asym_why(why != ASYM_WHY_NONE ? why : ASYM_WHY_IDLE)
+                                                                  : old;
+}
+
+static void set_reason(struct asym_explanation *e)
+{
+    const struct asym_monitor_thread *t = e->thread;
+    const struct asym_reason *old = t ? t->reason : e->app->reason;
+    const bool is_current = t ? t->seen == e->now : e->app->seen == e->now && e->app->runnable > 0;
+    e->reason = asym_explain_reason_now(old, is_current, e->context.proc);
+    if (e->reason != old)
+        return;
+    memcpy(e->figure, t ? t->figure : e->app->figure, sizeof e->figure);
+    e->reason_since = t ? t->reason_since : 0;
 }
 
 static bool is_same(const struct asym_taskid *a, const struct asym_taskid *b)
@@ -144,6 +166,7 @@ int asym_explain(const struct asym_monitor *m, const struct asym_explain_context
         e.app = asym_monitor_app_of(m, e.thread->id.tgid);
     if (!e.app && !e.thread)
         return -ESRCH;
+    set_reason(&e);
     e.standing = standing_of(&e);
     find_holders(m, &e);
     count_fast_cpus(m, &e);
@@ -161,43 +184,19 @@ static const char *const actions[] = {
     [ASYM_RULE_SLOW] = "slow",   [ASYM_RULE_UNLISTED] = "not listed",
 };
 
-/* The rule of the thread; without a thread, of the program. */
-struct rule {
-    enum asym_rule_action action;
-    const char *name; /* NULL: none */
-    const struct asym_mask *cpus;
-    bool forgotten;
-    int32_t pid; /* of the process that has the rule */
-};
-
-static struct rule rule_of(const struct asym_explanation *e)
+/* Returns the CPUs that the rule leaves the thread. An unknown rule, or an unknown own affinity, leaves all CPUs. */
+static struct asym_mask allowed_by(const struct asym_explanation *e)
 {
-    const struct asym_monitor_thread *t = e->thread;
-    const struct asym_monitor_app *app = e->app;
-    if (t)
-        return (struct rule){t->rule, t->rule_name, t->rule_cpus, t->rule_forgotten, t->id.tgid};
-    return (struct rule){app->rule, app->rule_name, app->rule_cpus, app->rule_forgotten, app->rule_owner.tgid};
-}
-
-/* Returns the CPUs that the rule leaves the thread. An unknown own affinity counts as all CPUs. */
-static struct asym_mask allowed_by(const struct asym_explanation *e, const struct rule *rule)
-{
+    static const struct asym_proc unknown = {.rule = ASYM_RULE_STEER};
     const struct asym_machine *m = e->context.machine;
-    const struct asym_rule_facts facts = {.cpus = rule->cpus ? *rule->cpus : (struct asym_mask){{0}}};
-    const struct asym_proc proc = {.rule = rule->action, .rule_facts = &facts};
-    return asym_allowed_cpus(e->context.own_mask, &m->usable, &proc, m);
+    const struct asym_proc *proc = e->context.proc ? e->context.proc : &unknown;
+    return asym_allowed_cpus(e->context.own_mask, &m->usable, proc, m);
 }
 
 bool asym_explain_may_be_fast(const struct asym_explanation *e)
 {
-    const struct rule rule = rule_of(e);
-    const struct asym_mask allowed = allowed_by(e, &rule);
+    const struct asym_mask allowed = allowed_by(e);
     return asym_mask_meets(&allowed, &e->context.machine->fast);
-}
-
-static bool is_pending(const struct asym_explanation *e, const struct rule *rule)
-{
-    return e->context.rule_pending || rule->forgotten;
 }
 
 /* A rule is in force while the thread has the CPUs that the rule leaves. */
@@ -237,119 +236,129 @@ static const char *name_cpus(const struct asym_mask *cpus, char buf[LIST])
 }
 
 /* Writes why the rule narrows nothing, after the name of the rule. */
-static void describe_no_effect(const struct asym_explanation *e, const struct rule *rule, const char *speed,
-                               const struct asym_mask *allowed, char buf[EFFECT])
+static void describe_no_effect(const struct asym_explanation *e, const char *speed, const struct asym_mask *allowed,
+                               char buf[EFFECT])
 {
     const struct asym_machine *m = e->context.machine;
+    const struct asym_mask *cpus = asym_rule_cpus(e->context.proc);
     if (asym_mask_empty(allowed))
         snprintf(buf, EFFECT, "has no effect, because no CPU that %s may use is online", subject_of(e));
-    else if (rule->cpus && !asym_mask_meets(rule->cpus, &m->online))
+    else if (cpus && !asym_mask_meets(cpus, &m->online))
         snprintf(buf, EFFECT, "has no effect, because no CPU of the rule is online");
-    else if (asym_mask_empty(&m->slow) && !rule->cpus)
+    else if (asym_mask_empty(&m->slow) && !cpus)
         snprintf(buf, EFFECT, "has no effect, because no CPU is slow");
     else
         snprintf(buf, EFFECT, "has no effect, because %s may use no %sCPU%s", subject_of(e), speed,
-                 rule->cpus ? " of the rule" : "");
+                 cpus ? " of the rule" : "");
 }
 
 /*
  * Writes what the rule does to the CPUs of the thread, after the name of the rule; "": it names none. Returns whether the rule
  * narrows them, now or as soon as asymd steers the thread.
  */
-static bool describe_cpus(const struct asym_explanation *e, const struct rule *rule, char buf[EFFECT])
+static bool describe_cpus(const struct asym_explanation *e, char buf[EFFECT])
 {
     static const char *const keeps[] = {[IN_FORCE] = "keeps", [LATER] = "will keep", [SUSPENDED] = "would keep"};
     const struct asym_machine *m = e->context.machine;
-    const bool fast = rule->action == ASYM_RULE_FAST, slow = rule->action == ASYM_RULE_SLOW;
-    const struct asym_mask allowed = allowed_by(e, rule);
+    const struct asym_proc *proc = e->context.proc;
+    const struct asym_mask *listed = asym_rule_cpus(proc);
+    const bool fast = proc->rule == ASYM_RULE_FAST, slow = proc->rule == ASYM_RULE_SLOW;
+    const struct asym_mask allowed = allowed_by(e);
     const enum force force = force_of(e, &allowed);
     /* Where all CPUs are alike, all of them count as fast: a rule for fast ones leaves them all. */
     const bool is_by_speed = (fast || slow) && !asym_mask_empty(&m->slow) &&
                              asym_mask_within(&allowed, fast ? &m->fast : &m->slow);
-    const bool is_by_list = rule->cpus && asym_mask_within(&allowed, rule->cpus);
+    const bool is_by_list = listed && asym_mask_within(&allowed, listed);
     const char *speed = fast ? "fast " : slow ? "slow " : "";
     char cpus[LIST];
     *buf = '\0';
-    if (!fast && !slow && !rule->cpus)
+    if (!fast && !slow && !listed)
         return false;
     if (asym_mask_empty(&allowed) || (!is_by_speed && !is_by_list)) {
-        describe_no_effect(e, rule, speed, &allowed, buf);
+        describe_no_effect(e, speed, &allowed, buf);
         return false;
     }
     snprintf(buf, EFFECT, "%s %s on %s%s%s", keeps[force], subject_of(e), is_by_speed ? speed : "",
              name_cpus(&allowed, cpus),
-             rule->cpus && !asym_mask_meets(rule->cpus, &m->online) ? "; no CPU of the rule's list is online" : "");
+             listed && !asym_mask_meets(listed, &m->online) ? "; no CPU of the rule's list is online" : "");
     return force != SUSPENDED;
 }
 
-static const char *describe_order(const struct asym_explanation *e, const struct rule *rule, char buf[EFFECT])
+static const char *describe_order(const struct asym_explanation *e, char buf[EFFECT])
 {
-    if (rule->action == ASYM_RULE_IGNORE)
+    if (e->context.proc->rule == ASYM_RULE_IGNORE)
         snprintf(buf, EFFECT, "makes asymd leave the program alone until the program ends");
-    else if (rule->action == ASYM_RULE_STEER)
+    else if (e->context.proc->rule == ASYM_RULE_STEER)
         snprintf(buf, EFFECT, "comes before the rules of the configuration");
     else
-        describe_cpus(e, rule, buf);
+        describe_cpus(e, buf);
     return buf;
 }
 
 /* Returns the order of a user that the rule is; NULL: it is none, or the user is not known. */
-static const struct asym_override *order_of(const struct asym_explanation *e, const struct rule *rule)
+static const struct asym_override *order_of(const struct asym_explanation *e)
 {
     const struct asym_override *order = e->context.order;
-    const bool is_order = rule->name && strcmp(rule->name, asym_overrides_rule_name) == 0;
-    return is_order && order && order->ruled && order->rule == rule->action ? order : NULL;
+    const struct asym_proc *proc = e->context.proc;
+    const bool is_order = proc->rule_name && strcmp(proc->rule_name, asym_overrides_rule_name) == 0;
+    return is_order && order && order->ruled && order->rule == proc->rule ? order : NULL;
 }
 
 bool asym_explain_user_ignores(const struct asym_explanation *e)
 {
-    const struct rule rule = rule_of(e);
-    return rule.action == ASYM_RULE_IGNORE && !is_pending(e, &rule) && order_of(e, &rule);
+    const struct asym_proc *proc = e->context.proc;
+    return proc && proc->rule == ASYM_RULE_IGNORE && !e->context.rule_pending && order_of(e);
 }
 
-static void write_order(const struct asym_explanation *e, const struct rule *rule, char *buf, size_t size)
+static void write_order(const struct asym_explanation *e, char *buf, size_t size)
 {
-    const struct asym_override *order = order_of(e, rule);
+    const struct asym_override *order = order_of(e);
+    const struct asym_proc *proc = e->context.proc;
     char effect[EFFECT], user[32] = "a user";
     if (order)
         snprintf(user, sizeof user, "uid %" PRIu32, order->ruled_by);
     snprintf(buf, size, "A rule that %s has set (asymctl set %d %s) %s. To undo the rule: asymctl set %d auto.", user,
-             (int)rule->pid, actions[rule->action], describe_order(e, rule, effect), (int)rule->pid);
+             (int)proc->id.tgid, actions[proc->rule], describe_order(e, effect), (int)proc->id.tgid);
 }
 
-static void write_match(const struct asym_explanation *e, const struct rule *rule, char *buf, size_t size)
+static void write_match(const struct asym_explanation *e, char *buf, size_t size)
 {
     char effect[EFFECT], undo[96] = "";
-    if (describe_cpus(e, rule, effect))
-        snprintf(undo, sizeof undo, " To undo that until the program ends: asymctl set %d steer.", (int)rule->pid);
-    snprintf(buf, size, "The rule \"%s\" %s.%s", rule->name, *effect ? effect : "matches", undo);
+    if (describe_cpus(e, effect))
+        snprintf(undo, sizeof undo, " To undo that until the program ends: asymctl set %d steer.",
+                 (int)e->context.proc->id.tgid);
+    snprintf(buf, size, "The rule \"%s\" %s.%s", e->context.proc->rule_name, *effect ? effect : "matches", undo);
 }
 
 const char *asym_explain_rule(const struct asym_explanation *e, char *buf, size_t size)
 {
-    const struct rule rule = rule_of(e);
-    if (is_pending(e, &rule))
+    const struct asym_proc *proc = e->context.proc;
+    if (!proc)
+        return NULL;
+    if (e->context.rule_pending)
         snprintf(buf, size, "asymd has not compared the program with its rules yet.");
-    else if (!rule.name)
+    else if (!proc->rule_name)
         snprintf(buf, size, "No rule matches.");
-    else if (strcmp(rule.name, asym_overrides_rule_name) == 0)
-        write_order(e, &rule, buf, size);
+    else if (strcmp(proc->rule_name, asym_overrides_rule_name) == 0)
+        write_order(e, buf, size);
     else
-        write_match(e, &rule, buf, size);
+        write_match(e, buf, size);
     return buf;
 }
 
 const char *asym_explain_rule_evidence(const struct asym_explanation *e, char *buf, size_t size)
 {
-    const struct rule rule = rule_of(e);
-    const struct asym_override *order = order_of(e, &rule);
-    if (is_pending(e, &rule))
+    const struct asym_proc *proc = e->context.proc;
+    const struct asym_override *order = proc ? order_of(e) : NULL;
+    if (!proc)
+        snprintf(buf, size, "not known");
+    else if (e->context.rule_pending)
         snprintf(buf, size, "not compared yet");
     else if (order)
-        snprintf(buf, size, "set by uid %" PRIu32 " (%s)", order->ruled_by, actions[rule.action]);
-    else if (rule.name)
-        snprintf(buf, size, "%s (%s)", rule.name, actions[rule.action]);
+        snprintf(buf, size, "set by uid %" PRIu32 " (%s)", order->ruled_by, actions[proc->rule]);
+    else if (proc->rule_name)
+        snprintf(buf, size, "%s (%s)", proc->rule_name, actions[proc->rule]);
     else
-        snprintf(buf, size, rule.action == ASYM_RULE_UNLISTED ? "none, and asymd.default is ignore" : "none");
+        snprintf(buf, size, proc->rule == ASYM_RULE_UNLISTED ? "none, and asymd.default is ignore" : "none");
     return buf;
 }

@@ -20,10 +20,12 @@ struct asym_explain_context {
     const struct asym_machine *machine;
     const struct asym_engine_config *config; /**< the policy and the thresholds in force */
     bool paused;
-    bool rule_pending;                 /**< the rules were not matched with the program yet */
+    const struct asym_proc *proc; /**< its process now: id, flags, rule and orders; NULL: not known, or it has ended */
+    bool rule_pending;            /**< the rules were not matched with the program yet */
     const struct asym_override *order; /**< the orders of users for its process; NULL: none, or not known */
     /** The masks of the thread that is explained; NULL: not known. */
     const struct asym_mask *mask, *own_mask;
+    int nice, own_nice; /**< of the same thread, and without asymd; valid with mask */
 };
 
 /** The kinds of answer on a thread. */
@@ -45,6 +47,10 @@ struct asym_explanation {
     const struct asym_monitor_app *app;       /**< its application; NULL: not known */
     bool of_program;                          /**< the question was about a program */
     enum asym_standing standing;
+    /** The reason for that: as the monitor remembers it, or as it follows from rule and orders since it sleeps. NULL: not known. */
+    const struct asym_reason *reason;
+    double figure[2];
+    asym_usec reason_since;            /**< 0: not known */
     unsigned n_fast_cpus, n_free_fast; /**< fast CPUs; those of them that no thread has as its target */
     unsigned n_own_fast,
         n_held_fast; /**< those that threads of this application, and of others, have as their target */
@@ -69,8 +75,16 @@ int asym_explain(const struct asym_monitor *m, const struct asym_explain_context
                  struct asym_explanation *ret);
 
 /**
+ * Returns the reason of a thread or program that the monitor remembers with the reason old. No snapshot lists a process that
+ * sleeps, but its rule and orders may have changed: then the reason is the exclusion that follows from them, or idle where one has
+ * ended. is_current: the last snapshot lists it. proc: as in the context.
+ */
+const struct asym_reason *asym_explain_reason_now(const struct asym_reason *old, bool is_current,
+                                                  const struct asym_proc *proc);
+
+/**
  * Write the sentence on the rule, with a full stop: its name, or the user who has set it, the CPUs that it leaves, and how to
- * undo that. Returns buf.
+ * undo that. Returns buf; NULL: the rule is not known.
  */
 const char *asym_explain_rule(const struct asym_explanation *e, char *buf, size_t size);
 

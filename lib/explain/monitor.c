@@ -207,18 +207,11 @@ static void record_thread(struct asym_monitor_thread *t, const struct asym_feedb
     t->seen = now;
     t->cpu = task->cpu;
     t->target = plan->target;
-    t->nice = task->nice;
-    t->own_nice = t->set ? t->own_nice : task->nice;
     t->class = plan->class;
     t->runnable = task->runnable;
     t->running = task->running;
     t->reason = plan->reason;
     memcpy(t->figure, plan->figure, sizeof t->figure);
-    t->rule = proc->rule;
-    t->rule_name = proc->rule_name;
-    t->rule_cpus = asym_rule_cpus(proc);
-    t->rule_forgotten = false;
-    t->adopted = proc->adopted != 0;
     t->exclusive = plan->exclusive;
 }
 
@@ -238,7 +231,7 @@ static void record_task(struct asym_monitor *m, const struct asym_feedback *f, s
         record_thread(t, f, index);
 }
 
-/* The application has the reason and the rule of its thread that ran most. */
+/* The application has the reason of its thread that ran most. */
 static void record_tasks(struct asym_monitor *m, const struct asym_feedback *f, size_t index, uint32_t *hint)
 {
     const struct asym_app *app = &f->snapshot->apps[index];
@@ -254,12 +247,7 @@ static void record_tasks(struct asym_monitor *m, const struct asym_feedback *f, 
     sum_up(a);
     if (app->n_tasks == 0)
         return;
-    const struct asym_proc *proc = &f->snapshot->procs[f->snapshot->tasks[best].proc];
-    a->app.rule = proc->rule;
-    a->app.rule_name = proc->rule_name;
-    a->app.rule_cpus = asym_rule_cpus(proc);
-    a->app.rule_forgotten = false;
-    a->app.rule_owner = proc->id;
+    a->app.busiest = f->snapshot->procs[f->snapshot->tasks[best].proc].id;
     if (a->app.reason)
         return;
     a->app.reason = f->plan->tasks[best].reason;
@@ -274,13 +262,8 @@ static bool is_left_alone(const struct asym_action *a, const struct asym_outcome
            (a->kind == ASYM_ACTION_FORGET && o->kind == ASYM_OUTCOME_DONE && a->reason);
 }
 
-static void change_thread(struct asym_monitor_thread *t, const struct asym_action *a,
-                          const struct asym_monitor_decision *d)
+static void change_thread(struct asym_monitor_thread *t, const struct asym_monitor_decision *d)
 {
-    if (d->what == ASYM_MONITOR_STEER && !t->set)
-        t->own_nice = a->expect_nice;
-    t->set = d->what == ASYM_MONITOR_STEER;
-    t->nice = d->nice;
     if (d->what == ASYM_MONITOR_STEER)
         return;
     t->target = -1;
@@ -314,13 +297,13 @@ static void decide(struct asym_monitor *m, const struct asym_feedback *f, const 
     if (o->kind == ASYM_OUTCOME_HANDS_OFF) {
         d.what = ASYM_MONITOR_LEAVE_ALONE;
         d.to = -1;
-        d.nice = t ? t->nice : a->expect_nice;
+        d.nice = a->expect_nice;
         d.reason = asym_why(asym_why_hands_off(o->error));
         d.figure[0] = d.reason == asym_why(ASYM_WHY_DENIED) ? -o->error : 0;
     }
     if (t) {
         memcpy(d.comm, t->comm, sizeof d.comm);
-        change_thread(t, a, &d);
+        change_thread(t, &d);
         t->history = asym_histories_add(&m->histories, t->history, &d);
     }
     m->totals.left_alone += d.what == ASYM_MONITOR_LEAVE_ALONE;
@@ -399,89 +382,6 @@ void asym_monitor_record(struct asym_monitor *m, const struct asym_feedback *fee
         record_tasks(m, feedback, a, &hint);
     }
     record_actions(m, feedback);
-}
-
-void asym_monitor_forget_rules(struct asym_monitor *m)
-{
-    for (uint32_t i = 0; i < m->threads.n; i++) {
-        struct asym_monitor_thread *t = asym_table_at(&m->threads, i);
-        t->rule = ASYM_RULE_UNLISTED;
-        t->rule_name = NULL;
-        t->rule_cpus = NULL;
-        t->rule_forgotten = true;
-    }
-    for (uint32_t i = 0; i < m->apps.n; i++) {
-        struct asym_monitor_app *app = &app_record_at(m, i)->app;
-        app->rule = ASYM_RULE_UNLISTED;
-        app->rule_name = NULL;
-        app->rule_cpus = NULL;
-        app->rule_forgotten = true;
-    }
-}
-
-/* Returns the reason that lasts, or that nothing lasts. NULL: the old reason stands. */
-static const struct asym_reason *lasting_reason(const struct asym_proc *proc, const struct asym_reason *old,
-                                                bool is_current)
-{
-    const enum asym_exclusion why = asym_lasting_exclusion(proc);
-    const struct asym_reason *now = asym_why(why != ASYM_WHY_NONE ? why : ASYM_WHY_IDLE);
-    if (why == ASYM_WHY_NONE && (is_current || !asym_is_lasting_exclusion(old)))
-        return NULL;
-    return now != old ? now : NULL;
-}
-
-/* Returns whether it has changed. */
-static bool update_thread(struct asym_monitor_thread *t, const struct asym_proc *proc, asym_usec now)
-{
-    const struct asym_reason *reason = lasting_reason(proc, t->reason, t->seen == now);
-    const bool adopted = proc->adopted != 0;
-    const bool changed = reason || t->rule_forgotten || t->rule != proc->rule || t->rule_name != proc->rule_name ||
-                         t->rule_cpus != asym_rule_cpus(proc) || t->adopted != adopted;
-    t->rule = proc->rule;
-    t->rule_name = proc->rule_name;
-    t->rule_cpus = asym_rule_cpus(proc);
-    t->rule_forgotten = false;
-    t->adopted = adopted;
-    if (reason) {
-        t->reason = reason;
-        t->reason_since = now;
-        memset(t->figure, 0, sizeof t->figure);
-    }
-    return changed;
-}
-
-/* Returns whether it has changed. */
-static bool update_app(struct asym_monitor_app *app, const struct asym_proc *proc, asym_usec now)
-{
-    const struct asym_reason *reason = lasting_reason(proc, app->reason, app->seen == now && app->runnable > 0);
-    const bool changed = reason || app->rule_forgotten || app->rule != proc->rule ||
-                         app->rule_name != proc->rule_name || app->rule_cpus != asym_rule_cpus(proc);
-    app->rule = proc->rule;
-    app->rule_name = proc->rule_name;
-    app->rule_cpus = asym_rule_cpus(proc);
-    app->rule_forgotten = false;
-    if (reason) {
-        app->reason = reason;
-        memset(app->figure, 0, sizeof app->figure);
-    }
-    return changed;
-}
-
-/* A thread of an earlier process with this number has started before it. */
-bool asym_monitor_update_proc(struct asym_monitor *m, const struct asym_proc *proc)
-{
-    bool changed = false;
-    for (uint32_t i = 0; i < m->threads.n; i++) {
-        struct asym_monitor_thread *t = asym_table_at(&m->threads, i);
-        if (t->id.tgid == proc->id.tgid && t->id.start >= proc->id.start)
-            changed |= update_thread(t, proc, m->totals.now);
-    }
-    for (uint32_t i = 0; i < m->apps.n; i++) {
-        struct asym_monitor_app *app = &app_record_at(m, i)->app;
-        if (app->rule_owner.tid == proc->id.tid && app->rule_owner.start == proc->id.start)
-            changed |= update_app(app, proc, m->totals.now);
-    }
-    return changed;
 }
 
 /* Queries */

@@ -71,21 +71,14 @@ struct asym_monitor_thread {
     asym_usec seen;           /**< the last snapshot that listed it */
     int32_t cpu;              /**< where it ran last */
     int32_t target;           /**< -1: not steered */
-    int8_t nice, own_nice;    /**< now, and without asymd */
     enum asym_class class;
     asym_usec class_since;
     double runnable, running;         /**< shares of the last interval: 0..1 */
     const struct asym_reason *reason; /**< why it has its CPU, or why it is not steered; never NULL */
     double figure[2];
     asym_usec reason_since; /**< since when the reason is this one, whatever its figures */
-    enum asym_rule_action rule;
-    const char *rule_name;             /**< NULL: none. Borrowed from the settings: see asym_monitor_forget_rules */
-    const struct asym_mask *rule_cpus; /**< the CPUs that the rule names; NULL: none. Borrowed as rule_name */
-    bool rule_forgotten;               /**< the rules have changed, and no one of the new ones was matched yet */
-    bool adopted;                      /**< the user made asymd take it back (asymctl adopt) */
-    bool exclusive;                    /**< holds its CPU by class */
-    bool set;                          /**< asymd has set its mask or nice value, and not put it back */
-    uint32_t history;                  /**< for the monitor */
+    bool exclusive;         /**< holds its CPU by class */
+    uint32_t history;       /**< for the monitor */
 };
 
 /** The facts that the monitor remembers about an application. */
@@ -111,11 +104,7 @@ struct asym_monitor_app {
     uint32_t moves;    /**< changes of target in the last minute */
     const struct asym_reason *reason; /**< the reason of the thread that ran most; of an excluded one, its exclusion */
     double figure[2];
-    enum asym_rule_action rule; /**< of the process whose thread ran most */
-    const char *rule_name;      /**< this and the next two: as of a thread */
-    const struct asym_mask *rule_cpus;
-    bool rule_forgotten;
-    struct asym_taskid rule_owner; /**< that process */
+    struct asym_taskid busiest; /**< the process whose thread ran most */
 };
 
 struct asym_monitor_cpu {
@@ -153,19 +142,6 @@ void asym_monitor_free(struct asym_monitor *m);
 
 /** Record a cycle, after it was enforced. Cannot fail: without memory it remembers less. */
 void asym_monitor_record(struct asym_monitor *m, const struct asym_feedback *feedback);
-
-/**
- * Forget the rule of each thread and application, with its name, until a snapshot gives one again. Call this before the settings
- * that own the rules are freed: the monitor remembers threads that no later snapshot lists.
- */
-void asym_monitor_forget_rules(struct asym_monitor *m);
-
-/**
- * Take over rule and orders of a process: no snapshot lists it while it sleeps, but they may have changed. Its threads get the
- * reason that follows from them: an exclusion, or idle where an exclusion has ended. A thread of the last snapshot keeps its
- * reason until the next one, unless the process is excluded. Returns whether anything has changed.
- */
-bool asym_monitor_update_proc(struct asym_monitor *m, const struct asym_proc *proc);
 
 /** Returns the number of the last decision; 0: none yet. */
 uint64_t asym_monitor_last_decision(const struct asym_monitor *m);

@@ -104,16 +104,11 @@ int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *p
     return 0;
 }
 
-/* The rule that the observer has for each process; -1: it knows none. */
-static int own_rule = -1;
-
 int __wrap_asym_observer_rule_of(struct asym_observer *o, const struct asym_taskid *id, struct asym_proc *ret);
 int __wrap_asym_observer_rule_of(struct asym_observer *o, const struct asym_taskid *id, struct asym_proc *ret)
 {
     assert_non_null(o);
-    if (own_rule < 0)
-        return -ESRCH;
-    *ret = (struct asym_proc){.id = *id, .rule = (enum asym_rule_action)own_rule};
+    *ret = (struct asym_proc){.id = *id};
     return 1;
 }
 
@@ -712,17 +707,18 @@ static void a_thread_is_explained_with_its_masks(void **state)
 {
     struct control_fixture *f = *state;
     struct asym_service_explanation e;
-    struct asym_mask mask, own;
+    struct asym_service_thread now;
     struct asym_taskid other = f->thread->task.id;
     assert_int_equal(asym_service_explain_now(&f->s, f->child, &e), 0);
     assert_non_null(e.e.context.mask);
     assert_int_equal(asym_explain_sentences(&e.e, add_sentence, f), 0);
     assert_non_null(strstr(f->text, "is serial: it has 1 runnable thread."));
     assert_int_equal(asym_service_explain_now(&f->s, INT32_MAX, &e), -ESRCH);
-    assert_int_equal(asym_service_masks(&f->s, &other, &mask, &own), 0);
-    assert_true(asym_mask_equal(&mask, &own));
+    assert_int_equal(asym_service_settings_of(&f->s, &other, &now), 0);
+    assert_true(asym_mask_equal(&now.mask, &now.own_mask));
+    assert_int_equal(now.nice, now.own_nice);
     other.start++;
-    assert_int_equal(asym_service_masks(&f->s, &other, &mask, &own), -ESRCH);
+    assert_int_equal(asym_service_settings_of(&f->s, &other, &now), -ESRCH);
 }
 
 static void add_lack(void *ctx, const char *sentence)
@@ -782,7 +778,6 @@ int main(void)
         T(during_a_sample_an_order_waits_for_its_end),
         T(each_order_for_a_program_is_announced),
         T(a_process_is_ignored_given_back_to_the_rules_and_ruled),
-        T(a_process_is_adopted_by_its_own_order_and_rule),
         T(an_order_for_a_job_is_for_each_of_its_processes),
         T(processes_that_cannot_be_steered_are_refused),
         T(a_kernel_thread_is_refused),

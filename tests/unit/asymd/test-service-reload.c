@@ -451,32 +451,6 @@ static void a_cycle_without_actions_does_not_show_that_the_ledger_can_be_written
     assert_true(f->s.ledger_failed);
 }
 
-/* The rule may be gone from the files, and its name with it. */
-static void a_reload_forgets_the_rules_of_processes(void **state)
-{
-    struct reload_fixture *f = *state;
-    struct asym_error err = {""};
-    const struct asym_taskid id = {100, 100, 5};
-    const struct asym_task task = {.id = id, .mask = &f->run.machine->usable, .cpuset = &f->run.machine->usable};
-    const struct asym_proc proc = {.id = id, .rule = ASYM_RULE_IGNORE, .rule_name = "games"};
-    const struct asym_app app = {.id = id, .n_tasks = 1, .n_threads = 1};
-    struct asym_plan_app plan_app = {.class = ASYM_CLASS_NONE};
-    struct asym_plan_task plan_task = {.target = -1};
-    const struct asym_plan plan = {.apps = &plan_app, .n_apps = 1, .tasks = &plan_task};
-    const struct asym_snapshot s = {.machine = f->run.machine,
-                                    .now = ASYM_SEC,
-                                    .apps = &app,
-                                    .procs = &proc,
-                                    .tasks = &task,
-                                    .n_apps = 1,
-                                    .n_procs = 1,
-                                    .n_tasks = 1};
-    asym_monitor_record(f->s.control.monitor, &(struct asym_feedback){.snapshot = &s, .plan = &plan});
-    assert_string_equal(asym_monitor_app_of(f->s.control.monitor, 100)->rule_name, "games");
-    assert_int_equal(asym_service_reload(&f->s, &err), 0);
-    assert_null(asym_monitor_app_of(f->s.control.monitor, 100)->rule_name);
-}
-
 /* A file stands where the directory of the drop-ins should be. */
 static void a_permanent_policy_that_cannot_be_written_changes_nothing(void **state)
 {
@@ -624,7 +598,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(auto_selects_again_when_cpus_change, set_up_auto, tear_down),
         T(a_ledger_that_cannot_be_written_is_logged_once_and_its_return_once),
         T(a_cycle_without_actions_does_not_show_that_the_ledger_can_be_written),
-        T(a_reload_forgets_the_rules_of_processes),
         T(a_permanent_policy_that_cannot_be_written_changes_nothing),
         T(a_lasting_rule_that_cannot_be_in_force_changes_no_file),
         T(a_program_does_not_change_the_lasting_rule_of_another_one),

@@ -93,14 +93,33 @@ static int add_row(void *ctx, const char *name, const char *value)
     return 0;
 }
 
-static const char *why(struct explain_fixture *f, int32_t id)
+/* The process of a thread, as the service would find it. */
+static const struct asym_proc *proc_of(const struct explain_fixture *f, int32_t tid)
 {
-    const struct asym_explain_context context = {
-        .machine = &f->w.machine, .config = &f->w.config, .paused = f->w.paused};
+    int32_t tgid = tid;
+    for (unsigned i = 0; i < f->w.n_threads; i++)
+        tgid = f->w.threads[i].task.id.tid == tid ? f->w.threads[i].task.id.tgid : tgid;
+    for (unsigned i = 0; i < f->w.n_procs; i++)
+        if (f->w.procs[i].id.tgid == tgid)
+            return &f->w.procs[i];
+    return NULL;
+}
+
+/* context: what the service knows beyond the machine, the configuration and the process. */
+static const char *explain(struct explain_fixture *f, int32_t id, struct asym_explain_context context)
+{
+    context.machine = &f->w.machine;
+    context.config = &f->w.config;
+    context.proc = proc_of(f, id);
     *f->text = '\0';
     assert_int_equal(asym_explain(f->m, &context, id, &f->e), 0);
     assert_int_equal(asym_explain_sentences(&f->e, add_sentence, f), 0);
     return f->text;
+}
+
+static const char *why(struct explain_fixture *f, int32_t id)
+{
+    return explain(f, id, (struct asym_explain_context){.paused = f->w.paused});
 }
 
 static void assert_says(const char *text, const char *words)
@@ -407,36 +426,63 @@ static void each_lasting_exclusion_says_so_and_some_what_to_do(void **state)
 }
 
 /* "No rule matches" would be wrong while asymd does not know. */
-static void a_rule_that_is_not_known_yet_is_not_denied(void **state)
+/* Without its process, as of one that has ended, nothing is said about its rule. */
+static void a_rule_that_was_not_compared_yet_or_is_not_known_is_no_rule(void **state)
 {
     struct explain_fixture *f = *state;
-    const struct asym_explain_context context = {
-        .machine = &f->w.machine, .config = &f->w.config, .rule_pending = true};
     program(f, "x", 300, 1, 5, 1);
     run(f, TICK);
     assert_says(why(f, 300), "No rule matches.\n");
-    *f->text = '\0';
-    assert_int_equal(asym_explain(f->m, &context, 300, &f->e), 0);
-    assert_int_equal(asym_explain_sentences(&f->e, add_sentence, f), 0);
-    assert_says(f->text, "asymd has not compared the program with its rules yet.\n");
-    assert_null(strstr(f->text, "No rule matches"));
-    asym_monitor_forget_rules(f->m);
-    assert_says(why(f, 300), "asymd has not compared the program with its rules yet.\n");
+    assert_says(explain(f, 300, (struct asym_explain_context){.rule_pending = true}),
+                "asymd has not compared the program with its rules yet.\n");
     *f->text = '\0';
     assert_int_equal(asym_explain_evidence(&f->e, add_row, f), 0);
     assert_says(f->text, "\nrule=not compared yet\n");
+    f->e.context.proc = NULL;
+    *f->text = '\0';
+    assert_int_equal(asym_explain_evidence(&f->e, add_row, f), 0);
+    assert_int_equal(asym_explain_sentences(&f->e, add_sentence, f), 0);
+    assert_says(f->text, "\nrule=not known\n");
+    assert_null(strstr(f->text, "rules"));
 }
 
-/* The sentences on process 300, with an order of a user and with its own affinity. */
+/* The rules may have changed since it ran. The end of an exclusion does not make a running thread idle. */
+static void a_process_that_sleeps_has_the_reason_of_the_rules_of_today(void **state)
+{
+    static const struct {
+        enum asym_exclusion before;
+        enum asym_rule_action rule;
+        bool is_current;
+        enum asym_exclusion now;
+    } rows[] = {
+        {ASYM_WHY_IDLE, ASYM_RULE_IGNORE, false, ASYM_WHY_RULE_IGNORE},
+        {ASYM_WHY_IDLE, ASYM_RULE_UNLISTED, false, ASYM_WHY_UNLISTED},
+        {ASYM_WHY_RULE_IGNORE, ASYM_RULE_FAST, false, ASYM_WHY_IDLE},
+        {ASYM_WHY_FOREIGN, ASYM_RULE_FAST, false, ASYM_WHY_FOREIGN},
+        {ASYM_WHY_RULE_IGNORE, ASYM_RULE_STEER, true, ASYM_WHY_RULE_IGNORE},
+    };
+    struct explain_fixture *f = *state;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        const struct asym_proc proc = {.rule = rows[i].rule};
+        assert_ptr_equal(asym_explain_reason_now(asym_why(rows[i].before), rows[i].is_current, &proc),
+                         asym_why(rows[i].now));
+        assert_ptr_equal(asym_explain_reason_now(asym_why(rows[i].before), false, NULL), asym_why(rows[i].before));
+    }
+    program(f, "x", 300, 1, 5, 1);
+    run(f, TICK);
+    f->w.threads[0].listed = false;
+    run(f, TICK);
+    f->w.procs[0].rule = ASYM_RULE_IGNORE;
+    f->w.procs[0].rule_name = "games";
+    assert_says(why(f, 300), "To have the program steered until the program ends: asymctl set 300 steer.");
+    assert_int_equal(f->e.standing, ASYM_STANDING_LEFT_ALONE);
+    assert_null(strstr(f->text, "has left the thread alone for"));
+}
+
 static const char *why_with(struct explain_fixture *f, const struct asym_override *order, const char *own)
 {
     const struct asym_mask own_mask = engine_fixture_cpus(own);
-    const struct asym_explain_context context = {
-        .machine = &f->w.machine, .config = &f->w.config, .order = order, .own_mask = &own_mask};
-    *f->text = '\0';
-    assert_int_equal(asym_explain(f->m, &context, 300, &f->e), 0);
-    assert_int_equal(asym_explain_sentences(&f->e, add_sentence, f), 0);
-    return f->text;
+    return explain(f, 300, (struct asym_explain_context){.order = order, .own_mask = &own_mask});
 }
 
 static void a_rule_of_a_user_says_what_it_does_who_set_it_and_how_to_undo_it(void **state)
@@ -543,8 +589,6 @@ static void a_rule_of_the_configuration_says_which_cpus_it_leaves_and_how_to_und
         engine_fixture_order(&f->w, 300, rows[i].cpu, false);
         run(f, TICK);
         assert_says(why_with(f, NULL, rows[i].own), rows[i].says);
-        asym_monitor_forget_rules(f->m);
-        assert_says(why_with(f, NULL, rows[i].own), "asymd has not compared the program with its rules yet.\n");
     }
 }
 
@@ -590,12 +634,7 @@ static void a_rule_for_a_program_that_is_too_new_will_have_its_effect(void **sta
 static const char *why_thread_with(struct explain_fixture *f, int32_t tid, const char *own)
 {
     const struct asym_mask own_mask = engine_fixture_cpus(own);
-    const struct asym_explain_context context = {
-        .machine = &f->w.machine, .config = &f->w.config, .own_mask = &own_mask};
-    *f->text = '\0';
-    assert_int_equal(asym_explain(f->m, &context, tid, &f->e), 0);
-    assert_int_equal(asym_explain_sentences(&f->e, add_sentence, f), 0);
-    return f->text;
+    return explain(f, tid, (struct asym_explain_context){.own_mask = &own_mask});
 }
 
 /* The affinity of the thread decides where the service knows it. An affinity may name CPUs that are offline. */
@@ -617,13 +656,8 @@ static void a_rule_keeps_a_thread_on_cpus_that_the_thread_has(void **state)
         run(f, TICK);
         for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
             const struct asym_mask mask = engine_fixture_cpus(rows[i].mask);
-            const struct asym_explain_context context = {
-                .machine = &f->w.machine, .config = &f->w.config, .mask = &mask};
-            *f->text = '\0';
-            assert_int_equal(asym_explain(f->m, &context, 300, &f->e), 0);
+            assert_says(explain(f, 300, (struct asym_explain_context){.mask = &mask}), rows[i].says);
             assert_int_equal(f->e.standing, new ? ASYM_STANDING_WAITS : ASYM_STANDING_STEERED_SLOW);
-            assert_int_equal(asym_explain_sentences(&f->e, add_sentence, f), 0);
-            assert_says(f->text, rows[i].says);
         }
     }
 }
@@ -918,7 +952,8 @@ int main(void)
         T(of_many_holders_those_with_most_fast_cpus_are_named),
         T(a_thread_that_is_left_alone_is_explained_since_when_and_how_to_end_it),
         cmocka_unit_test(each_lasting_exclusion_says_so_and_some_what_to_do),
-        T(a_rule_that_is_not_known_yet_is_not_denied),
+        T(a_rule_that_was_not_compared_yet_or_is_not_known_is_no_rule),
+        T(a_process_that_sleeps_has_the_reason_of_the_rules_of_today),
         T(a_rule_of_a_user_says_what_it_does_who_set_it_and_how_to_undo_it),
         T(a_rule_of_the_configuration_says_which_cpus_it_leaves_and_how_to_undo_that),
         T(a_rule_that_allows_slow_cpus_only_is_the_reason_for_a_slow_cpu),

@@ -87,7 +87,6 @@ static void a_steered_thread_is_known_with_its_class_reason_and_cpu(void **state
     assert_int_equal(known->class, ASYM_CLASS_MP);
     assert_int_equal(known->class_since, began);
     assert_int_equal(known->seen, f->w.now);
-    assert_true(known->set);
     assert_null(asym_monitor_thread_of(f->m, 101));
     const struct asym_monitor_app *app = asym_monitor_app_of(f->m, 100);
     assert_non_null(app);
@@ -133,7 +132,6 @@ static void the_last_ten_decisions_stand_newest_first(void **state)
         assert_int_equal(d[i].from, i % 2 ? 2 : 1);
     }
     assert_int_equal(known->target, -1);
-    assert_false(known->set);
     assert_int_equal(asym_monitor_app_of(f->m, 100)->moves, 12);
     const struct asym_monitor_totals sum = totals(f);
     assert_int_equal(sum.changes, 14);
@@ -190,30 +188,6 @@ static void a_refusal_counts_as_left_alone_and_a_retry_as_nothing(void **state)
     assert_int_equal(totals(f).changes, 0);
     assert_ptr_equal(known->reason, asym_why(ASYM_WHY_DENIED));
     assert_int_equal(known->target, -1);
-}
-
-static void own_nice_is_the_one_without_a_boost(void **state)
-{
-    struct monitor_fixture *f = *state;
-    struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
-    t->task.nice = 3;
-    f->w.orders.of[100].delta = -5;
-    for (int i = 0; i < 3; i++)
-        run(f, TICK);
-    const struct asym_monitor_thread *known = asym_monitor_thread_of(f->m, 100);
-    assert_int_equal(known->nice, -2);
-    assert_int_equal(known->own_nice, 3);
-    /* Another target: the thread already has the boost when asymd steers it again. */
-    engine_fixture_order(&f->w, 100, 1, false);
-    run(f, TICK);
-    assert_int_equal(f->w.n, 1);
-    assert_int_equal(known->nice, -2);
-    assert_int_equal(known->own_nice, 3);
-    f->w.paused = true;
-    run(f, TICK);
-    run(f, TICK);
-    assert_int_equal(known->nice, 3);
-    assert_int_equal(known->own_nice, 3);
 }
 
 static void shares_and_moves_are_of_the_last_minute(void **state)
@@ -476,108 +450,6 @@ static void a_walk_over_the_applications_goes_on_where_it_was(void **state)
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-/* A thread that sleeps is in no snapshot after a reload, but the monitor still knows it. */
-static void rules_do_not_outlive_the_settings(void **state)
-{
-    struct monitor_fixture *f = *state;
-    struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
-    char name[] = "games";
-    f->w.procs[0].rule = ASYM_RULE_IGNORE;
-    f->w.procs[0].rule_name = name;
-    t->task.runnable = 1;
-    run(f, TICK);
-    assert_int_equal(asym_monitor_thread_of(f->m, 100)->rule, ASYM_RULE_IGNORE);
-    assert_int_equal(asym_monitor_app_of(f->m, 100)->rule, ASYM_RULE_IGNORE);
-    assert_string_equal(asym_monitor_thread_of(f->m, 100)->rule_name, "games");
-    assert_string_equal(asym_monitor_app_of(f->m, 100)->rule_name, "games");
-    asym_monitor_forget_rules(f->m);
-    assert_true(asym_monitor_thread_of(f->m, 100)->rule_forgotten);
-    assert_null(asym_monitor_thread_of(f->m, 100)->rule_name);
-    assert_null(asym_monitor_app_of(f->m, 100)->rule_name);
-    assert_int_equal(asym_monitor_thread_of(f->m, 100)->rule, ASYM_RULE_UNLISTED);
-    assert_int_equal(asym_monitor_app_of(f->m, 100)->rule, ASYM_RULE_UNLISTED);
-}
-
-/* The rule decides about a thread that sleeps, too: the reason is that of the new rule. */
-static void a_process_that_sleeps_has_the_rule_and_the_reason_of_the_new_rules(void **state)
-{
-    static const struct asym_proc rows[] = {
-        {.rule = ASYM_RULE_IGNORE, .rule_name = "games"},
-        {.rule = ASYM_RULE_UNLISTED},
-        {.rule = ASYM_RULE_FAST, .rule_name = "games", .adopted = 7},
-    };
-    static const enum asym_exclusion reasons[] = {ASYM_WHY_RULE_IGNORE, ASYM_WHY_UNLISTED, ASYM_WHY_IDLE};
-    struct monitor_fixture *f = *state;
-    engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
-    engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 200), 200, 6);
-    run(f, TICK);
-    f->w.threads[0].listed = false;
-    run(f, TICK);
-    const struct asym_monitor_thread *thread = asym_monitor_thread_of(f->m, 100);
-    const struct asym_monitor_thread *other = asym_monitor_thread_of(f->m, 200);
-    const struct asym_reason *other_reason = other->reason;
-    asym_monitor_forget_rules(f->m);
-    assert_true(thread->rule_forgotten);
-    assert_true(asym_monitor_app_of(f->m, 100)->rule_forgotten);
-    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct asym_proc proc = rows[i];
-        proc.id = f->w.procs[0].id;
-        assert_true(asym_monitor_update_proc(f->m, &proc));
-        assert_false(asym_monitor_update_proc(f->m, &proc));
-        const struct asym_monitor_app *app = asym_monitor_app_of(f->m, 100);
-        assert_false(thread->rule_forgotten);
-        assert_false(app->rule_forgotten);
-        assert_int_equal(thread->rule, rows[i].rule);
-        assert_int_equal(app->rule, rows[i].rule);
-        assert_ptr_equal(thread->rule_name, rows[i].rule_name);
-        assert_ptr_equal(app->rule_name, rows[i].rule_name);
-        assert_ptr_equal(thread->reason, asym_why(reasons[i]));
-        assert_ptr_equal(app->reason, asym_why(reasons[i]));
-        assert_int_equal(thread->adopted, rows[i].adopted != 0);
-        assert_true(other->rule_forgotten);
-        assert_ptr_equal(other->reason, other_reason);
-    }
-}
-
-/* An earlier process can have had the number. A rule that steers changes no reason but an exclusion by a rule. */
-static void an_update_is_for_one_process_and_keeps_the_other_reasons(void **state)
-{
-    struct monitor_fixture *f = *state;
-    engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
-    run(f, TICK);
-    const struct asym_monitor_thread *thread = asym_monitor_thread_of(f->m, 100);
-    const struct asym_reason *reason = thread->reason;
-    struct asym_proc proc = {.id = f->w.procs[0].id, .rule = ASYM_RULE_SLOW};
-    asym_monitor_update_proc(f->m, &proc);
-    assert_int_equal(thread->rule, ASYM_RULE_SLOW);
-    assert_ptr_equal(thread->reason, reason);
-    proc.id.start++;
-    proc.rule = ASYM_RULE_IGNORE;
-    asym_monitor_update_proc(f->m, &proc);
-    assert_int_equal(thread->rule, ASYM_RULE_SLOW);
-    assert_int_equal(asym_monitor_app_of(f->m, 100)->rule, ASYM_RULE_SLOW);
-}
-
-/* The end of an exclusion does not make a running thread idle: the next snapshot gives its reason. */
-static void a_running_thread_keeps_its_reason_until_the_next_snapshot(void **state)
-{
-    struct monitor_fixture *f = *state;
-    engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
-    f->w.procs[0].rule = ASYM_RULE_IGNORE;
-    run(f, TICK);
-    const struct asym_monitor_thread *thread = asym_monitor_thread_of(f->m, 100);
-    const struct asym_reason *left_alone = thread->reason;
-    const struct asym_proc steered = {.id = f->w.procs[0].id, .rule = ASYM_RULE_STEER};
-    assert_true(asym_monitor_update_proc(f->m, &steered));
-    assert_int_equal(thread->rule, ASYM_RULE_STEER);
-    assert_ptr_equal(thread->reason, left_alone);
-    f->w.threads[0].listed = false;
-    f->w.procs[0].rule = ASYM_RULE_STEER;
-    run(f, TICK);
-    asym_monitor_update_proc(f->m, &steered);
-    assert_ptr_not_equal(thread->reason, left_alone);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -585,7 +457,6 @@ int main(void)
         T(the_last_ten_decisions_stand_newest_first),
         T(a_thread_is_left_alone_since_its_mask_was_changed),
         T(a_refusal_counts_as_left_alone_and_a_retry_as_nothing),
-        T(own_nice_is_the_one_without_a_boost),
         T(shares_and_moves_are_of_the_last_minute),
         T(changes_of_the_last_minute_are_those_and_no_others),
         T(each_decision_has_a_number),
@@ -594,10 +465,6 @@ int main(void)
         T(what_is_gone_is_forgotten),
         T(a_cgroup_is_found_by_each_of_its_processes),
         T(its_memory_has_a_bound),
-        T(rules_do_not_outlive_the_settings),
-        T(a_process_that_sleeps_has_the_rule_and_the_reason_of_the_new_rules),
-        T(an_update_is_for_one_process_and_keeps_the_other_reasons),
-        T(a_running_thread_keeps_its_reason_until_the_next_snapshot),
         T(an_application_has_the_reason_of_its_busiest_thread),
         T(a_walk_over_the_applications_goes_on_where_it_was),
     };
