@@ -51,7 +51,7 @@ struct asym_plan_app {
 /** The plan for a thread of the snapshot, in the order of asym_snapshot.tasks. */
 struct asym_plan_task {
     int32_t target; /**< CPU; -1: the thread is not steered, and reason says why */
-    bool monitor;   /**< the next snapshot must have a sample of its counters */
+    bool counted;   /**< the next snapshot must have a sample of its counters */
     bool exclusive; /**< holds its target by class: the masks of threads that hold no CPU leave it out */
     bool light;     /**< of a thread with a target: it sleeps too much to hold a CPU ([enforce] exclusive_from) */
     bool moves;     /**< the planned mask leaves out the CPU on which it runs now, so the kernel moves it */

@@ -109,7 +109,7 @@ struct asym_assignment {
     int8_t nice_delta;                /**< added to its own nice value; the engine keeps the sum within -20..19 */
     bool exclusive;                   /**< the thread holds cpu by its class; a light one does not, unless its reason
                                            holds the core */
-    bool monitor;                     /**< count its instructions until the next snapshot */
+    bool counted;                     /**< count its instructions until the next snapshot */
     const struct asym_reason *reason; /**< a reason of the policy, or of a placement that it uses; never NULL */
     double figure[2];
 };

@@ -8,7 +8,7 @@
  * Sources form a chain. A source may wrap another one, its inner source: it hands on the inner source's snapshots and
  * changes them. It keeps the order and the number of apps, procs and tasks, so that a plan fits the snapshots of every link.
  * It forwards feedback and refresh to its inner source before it uses them itself: the innermost source (procfs) gets them
- * first, the outermost (the monitor) last.
+ * first, the outermost last.
  */
 #ifndef ASYM_PORT_H
 #define ASYM_PORT_H

@@ -31,7 +31,7 @@ struct asym_profile {
     double mpki[ASYM_MAX_TYPES]; /**< LLC misses per kilo-instruction; < 0: not measured */
 };
 
-/** The counts of a thread over the interval. Only threads that the last plan monitors have one (asym_plan_task.monitor). */
+/** The counts of a thread over the interval. Only threads that the last plan counts have one (asym_plan_task.counted). */
 struct asym_sample {
     uint32_t task;       /**< index into asym_snapshot.tasks */
     double seconds;      /**< time on a CPU during the interval, in seconds */

@@ -99,10 +99,10 @@ int asym_observer_count(struct asym_observer *o, const struct asym_run *run, str
     int r = asym_capabilities_counters(&run->capabilities, run->settings, &config.counters, err);
     if (r < 0)
         return r;
-    r = asym_sampler_new(&config, &o->monitor);
+    r = asym_sampler_new(&config, &o->sampler);
     if (r < 0)
         return asym_fail(err, r, "no memory to observe");
-    o->source = o->monitor;
+    o->source = o->sampler;
     return 0;
 }
 
@@ -129,13 +129,13 @@ void asym_observer_adopt(struct asym_observer *o, const struct asym_run *run, st
 {
     asym_observer_set_rules(o, run->settings);
     asym_procfs_set_group(o->observers.links[ASYM_OBSERVER_PROCFS], (enum asym_grouping)run->settings->daemon.group);
-    asym_sampler_set(o->monitor, counters, run->capabilities.missing);
+    asym_sampler_set(o->sampler, counters, run->capabilities.missing);
 }
 
 void asym_observer_close(struct asym_observer *o)
 {
-    if (o->monitor)
-        o->monitor->close(o->monitor);
+    if (o->sampler)
+        o->sampler->close(o->sampler);
     asym_observers_close(&o->observers);
     asym_process_events_close(o->process_events);
     if (o->reader)

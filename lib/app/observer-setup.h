@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
  * The observer of a mode: the chain of sources that a cycle reads. The links from the inside out: the rows of
- * <asym/observers.def>; an overlay that the caller may put around them (RTX, or the ledger of a running service); the monitor,
+ * <asym/observers.def>; an overlay that the caller may put around them (RTX, or the ledger of a running service); the sampler,
  * which reads counters.
  */
 #ifndef ASYM_APP_OBSERVER_SETUP_H
@@ -25,7 +25,7 @@ struct asym_observer {
     struct asym_process_events *process_events; /* NULL: the kernel sends no process events */
     struct asym_proc_reader *reader;            /* NULL: a captured machine */
     struct asym_observers observers;            /* the innermost links */
-    struct asym_source *monitor;                /* the outermost link; NULL: asym_observer_count was not called */
+    struct asym_source *sampler;                /* the outermost link; NULL: asym_observer_count was not called */
     struct asym_source *source; /* the outermost link so far. A caller that puts an overlay around it stores the overlay
                                         here, and closes the overlay before the observer */
 };
@@ -37,7 +37,7 @@ struct asym_observer {
  */
 int asym_observer_open(struct asym_run *run, asym_usec piece, struct asym_observer *ret, struct asym_error *err);
 
-/** Put the monitor around the chain, once, after any overlay. Returns 0; -errno with err, and leaves the chain as it was. */
+/** Put the sampler around the chain, once, after any overlay. Returns 0; -errno with err, and leaves the chain as it was. */
 int asym_observer_count(struct asym_observer *o, const struct asym_run *run, struct asym_error *err);
 
 /** Match every process again, after a change of rules or profiles. Borrows the rules from the settings. */

@@ -179,7 +179,7 @@ enum use {
 /* In a monitoring turn a thread keeps to the core type that it is measured on. */
 static bool is_measured(const struct asym_plan_task *out)
 {
-    return out->monitor && out->reason->rotates;
+    return out->counted && out->reason->rotates;
 }
 
 static enum use use_of(const struct pins *p, const struct asym_plan_task *out)

@@ -430,7 +430,7 @@ int asym_step_plan(struct asym_step *st)
             obey_rule(st, i, out);
         out->light = m->duty.light && a->cpu >= 0;
         out->exclusive = a->exclusive && a->cpu >= 0 && (!out->light || out->reason->holds_core);
-        out->monitor = a->monitor;
+        out->counted = a->counted;
         memcpy(out->figure, a->figure, sizeof out->figure);
     }
     return 0;

@@ -156,7 +156,7 @@ static void answer(struct asym_seats *q, size_t t)
     a->width = width_of(q, t, leads);
     a->exclusive = q->claim[t] & ASYM_CLAIM_CPU;
     a->nice_delta = (int8_t)(leads && asym_seats_nice_counts(q, t) ? q->p->boost : 0);
-    a->monitor = true;
+    a->counted = true;
     a->reason = reason_of(q, t);
     set_figures(q, t);
     if (q->in->interval > 0 || s->last == 0)

@@ -253,7 +253,7 @@ static const struct asym_reason waits = {.text = "shares a CPU until its turn: %
 static void explain(const struct queue *q, struct asym_assignment *a, size_t t, unsigned n_cpus)
 {
     const struct thread_state *s = state_of(q->in, t);
-    a->monitor = is_chosen(q, t) && !q->state->executing;
+    a->counted = is_chosen(q, t) && !q->state->executing;
     if (!is_chosen(q, t)) {
         a->reason = &waits;
         a->figure[0] = (double)q->in->n_threads;

@@ -265,7 +265,7 @@ static void explain(const struct turns *q, size_t t)
     struct thread_state *s = state_of(q->in, t);
     struct asym_assignment *a = &q->ranked.sp->ret[t];
     s->holds = s->turn == 0 ? q->ranked.holds[t] : 0;
-    a->monitor = true;
+    a->counted = true;
     if (s->turn == 0 || !asym_mask_has(&q->in->machine->types[s->turn - 1].cpus, a->cpu)) {
         asym_ranked_explain(&q->ranked, t, &asym_monitoring_not_measured);
         return;

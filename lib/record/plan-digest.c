@@ -57,7 +57,7 @@ static void add_app(uint64_t *digest, const struct asym_plan_app *app)
 static void add_task(uint64_t *digest, const struct asym_plan_task *task)
 {
     add(digest, (uint64_t)(uint32_t)task->target << 32 | (uint64_t)(uint8_t)task->nice << 16 |
-                    (uint64_t)task->class << 8 | (uint64_t)task->monitor << 2 | (uint64_t)task->exclusive << 1 |
+                    (uint64_t)task->class << 8 | (uint64_t)task->counted << 2 | (uint64_t)task->exclusive << 1 |
                     task->moves);
     add_reason(digest, task->reason, task->figure);
     add_mask(digest, &task->mask);

@@ -50,7 +50,7 @@ static double share(uint64_t part, uint64_t whole)
 
 static void take_sample(struct sim_ports *w, const struct sim_thread *t)
 {
-    if (!t->monitor)
+    if (!t->counted)
         return;
     w->samples[w->n_samples++] = (struct asym_sample){
         .task = (uint32_t)w->n_tasks,
@@ -70,7 +70,7 @@ static void remember(const struct asym_sim *s, struct sim_thread *t)
     t->cycles_then = t->cycles;
     t->misses_then = t->misses;
     t->newborn = false;
-    t->monitor = false;
+    t->counted = false;
 }
 
 /* It counts for the interval in state R, and what the kernel has not credited by then is taken back later. */
@@ -265,7 +265,7 @@ static void count_threads(struct asym_source *source, const struct asym_feedback
     const struct sim_ports *w = (struct sim_ports *)(void *)source;
     const struct asym_plan *plan = feedback->plan;
     for (size_t i = 0; i < plan->n_tasks && i < w->n_tasks; i++)
-        w->sim->threads[w->thread_of[i]].monitor = plan->tasks[i].monitor;
+        w->sim->threads[w->thread_of[i]].counted = plan->tasks[i].counted;
 }
 
 /* The simulation owns both ports. */

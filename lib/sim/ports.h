@@ -9,7 +9,7 @@ struct asym_sim;
 
 /**
  * The ports; both borrow the simulation. next() lets interval pass first, and returns 0 once the run is over. The source takes
- * counter samples of the threads that the plan of the last feedback monitors. It has no refresh: each snapshot shows what each
+ * counter samples of the threads that the plan of the last feedback counts. It has no refresh: each snapshot shows what each
  * simulated program does at that time.
  */
 struct asym_source *asym_sim_source(struct asym_sim *sim, asym_usec interval);

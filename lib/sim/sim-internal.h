@@ -32,7 +32,7 @@ enum sim_mode { SIM_IDLE /* waits for work */, SIM_CHUNK, SIM_CRITICAL, SIM_LOCK
 struct sim_thread {
     _Alignas(64) uint8_t state;
     uint8_t mode;
-    bool spinning, newborn, monitor, has_run;
+    bool spinning, newborn, counted, has_run;
     int8_t nice;
     bool roams; /* its mask has more than one CPU */
     uint32_t proc;

@@ -10,7 +10,7 @@
 struct count_all {
     struct asym_source source;
     struct asym_source *inner;
-    struct asym_plan_task *tasks; /* of the plan, with monitor set */
+    struct asym_plan_task *tasks; /* of the plan, with counted set */
     size_t capacity;
 };
 
@@ -44,7 +44,7 @@ static void count_all_feedback(struct asym_source *source, const struct asym_fee
     if (plan.n_tasks > 0 && grow(c, plan.n_tasks)) {
         memcpy(c->tasks, plan.tasks, plan.n_tasks * sizeof *c->tasks);
         for (size_t i = 0; i < plan.n_tasks; i++)
-            c->tasks[i].monitor = true;
+            c->tasks[i].counted = true;
         plan.tasks = c->tasks;
     }
     all.plan = &plan;

@@ -254,7 +254,7 @@ static void add_wanted(struct asym_sampler *m, const struct asym_snapshot *snaps
     m->refused = (struct asym_taskid){.tid = 0};
     for (size_t k = 0; k < plan->n_tasks; k++) {
         const size_t i = (first + k) % plan->n_tasks;
-        if (!plan->tasks[i].monitor || find(m, &snapshot->tasks[i].id))
+        if (!plan->tasks[i].counted || find(m, &snapshot->tasks[i].id))
             continue;
         if (!is_final(error)) {
             error = add(m, &snapshot->tasks[i].id, snapshot->now);
@@ -275,7 +275,7 @@ static void follow(struct asym_sampler *m, const struct asym_snapshot *snapshot,
     m->cycle++;
     m->n_refused = m->n_without_place = 0;
     for (size_t i = 0; i < plan->n_tasks; i++) {
-        struct watched *w = plan->tasks[i].monitor ? find(m, &snapshot->tasks[i].id) : NULL;
+        struct watched *w = plan->tasks[i].counted ? find(m, &snapshot->tasks[i].id) : NULL;
         if (w)
             w->wanted = m->cycle;
     }
@@ -298,10 +298,10 @@ static void monitor_refresh(struct asym_source *source)
     asym_source_refresh(of(source)->config.source);
 }
 
-void asym_sampler_set(struct asym_source *monitor, struct asym_counters *counters,
+void asym_sampler_set(struct asym_source *sampler, struct asym_counters *counters,
                       const char *const missing[ASYM_N_SIGNALS])
 {
-    struct asym_sampler *m = of(monitor);
+    struct asym_sampler *m = of(sampler);
     if (m->config.counters)
         m->config.counters->close(m->config.counters);
     m->config.counters = counters;

@@ -36,7 +36,7 @@ struct asym_sampler_config {
 int asym_sampler_new(const struct asym_sampler_config *config, struct asym_source **ret_source);
 
 /** Replaces the counters (owned; NULL: none) and the reasons after a configuration reload. Counting starts again. */
-void asym_sampler_set(struct asym_source *monitor, struct asym_counters *counters,
+void asym_sampler_set(struct asym_source *sampler, struct asym_counters *counters,
                       const char *const missing[ASYM_N_SIGNALS]);
 
 #endif

@@ -107,7 +107,7 @@ void asym_smt_measure_finish(struct asym_smt *s, const int32_t *preferred_cpu)
         struct asym_smt_record *r = asym_smt_record_of(s, t);
         r->counting = to_count(s, t);
         r->pairing = s->stage.pairing;
-        s->sp.ret[t].monitor = r->counting != 0;
+        s->sp.ret[t].counted = r->counting != 0;
         if (r->counting == 0 || r->cycle == s->stage.cycle)
             continue;
         r->cycle = s->stage.cycle;

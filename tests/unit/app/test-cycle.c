@@ -312,7 +312,7 @@ static void every_link_forwards_feedback_before_it_uses_it(void **state)
         struct asym_source *built[4] = {&chain_end.source};
         size_t n = 0;
         struct asym_snapshot s;
-        struct asym_plan_task planned = {.target = -1, .monitor = true};
+        struct asym_plan_task planned = {.target = -1, .counted = true};
         const struct asym_plan plan = {.tasks = &planned, .n_tasks = 1};
         const struct asym_feedback feedback = {.snapshot = &s, .plan = &plan};
         for (; n < ASYM_LENGTH(chains[i].link) && chains[i].link[n]; n++)

@@ -612,7 +612,7 @@ static void threads_in_turns_are_a_crowd_but_not_where_they_are_measured(void **
         crowd[i] = add_thread(w, 300 + i, i % 4, 1);
         w->orders.of[300 + i].in_turns = true;
     }
-    w->orders.of[100].in_turns = w->orders.of[303].monitor = w->orders.of[304].monitor = true;
+    w->orders.of[100].in_turns = w->orders.of[303].counted = w->orders.of[304].counted = true;
     w->orders.of[303].in_turns = false;
     engine_fixture_run(w, TICK);
     engine_fixture_assert_mask(&game->mask, "4-7");
@@ -873,13 +873,13 @@ static void threads_to_be_counted_are_in_the_plan(void **state)
     unsigned p = engine_fixture_proc(w, 100);
     engine_fixture_thread(w, p, 100, 5);
     engine_fixture_thread(w, p, 101, 5);
-    w->orders.of[101].monitor = true;
+    w->orders.of[101].counted = true;
     engine_fixture_run(w, TICK);
-    assert_false(engine_fixture_planned(w, 100)->monitor);
-    assert_true(engine_fixture_planned(w, 101)->monitor);
+    assert_false(engine_fixture_planned(w, 100)->counted);
+    assert_true(engine_fixture_planned(w, 101)->counted);
     /* no plan is due, but the monitoring goes on */
     engine_fixture_run(w, TICK / 4);
-    assert_true(engine_fixture_planned(w, 101)->monitor);
+    assert_true(engine_fixture_planned(w, 101)->counted);
 }
 
 int main(void)

@@ -467,7 +467,7 @@ static void plans_obey_the_rules_are_made_twice_alike_and_without_memory(void **
 /* In a monitoring turn a thread keeps to the core type that it is measured on. */
 static bool is_measured(const struct run *r, const struct asym_plan_task *t)
 {
-    return t->monitor && t->reason->rotates && r->policy->pin != ASYM_PIN_EACH;
+    return t->counted && t->reason->rotates && r->policy->pin != ASYM_PIN_EACH;
 }
 
 /* A thread that ranks above the crowd under asym does not wait for it. */

@@ -57,7 +57,7 @@ static void run(asym_usec time)
         struct policy_fixture_thread *thread = &w.threads[t];
         const struct program *p = &programs[t];
         thread->sample = (struct asym_sample){.instructions = 0};
-        if (!thread->here || !thread->answer.monitor || !(p->ipc > 0))
+        if (!thread->here || !thread->answer.counted || !(p->ipc > 0))
             continue;
         const double seconds = (double)time / (double)ASYM_SEC;
         const double instructions = p->ips[w.machine.cpus[thread->preferred_cpu].type] * seconds;
@@ -459,7 +459,7 @@ static void eshmp_monitors_for_five_ticks_and_executes_for_ten(void **state)
         run(TICK);
         samples += monitored();
         for (unsigned t = 0; t < 2; t++)
-            assert_int_equal(w.threads[t].answer.monitor, is_why(w.threads[t].answer.reason, "measured for"));
+            assert_int_equal(w.threads[t].answer.counted, is_why(w.threads[t].answer.reason, "measured for"));
     }
     assert_int_equal(samples, 2 * 150 * 5 / 15);
 }

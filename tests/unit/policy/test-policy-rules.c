@@ -367,7 +367,7 @@ static void count(struct direct *d)
         const int32_t cpu = d->ret[t].cpu;
         d->threads[t].sample = NULL;
         d->threads[t].sampled_on = -1;
-        if (!d->ret[t].monitor || cpu < 0 || gen_below(&d->g, 10) == 0)
+        if (!d->ret[t].counted || cpu < 0 || gen_below(&d->g, 10) == 0)
             continue;
         d->samples[t] = (struct asym_sample){
             .seconds = 0.1, .cycles = 1e8, .instructions = 1e6 * gen_below(&d->g, 300)};
@@ -432,7 +432,7 @@ static bool same(const struct direct *a, const struct direct *b)
     for (size_t t = 0; t < a->n; t++) {
         const struct asym_assignment *x = &a->ret[t], *y = &b->ret[t];
         if (x->cpu != y->cpu || x->nice_delta != y->nice_delta || x->exclusive != y->exclusive ||
-            x->monitor != y->monitor || x->reason != y->reason || memcmp(x->figure, y->figure, sizeof x->figure) != 0)
+            x->counted != y->counted || x->reason != y->reason || memcmp(x->figure, y->figure, sizeof x->figure) != 0)
             return false;
     }
     return true;

@@ -861,7 +861,7 @@ static void samples_and_profiles_say_what_was_done(void **state)
     struct asym_source *source = asym_sim_source(w.sim, 100 * ASYM_MSEC);
     assert_int_equal(source->next(source, &s), 1);
     assert_int_equal(s.n_samples, 0);
-    struct asym_plan_task task = {.monitor = true};
+    struct asym_plan_task task = {.counted = true};
     const struct asym_plan plan = {.tasks = &task, .n_tasks = 1};
     const struct asym_feedback feedback = {.snapshot = &s, .plan = &plan};
     asym_source_feedback(source, &feedback);

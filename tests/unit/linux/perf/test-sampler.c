@@ -79,7 +79,7 @@ static void only_requested_threads_are_counted(void **state)
     begin(100);
     take_sample(0);
     assert_int_equal(seen.n_samples, 0);
-    planned[1].monitor = planned[2].monitor = true;
+    planned[1].counted = planned[2].counted = true;
     follow();
     take_sample(10000);
     assert_int_equal(seen.n_samples, 2);
@@ -91,7 +91,7 @@ static void only_requested_threads_are_counted(void **state)
     assert_int_equal(seen.samples[1].task, 2);
     assert_true(seen.samples[1].llc_misses < 0);
     /* A value covers the interval between two samples, not the time since the beginning. */
-    planned[2].monitor = false;
+    planned[2].counted = false;
     follow();
     take_sample(20000);
     assert_int_equal(seen.n_samples, 1);
@@ -107,10 +107,10 @@ static void around_it_all_threads_can_be_counted_whatever_the_plan_requests(void
     begin(100);
     assert_int_equal(asym_count_all_new(monitor, &count_all), 0);
     take_sample(0);
-    planned[1].monitor = true;
+    planned[1].counted = true;
     plan.n_tasks = 3;
     asym_source_feedback(count_all, &(struct asym_feedback){.snapshot = &seen, .plan = &plan});
-    assert_false(planned[0].monitor);
+    assert_false(planned[0].counted);
     now = 10000;
     asym_counters_replay_at(counters, now);
     assert_int_equal(count_all->next(count_all, &seen), 1);
@@ -142,7 +142,7 @@ static void one_that_dies_or_does_not_run_has_no_sample(void **state)
     begin(100);
     take_sample(0);
     for (int i = 0; i < THREADS; i++)
-        planned[i].monitor = true;
+        planned[i].counted = true;
     follow();
     take_sample(10000);
     assert_int_equal(seen.n_samples, 3);
@@ -159,14 +159,14 @@ static void a_spent_budget_is_reported_and_freed_when_others_are_released(void *
     (void)state;
     begin(8);
     take_sample(0);
-    planned[0].monitor = planned[1].monitor = planned[2].monitor = planned[4].monitor = true;
+    planned[0].counted = planned[1].counted = planned[2].counted = planned[4].counted = true;
     follow();
     take_sample(10000);
     assert_true(seen.coverage.n_uncounted >= 1);
     assert_non_null(seen.coverage.uncounted_why);
     const size_t counted = 4 - seen.coverage.n_uncounted;
     assert_true(counted >= 1);
-    planned[0].monitor = planned[2].monitor = planned[4].monitor = false;
+    planned[0].counted = planned[2].counted = planned[4].counted = false;
     follow();
     take_sample(20000);
     assert_int_equal(seen.coverage.n_uncounted, 0);
@@ -179,7 +179,7 @@ static void a_tid_that_is_used_again_is_another_thread(void **state)
     (void)state;
     begin(100);
     take_sample(0);
-    planned[0].monitor = true;
+    planned[0].counted = true;
     follow();
     tasks[0].id.start = 2;
     take_sample(10000);
@@ -197,7 +197,7 @@ static void without_counters_it_is_the_source_alone(void **state)
     const struct asym_sampler_config config = {.source = &inner};
     assert_int_equal(asym_sampler_new(&config, &monitor), 0);
     assert_int_equal(monitor->next(monitor, &seen), 1);
-    planned[0].monitor = true;
+    planned[0].counted = true;
     follow();
     assert_int_equal(monitor->next(monitor, &seen), 1);
     assert_int_equal(seen.n_samples, 0);
@@ -253,7 +253,7 @@ static void begin_with_failure(int error, int n_failing)
     n_watches = 0;
     memset(is_watched, 0, sizeof is_watched);
     for (int i = 0; i < THREADS; i++) {
-        planned[i].monitor = true;
+        planned[i].counted = true;
         tasks[i].id.tgid = i < n_failing ? 11 : 11 + i;
     }
     take_sample(0);
@@ -343,7 +343,7 @@ static void begin_with_room(void)
     n_watched = n_unwatched = 0;
     memset(is_watched, 0, sizeof is_watched);
     for (int i = 0; i < THREADS; i++)
-        planned[i].monitor = true;
+        planned[i].counted = true;
 }
 
 /* The first threads could belong to one user, and never sleep. */
@@ -374,7 +374,7 @@ static void nobody_takes_turns_while_there_is_room(void **state)
     bool before[THREADS];
     (void)state;
     begin_with_room();
-    planned[1].monitor = planned[2].monitor = planned[4].monitor = false;
+    planned[1].counted = planned[2].counted = planned[4].counted = false;
     for (unsigned cycle = 0; cycle < 6; cycle++) {
         take_sample(1 + cycle * ASYM_SAMPLER_TURN);
         follow();
@@ -419,7 +419,7 @@ static void no_more_threads_make_room_than_were_refused(void **state)
 {
     (void)state;
     begin_with_room();
-    planned[3].monitor = planned[4].monitor = false;
+    planned[3].counted = planned[4].counted = false;
     for (unsigned cycle = 0; cycle < 9; cycle++) {
         take_sample(1 + cycle * ASYM_SAMPLER_TURN);
         follow();

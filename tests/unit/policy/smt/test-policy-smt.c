@@ -96,7 +96,7 @@ static void count(struct smt_fixture *w)
     w->load->s.samples = w->samples;
     w->load->s.n_samples = 0;
     for (size_t i = 0; w->alone && w->plan && i < w->plan->n_tasks; i++)
-        if (w->plan->tasks[i].monitor)
+        if (w->plan->tasks[i].counted)
             w->samples[w->load->s.n_samples++] = (struct asym_sample){
                 .task = (uint32_t)i, .seconds = 0.1, .instructions = 1e8 * ipc_of(w, i), .cycles = 1e8};
 }
@@ -471,9 +471,9 @@ static void only_what_is_measured_is_counted(void **state)
             const bool in_sample = w.load->s.now < first + SAMPLE;
             alone[i] += is_why(t->reason, "more: it is measured");
             together[i] += is_why(t->reason, "measured beside");
-            assert_int_equal(t->monitor,
+            assert_int_equal(t->counted,
                              is_why(t->reason, "more: it is measured") || is_why(t->reason, "measured beside"));
-            assert_true(in_sample || !t->monitor);
+            assert_true(in_sample || !t->counted);
             assert_int_equal(is_alone(&w, i), is_why(t->reason, "more: it is measured"));
             assert_true(!is_alone(&w, i) || others_on_core(&w, i) == 0);
         }
@@ -669,7 +669,7 @@ static void pair_on(unsigned n_cpus, unsigned llc_size, unsigned every_fast, uns
             assert_int_equal(cpu->llc, llc[i]);
             assert_int_equal(cpu->type, type[i]);
             assert_why(t->reason, "measured in pairing");
-            assert_true(t->monitor);
+            assert_true(t->counted);
             pairings |= 1u << (unsigned)t->figure[0];
         }
     }
