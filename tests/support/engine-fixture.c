@@ -53,7 +53,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
         ret[i] = (struct asym_assignment){
             .cpu = order->cpu,
             .exclusive = order->exclusive,
-            .monitor = order->monitor,
+            .counted = order->counted,
             .width = order->width,
             .nice_delta = order->delta,
             .reason = order->cpu < 0    ? &engine_fixture_unsteered

@@ -19,7 +19,7 @@ struct engine_fixture_orders {
     struct engine_fixture_order {
         int32_t cpu;
         int8_t delta;
-        bool exclusive, monitor, in_turns;
+        bool exclusive, counted, in_turns;
         enum asym_pin width;
     } of[1000];
     struct asym_mask spare;

@@ -33,12 +33,7 @@ int asym_counters_new_with(const struct asym_counters_config *config, const stru
 void asym_counters_probe_with(const struct asym_root *root, const struct asym_counters_calls *calls,
                               struct asym_counters_coverage *ret);
 
-/**
- * Returns the number of descriptors that are open now; tests hold it against the limit. For counters of asym_counters_new and
- * asym_counters_new_with.
- */
-unsigned asym_counters_n_fds(const struct asym_counters *c);
-/** Returns true if the kernel permitted to count user space only. For the same counters. */
+/** Returns true if the kernel permitted to count user space only. For counters of asym_counters_new and asym_counters_new_with. */
 bool asym_counters_is_user_only(const struct asym_counters *c);
 
 struct asym_pmu {

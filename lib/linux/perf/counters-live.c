@@ -264,11 +264,6 @@ static void live_close(struct asym_counters *c)
     free(l);
 }
 
-unsigned asym_counters_n_fds(const struct asym_counters *c)
-{
-    return ((const struct live *)c)->n_fds;
-}
-
 bool asym_counters_is_user_only(const struct asym_counters *c)
 {
     return ((const struct live *)c)->user_only;

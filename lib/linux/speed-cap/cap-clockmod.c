@@ -124,10 +124,3 @@ const struct asym_cap_method asym_cap_clockmod = {
     .choose = choose,
     .share = share,
 };
-
-struct asym_cap_method asym_cap_clockmod_of(const struct asym_clockmod *c)
-{
-    struct asym_cap_method method = asym_cap_clockmod;
-    method.ctx = c;
-    return method;
-}

@@ -179,6 +179,13 @@ static bool no(void)
     return false;
 }
 
+static struct asym_cap_method method_of(const struct asym_clockmod *registers)
+{
+    struct asym_cap_method method = asym_cap_clockmod;
+    method.ctx = registers;
+    return method;
+}
+
 static void write_register(const struct tree *t, uint64_t value)
 {
     unsigned char bytes[ASYM_MSR_CLOCK_MODULATION + sizeof value] = {0};
@@ -197,7 +204,7 @@ static void the_clock_is_modulated_in_steps_and_other_bits_stay(void **state)
     struct tree msr;
     tree_make(&msr);
     const struct asym_clockmod registers = {.dir = msr.path, .has_modulation = yes};
-    const struct asym_cap_method m = asym_cap_clockmod_of(&registers);
+    const struct asym_cap_method m = method_of(&registers);
     const uint64_t reserved = UINT64_C(0xabc00000000);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct asym_cap_state before, to, now;
@@ -225,12 +232,12 @@ static void where_the_clock_cannot_be_modulated_the_reason_is_reported(void **st
     tree_make(&msr);
     const struct asym_clockmod lacking = {.dir = msr.path, .has_modulation = no},
                                there = {.dir = msr.path, .has_modulation = yes};
-    struct asym_cap_method m = asym_cap_clockmod_of(&lacking);
+    struct asym_cap_method m = method_of(&lacking);
     const struct asym_slow_speed khz = {.khz = 1};
     struct asym_cap_state s = {.high = 0};
     assert_int_equal(m.probe(m.ctx, 3, why, sizeof why), -EOPNOTSUPP);
     assert_non_null(strstr(why, "no clock modulation"));
-    m = asym_cap_clockmod_of(&there);
+    m = method_of(&there);
     assert_int_equal(m.probe(m.ctx, 3, why, sizeof why), -ENODEV);
     assert_non_null(strstr(why, "modprobe msr"));
     tree_write(&msr, "3/msr", "short");
