@@ -54,7 +54,7 @@ static int print_table(const struct asym_metric *samples, size_t n)
         const struct asym_metric_row *row = asym_metric_row_of(samples[i].name);
         const char *const cells[] = {asym_text_escape(samples[i].name, strlen(samples[i].name), name, sizeof name),
                                      asym_metric_value(&samples[i], value, sizeof value), row ? row->help : ""};
-        r = asym_report_table_add(&table, cells);
+        r = asym_report_table_row(&table, cells);
     }
     if (r >= 0)
         r = asym_report_table_print(&table, &terminal, 0, 0, true);

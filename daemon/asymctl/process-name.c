@@ -200,7 +200,7 @@ static int add_row(struct asym_report_table *table, const struct asym_named_proc
     snprintf(pid, sizeof pid, "%" PRIu32, p->pid);
     const char *const cells[] = {pid, asym_user_of(p->uid, user), asym_units_duration(p->cpu_time, time),
                                  asym_text_escape(p->command, strlen(p->command), text, sizeof text)};
-    return asym_report_table_add(table, cells);
+    return asym_report_table_row(table, cells);
 }
 
 int asym_named_processes_list(const struct asym_named_processes *processes, const char *name, const char *verb,

@@ -182,7 +182,7 @@ static int add_type(struct asym_report_table *table, const struct asym_status *s
     const char *const cells[] = {is_named(c) ? shown(c->name, name, sizeof name) : "",
                                  count(c, m, number, sizeof number), place(c, list, sizeof list),
                                  bar(c->busy / c->n, bar_columns, s->unicode, load, sizeof load), percent};
-    return asym_report_table_add(table, cells + !m->has_names);
+    return asym_report_table_row(table, cells + !m->has_names);
 }
 
 static int print_machine(const struct asym_status *s, const struct asym_terminal *t)
@@ -201,7 +201,7 @@ static int print_machine(const struct asym_status *s, const struct asym_terminal
         const struct core_type c = core_type_of(&s->of, k);
         r = c.n > 0 ? add_type(&table, s, t, &m, &c) : 0;
     }
-    if (r < 0 || table.n_rows == 0)
+    if (r < 0 || table.n_cells == 0)
         return r;
     print_name(t, "Machine");
     return asym_report_table_print(&table, t, INDENT, INDENT, false);
@@ -302,7 +302,7 @@ static int add_program(struct asym_report_table *table, const struct asym_client
     snprintf(share, sizeof share, "%.0f %% on fast", 100 * app->fast_share);
     const char *const cells[] = {shown(text, name, sizeof name), app->pid > 0 ? pid : "cgroup",
                                  shown(app->class_name, class, sizeof class), threads, share};
-    return asym_report_table_add(table, cells);
+    return asym_report_table_row(table, cells);
 }
 
 static int print_programs(const struct asym_status *s, const struct asym_terminal *t)

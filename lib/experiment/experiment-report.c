@@ -9,7 +9,7 @@
 #include "base/macro.h"
 #include "base/text.h"
 #include "report/json.h"
-#include "report/text-table.h"
+#include "report/report-table.h"
 
 /* The JSON of asymctl sim: asymctl.sim/1. */
 
@@ -123,23 +123,23 @@ enum { POLICY = ASYM_FIGURES_END, AGAINST_STOCK, WORK, JITTER };
 
 /* The columns of the first table. A wide one has its interval in the same cell; for the others a second table has it. */
 static const struct {
-    struct asym_text_table_column column;
+    struct asym_report_table_column column;
     int figure;
     bool wide;
     double unit;
     int decimals;
 } columns[] = {
-    {{"policy", 0}, POLICY, false, 1, 0},
-    {{"speedup", 0}, ASYM_FIGURE_MEAN_SPEEDUP, true, 1, 3},
-    {{"against stock", 0}, AGAINST_STOCK, true, 1, 1},
-    {{"work", 0}, WORK, true, 1, 1},
-    {{"G instr/s", 2}, ASYM_FIGURE_THROUGHPUT, true, 1e-9, 3},
-    {{"worst", 1}, ASYM_FIGURE_WORST_SPEEDUP, false, 1, 3},
-    {{"fairness", 4}, ASYM_FIGURE_FAIRNESS, false, 1, 3},
-    {{"moves/s", 3}, ASYM_FIGURE_MIGRATIONS, false, 1, 1},
-    {{"sets/s", 5}, ASYM_FIGURE_CHANGES, false, 1, 1},
-    {{"turn s", 2}, ASYM_FIGURE_TURNAROUND, false, 1, 3},
-    {{"jitter", 6}, JITTER, false, 1, 4},
+    {{.heading = "policy"}, POLICY, false, 1, 0},
+    {{.heading = "speedup"}, ASYM_FIGURE_MEAN_SPEEDUP, true, 1, 3},
+    {{.heading = "against stock"}, AGAINST_STOCK, true, 1, 1},
+    {{.heading = "work"}, WORK, true, 1, 1},
+    {{.heading = "G instr/s", .drop = 2}, ASYM_FIGURE_THROUGHPUT, true, 1e-9, 3},
+    {{.heading = "worst", .drop = 1}, ASYM_FIGURE_WORST_SPEEDUP, false, 1, 3},
+    {{.heading = "fairness", .drop = 4}, ASYM_FIGURE_FAIRNESS, false, 1, 3},
+    {{.heading = "moves/s", .drop = 3}, ASYM_FIGURE_MIGRATIONS, false, 1, 1},
+    {{.heading = "sets/s", .drop = 5}, ASYM_FIGURE_CHANGES, false, 1, 1},
+    {{.heading = "turn s", .drop = 2}, ASYM_FIGURE_TURNAROUND, false, 1, 3},
+    {{.heading = "jitter", .drop = 6}, JITTER, false, 1, 4},
 };
 
 /* The columns of the table that --cost adds, after the policy. */
@@ -153,11 +153,17 @@ static const struct {
     {ASYM_FIGURE_PLAN_CPU, 2},
 };
 
-static const struct asym_text_table_column cost_columns[] = {
-    {"planning", 0}, {"plans/s", 1}, {"threads a plan", 2}, {"sets/s", 3}, {"us of CPU a plan", 0}};
+static const struct asym_report_table_column cost_columns[] = {{.heading = "planning"},
+                                                               {.heading = "plans/s", .drop = 1},
+                                                               {.heading = "threads a plan", .drop = 2},
+                                                               {.heading = "sets/s", .drop = 3},
+                                                               {.heading = "us of CPU a plan"}};
 
-static const struct asym_text_table_column program_columns[] = {
-    {"program", 0}, {"policy", 0}, {"speedup", 1}, {"against stock", 0}, {"seconds a run", 2}};
+static const struct asym_report_table_column program_columns[] = {{.heading = "program"},
+                                                                  {.heading = "policy"},
+                                                                  {.heading = "speedup", .drop = 1},
+                                                                  {.heading = "against stock"},
+                                                                  {.heading = "seconds a run", .drop = 2}};
 
 static const char *number(double x, int decimals, char *buf, size_t size)
 {
@@ -229,78 +235,77 @@ static const char *policy_cell(const struct asym_experiment *x, size_t column, s
     return number((sure ? e.confidence : e.mean) * unit, decimals, buf, size);
 }
 
-static void say_hidden(const char *hidden, const struct asym_terminal *terminal)
+static void say_lost(const char *lost, const struct asym_terminal *terminal)
 {
     char text[256];
-    if (!*hidden)
+    if (!*lost)
         return;
-    snprintf(text, sizeof text, "\nColumns left out to fit the terminal: %s (widen it or use --json).\n", hidden);
+    snprintf(text, sizeof text, "\nColumns left out to fit the terminal: %s (widen it or use --json).\n", lost);
     asym_columns_text(terminal, text);
 }
 
 /* sure: half the widths of the intervals of the columns that are not wide. */
 static int print_policies(const struct asym_experiment *x, bool sure, const struct asym_terminal *terminal)
 {
-    ASYM_CLEANUP(asym_text_table_done) struct asym_text_table table = {.n_cells = 0};
-    struct asym_text_table_column titles[ASYM_LENGTH(columns)];
-    char text[96], hidden[160];
+    ASYM_CLEANUP(asym_report_table_done) struct asym_report_table table = {.n_cells = 0};
+    struct asym_report_table_column titles[ASYM_LENGTH(columns)];
+    char text[96];
     for (size_t c = 0; c < ASYM_LENGTH(columns); c++)
         if (!(sure && columns[c].wide))
             titles[table.n_columns++] = columns[c].column;
     table.columns = titles;
-    titles[0].title = sure ? "+-" : titles[0].title;
+    titles[0].heading = sure ? "+-" : titles[0].heading;
     for (size_t p = 0; p < x->n_policies; p++) {
-        asym_text_table_add(&table, x->policies[p]->name);
+        asym_report_table_add(&table, x->policies[p]->name);
         for (size_t c = 1; c < ASYM_LENGTH(columns); c++)
             if (!(sure && columns[c].wide))
-                asym_text_table_add(&table, policy_cell(x, c, p, sure, text, sizeof text));
+                asym_report_table_add(&table, policy_cell(x, c, p, sure, text, sizeof text));
     }
-    const int r = asym_text_table_print(&table, terminal, hidden, sizeof hidden);
+    const int r = asym_report_table_print(&table, terminal, 0, 0, true);
     if (r >= 0)
-        say_hidden(hidden, terminal);
+        say_lost(table.lost, terminal);
     return r;
 }
 
 static int print_costs(const struct asym_experiment *x, const struct asym_terminal *terminal)
 {
-    ASYM_CLEANUP(asym_text_table_done)
-    struct asym_text_table table = {.columns = cost_columns, .n_columns = ASYM_LENGTH(cost_columns)};
+    ASYM_CLEANUP(asym_report_table_done)
+    struct asym_report_table table = {.columns = cost_columns, .n_columns = ASYM_LENGTH(cost_columns)};
     char text[80];
     for (size_t p = 0; p < x->n_policies; p++) {
-        asym_text_table_add(&table, x->policies[p]->name);
+        asym_report_table_add(&table, x->policies[p]->name);
         for (size_t c = 0; c < ASYM_LENGTH(costs); c++)
-            asym_text_table_add(&table, estimate(asym_experiment_estimate(x, costs[c].figure, p, 0), 1,
-                                                 costs[c].decimals, text, sizeof text));
+            asym_report_table_add(&table, estimate(asym_experiment_estimate(x, costs[c].figure, p, 0), 1,
+                                                   costs[c].decimals, text, sizeof text));
     }
     fputc('\n', terminal->out);
-    return asym_text_table_print(&table, terminal, text, sizeof text);
+    return asym_report_table_print(&table, terminal, 0, 0, true);
 }
 
-static void add_program(const struct asym_experiment *x, unsigned i, size_t p, struct asym_text_table *table)
+static void add_program(const struct asym_experiment *x, unsigned i, size_t p, struct asym_report_table *table)
 {
     const struct asym_estimate speedup = asym_experiment_estimate(x, ASYM_FIGURE_SPEEDUP, p, i);
     const struct asym_estimate against = asym_experiment_against_stock(x, ASYM_FIGURE_PERFORMANCE, p, i);
     const struct asym_estimate time = asym_experiment_estimate(x, ASYM_FIGURE_RUN_TIME, p, i);
     char text[96], name[64];
-    asym_text_table_add(table, p == 0 ? asym_columns_cut(x->scenario->programs[i].name, 20, name, sizeof name) : "");
-    asym_text_table_add(table, x->policies[p]->name);
-    asym_text_table_add(table, estimate(speedup, 1, 3, text, sizeof text));
-    asym_text_table_add(table, percent(against, text, sizeof text));
-    asym_text_table_add(table, estimate(time, 1, 3, text, sizeof text));
+    asym_report_table_add(table, p == 0 ? asym_columns_cut(x->scenario->programs[i].name, 20, name, sizeof name) : "");
+    asym_report_table_add(table, x->policies[p]->name);
+    asym_report_table_add(table, estimate(speedup, 1, 3, text, sizeof text));
+    asym_report_table_add(table, percent(against, text, sizeof text));
+    asym_report_table_add(table, estimate(time, 1, 3, text, sizeof text));
 }
 
 static int print_programs(const struct asym_experiment *x, const struct asym_terminal *terminal)
 {
-    ASYM_CLEANUP(asym_text_table_done)
-    struct asym_text_table table = {.columns = program_columns, .n_columns = ASYM_LENGTH(program_columns)};
-    char hidden[96];
+    ASYM_CLEANUP(asym_report_table_done)
+    struct asym_report_table table = {.columns = program_columns, .n_columns = ASYM_LENGTH(program_columns)};
     for (unsigned i = 0; i < x->scenario->n_programs && i < ASYM_SIM_MAX_PROGRAMS; i++)
         for (size_t p = 0; p < x->n_policies; p++)
             add_program(x, i, p, &table);
     fputc('\n', terminal->out);
-    const int r = asym_text_table_print(&table, terminal, hidden, sizeof hidden);
+    const int r = asym_report_table_print(&table, terminal, 0, 0, true);
     if (r >= 0)
-        say_hidden(hidden, terminal);
+        say_lost(table.lost, terminal);
     return r;
 }
 

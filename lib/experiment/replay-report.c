@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "core/classify.h"
 #include "report/columns.h"
-#include "report/text-table.h"
+#include "report/report-table.h"
 #include "report/json.h"
 
 static const char *mask_text(const struct asym_mask *m, char *buf, size_t size)
@@ -86,17 +86,17 @@ static const struct {
     {-1, "all"},
 };
 
-static void add_figure(struct asym_text_table *table, const char *format, double figure)
+static void add_figure(struct asym_report_table *table, const char *format, double figure)
 {
     char text[32];
     snprintf(text, sizeof text, format, figure);
-    asym_text_table_add(table, isnan(figure) ? "-" : text);
+    asym_report_table_add(table, isnan(figure) ? "-" : text);
 }
 
-static void add_tally(struct asym_text_table *table, const struct asym_replay_tally *t)
+static void add_tally(struct asym_report_table *table, const struct asym_replay_tally *t)
 {
     const double seconds = t->seconds > 0 ? t->seconds : NAN;
-    asym_text_table_add(table, asym_replay_row_name(t->policy));
+    asym_report_table_add(table, asym_replay_row_name(t->policy));
     add_figure(table, "%.0f", (double)t->steered);
     add_figure(table, "%.1f", (double)t->moves / seconds);
     add_figure(table, "%.1f", (double)t->changes / seconds);
@@ -107,17 +107,22 @@ static void add_tally(struct asym_text_table *table, const struct asym_replay_ta
 static int print_tallies(const struct asym_replay_report *r, const struct asym_terminal *terminal)
 {
     /* The last ones are in the order of shares: the share of the running time on fast CPUs, by class. */
-    static const struct asym_text_table_column columns[] = {
-        {"policy", 0},      {"steered", 1}, {"moves/s", 2}, {"sets/s", 3},
-        {"fast: phase", 0}, {"mildly", 0},  {"highly", 0},  {"all", 0},
+    static const struct asym_report_table_column columns[] = {
+        {.heading = "policy"},
+        {.heading = "steered", .drop = 1},
+        {.heading = "moves/s", .drop = 2},
+        {.heading = "sets/s", .drop = 3},
+        {.heading = "fast: phase"},
+        {.heading = "mildly"},
+        {.heading = "highly"},
+        {.heading = "all"},
     };
-    struct asym_text_table table = {.columns = columns, .n_columns = ASYM_LENGTH(columns)};
-    char hidden[64];
+    struct asym_report_table table = {.columns = columns, .n_columns = ASYM_LENGTH(columns)};
     for (size_t i = 0; i < r->n_tallies; i++)
         add_tally(&table, &r->tallies[i]);
     fputc('\n', terminal->out);
-    const int n = asym_text_table_print(&table, terminal, hidden, sizeof hidden);
-    asym_text_table_done(&table);
+    const int n = asym_report_table_print(&table, terminal, 0, 0, true);
+    asym_report_table_done(&table);
     return n;
 }
 

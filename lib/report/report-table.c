@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/macro.h"
+#include "base/text.h"
 
 #define GAP 2
 
@@ -15,42 +16,40 @@ struct layout {
     size_t width[ASYM_REPORT_TABLE_COLUMNS];
 };
 
-static const char *cell_at(const struct asym_report_table *table, size_t row, size_t column)
+void asym_report_table_add(struct asym_report_table *table, const char *text)
 {
-    return table->cells[row * table->n_columns + column];
+    if (table->n_cells == table->capacity) {
+        const size_t capacity = table->capacity ? 2 * table->capacity : 64;
+        char **grown = reallocarray(table->cells, capacity, sizeof *grown);
+        if (grown) {
+            table->cells = grown;
+            table->capacity = capacity;
+        }
+    }
+    char *cell = table->n_cells < table->capacity ? strdup(text) : NULL;
+    if (cell)
+        table->cells[table->n_cells++] = cell;
+    else
+        table->error = -ENOMEM;
 }
 
-int asym_report_table_add(struct asym_report_table *table, const char *const *cells)
+int asym_report_table_row(struct asym_report_table *table, const char *const *cells)
 {
-    if (table->n_rows == table->capacity) {
-        const size_t capacity = table->capacity ? 2 * table->capacity : 16;
-        char **grown = reallocarray(table->cells, capacity * table->n_columns, sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        table->cells = grown;
-        table->capacity = capacity;
-    }
-    char **row = table->cells + table->n_rows * table->n_columns;
-    size_t n = 0;
-    while (n < table->n_columns && (row[n] = strdup(cells[n])))
-        n++;
-    if (n == table->n_columns) {
-        table->n_rows++;
-        return 0;
-    }
-    while (n > 0)
-        free(row[--n]);
-    return -ENOMEM;
+    for (size_t c = 0; c < table->n_columns; c++)
+        asym_report_table_add(table, cells[c]);
+    return table->error;
 }
 
+/* Returns 0 for a column without a value that may be dropped. */
 static size_t natural_width(const struct asym_report_table *table, size_t column, bool headings)
 {
     size_t width = headings ? asym_columns_of(table->columns[column].heading) : 1;
-    for (size_t i = 0; i < table->n_rows; i++) {
-        const size_t columns = asym_columns_of(cell_at(table, i, column));
-        width = ASYM_MAX(width, columns);
+    bool has_value = table->columns[column].drop == 0;
+    for (size_t i = column; i < table->n_cells; i += table->n_columns) {
+        width = asym_columns_wider(width, table->cells[i]);
+        has_value |= strcmp(table->cells[i], "-") != 0;
     }
-    return width;
+    return has_value ? width : 0;
 }
 
 static size_t total_width(const struct layout *l, size_t n)
@@ -70,21 +69,24 @@ static void cut(const struct asym_report_table *table, struct layout *l, size_t 
 }
 
 /* Returns false if no column may be dropped any more. */
-static bool drop_one(const struct asym_report_table *table, struct layout *l)
+static bool drop_one(const struct asym_report_table *table, struct layout *l, struct asym_text *lost)
 {
     size_t worst = table->n_columns;
     for (size_t c = 0; c < table->n_columns; c++)
         if (l->width[c] > 0 && table->columns[c].drop > 0 &&
             (worst == table->n_columns || table->columns[c].drop > table->columns[worst].drop))
             worst = c;
-    if (worst < table->n_columns)
-        l->width[worst] = 0;
-    return worst < table->n_columns;
+    if (worst == table->n_columns)
+        return false;
+    l->width[worst] = 0;
+    asym_text_add(lost, "%s%s", lost->used ? ", " : "", table->columns[worst].heading);
+    return true;
 }
 
-static struct layout lay_out(const struct asym_report_table *table, size_t columns, bool headings)
+static struct layout lay_out(struct asym_report_table *table, size_t columns, bool headings)
 {
     struct layout whole = {{0}}, l;
+    struct asym_text lost = asym_text_in(table->lost, sizeof table->lost);
     for (size_t c = 0; c < table->n_columns; c++)
         whole.width[c] = natural_width(table, c, headings);
     for (;;) {
@@ -92,7 +94,7 @@ static struct layout lay_out(const struct asym_report_table *table, size_t colum
         const size_t total = total_width(&l, table->n_columns);
         if (total > columns)
             cut(table, &l, total - columns);
-        if (total_width(&l, table->n_columns) <= columns || !drop_one(table, &whole))
+        if (total_width(&l, table->n_columns) <= columns || !drop_one(table, &whole, &lost))
             return l;
     }
 }
@@ -116,15 +118,17 @@ static void print_row(const struct asym_report_table *table, const struct layout
     fputc('\n', out);
 }
 
-int asym_report_table_print(const struct asym_report_table *table, const struct asym_terminal *terminal, size_t at,
+int asym_report_table_print(struct asym_report_table *table, const struct asym_terminal *terminal, size_t at,
                             size_t indent, bool headings)
 {
+    if (table->error < 0)
+        return table->error;
     const size_t room = terminal->columns > indent ? terminal->columns - indent : 0;
     const struct layout l = lay_out(table, room, headings);
     const char *names[ASYM_REPORT_TABLE_COLUMNS];
     for (size_t c = 0; c < table->n_columns; c++)
         names[c] = table->columns[c].heading;
-    for (size_t i = headings ? 0 : 1; i <= table->n_rows; i++) {
+    for (size_t i = headings ? 0 : 1; i <= table->n_cells / table->n_columns; i++) {
         const char *const *row = i == 0 ? names : (const char *const *)(table->cells + (i - 1) * table->n_columns);
         fprintf(terminal->out, "%*s", (int)(indent - at), "");
         at = 0;
@@ -144,7 +148,7 @@ size_t asym_report_table_width(const struct asym_report_table *table)
 
 void asym_report_table_done(struct asym_report_table *table)
 {
-    for (size_t i = 0; i < table->n_rows * table->n_columns; i++)
+    for (size_t i = 0; i < table->n_cells; i++)
         free(table->cells[i]);
     free(table->cells);
     *table = (struct asym_report_table){.columns = table->columns, .n_columns = table->n_columns};

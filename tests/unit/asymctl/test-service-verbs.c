@@ -903,7 +903,7 @@ static void tables_drop_columns_before_they_cut(void **state)
     ASYM_CLEANUP(asym_report_table_done)
     struct asym_report_table table = {.columns = columns, .n_columns = ASYM_LENGTH(columns)};
     (void)state;
-    assert_int_equal(asym_report_table_add(&table, cells), 0);
+    assert_int_equal(asym_report_table_row(&table, cells), 0);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char text[512];
         FILE *out = fmemopen(text, sizeof text, "w");

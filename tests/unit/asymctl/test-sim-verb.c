@@ -23,7 +23,7 @@
 #include "experiment/experiment.h"
 #include "report/json.h"
 #include "report/progress.h"
-#include "report/text-table.h"
+#include "report/report-table.h"
 #include "support/live.h"
 #include "support/process.h"
 #include "support/svg.h"
@@ -627,28 +627,31 @@ static void policies_are_compared_with_stock(void **state)
 static void a_short_line_loses_columns_and_names_them(void **state)
 {
     (void)state;
-    ASYM_CLEANUP(asym_text_table_done) struct asym_text_table table = {.n_columns = 4};
-    const struct asym_text_table_column columns[] = {{"name", 0}, {"first", 2}, {"empty", 1}, {"second", 1}};
+    ASYM_CLEANUP(asym_report_table_done) struct asym_report_table table = {.n_columns = 4};
+    const struct asym_report_table_column columns[] = {{.heading = "name"},
+                                                       {.heading = "first", .drop = 2},
+                                                       {.heading = "empty", .drop = 1},
+                                                       {.heading = "second", .drop = 1}};
     table.columns = columns;
-    char wide[60], hidden[64];
+    char wide[60];
     memset(wide, 'w', sizeof wide - 1);
     wide[sizeof wide - 1] = '\0';
     const char *const cells[] = {"a", wide, "-", "\xc3\xa9", "bb", "1", "-", "2"};
     for (size_t i = 0; i < ASYM_LENGTH(cells); i++)
-        asym_text_table_add(&table, cells[i]);
+        asym_report_table_add(&table, cells[i]);
     ASYM_AUTO_FREE char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     struct asym_terminal terminal = {.out = out, .columns = ASYM_COLUMNS_LEAST};
-    assert_int_equal(asym_text_table_print(&table, &terminal, hidden, sizeof hidden), 0);
+    assert_int_equal(asym_report_table_print(&table, &terminal, 0, 0, true), 0);
     fflush(out);
     assert_string_equal(text, "name  second\na     \xc3\xa9\nbb    2\n");
-    assert_string_equal(hidden, "first");
+    assert_string_equal(table.lost, "first");
     rewind(out);
     terminal.columns = 100;
-    assert_int_equal(asym_text_table_print(&table, &terminal, hidden, sizeof hidden), 0);
+    assert_int_equal(asym_report_table_print(&table, &terminal, 0, 0, true), 0);
     fclose(out);
-    assert_string_equal(hidden, "");
+    assert_string_equal(table.lost, "");
     assert_true(strncmp(text, "name  first  ", 13) == 0);
     assert_null(strstr(text, "empty"));
 }
