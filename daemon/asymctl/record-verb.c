@@ -190,7 +190,7 @@ static int end_trace(struct recording *c, int r, struct asym_error *err)
 {
     take_decisions(c);
     if (c->lost > 0)
-        note(c, "%" PRIu64 " decision%s missing in the trace: a shorter --interval finds more", c->lost,
+        note(c, "%" PRIu64 " decision%s missing in the trace: a shorter [asymd] interval finds more", c->lost,
              c->lost == 1 ? " is" : "s are");
     const int ended = asym_seen_trace_end(&c->trace);
     return ended < 0 || r == -EIO ? asym_fail(err, -EIO, "%.1000s: cannot be written", c->file.part) : r;

@@ -728,7 +728,7 @@ static void a_trace_notes_in_json_which_decisions_it_lacks(void **state)
     notes = trace_as_json(FAKE_SERVICE_BEHIND, &json);
     assert_int_equal(json_array_size(notes), 1);
     note = json_string_value(json_array_get(notes, 0));
-    assert_string_equal(note, "2 decisions are missing in the trace: a shorter --interval finds more");
+    assert_string_equal(note, "2 decisions are missing in the trace: a shorter [asymd] interval finds more");
 }
 
 static void metrics_are_a_table_too(void **state)
