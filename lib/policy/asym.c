@@ -174,7 +174,7 @@ static void take_memory(struct asym_seats *q)
     struct asym_arena *arena = in->arena;
     const size_t n = in->n_threads + 1, n_cpus = in->machine->n_cpus;
     double **numbers[] = {&q->weight, &q->density, &q->key, &q->behind};
-    double **per_cpu[] = {&q->used, &q->top, &q->least, &q->cost};
+    double **per_cpu[] = {&q->speed, &q->used, &q->top, &q->least, &q->cost};
     uint32_t **lists[] = {&q->open, &q->list, &q->scratch};
     uint32_t **cpus[] = {&q->n_on, &q->heap, &q->place};
     for (size_t i = 0; i < ASYM_LENGTH(numbers); i++)
@@ -199,6 +199,8 @@ static void begin(struct asym_seats *q)
     q->slowest = m->types[m->n_types - 1].speed;
     for (unsigned c = 0; c < m->n_cpus; c++)
         q->used[c] = (double)q->in->asleep[c];
+    ASYM_MASK_FOREACH (c, &m->usable)
+        q->speed[c] = m->types[m->cpus[c].type].speed / q->fastest;
     for (size_t t = 0; t < q->in->n_threads; t++)
         q->ret[t] = (struct asym_assignment){.cpu = -1, .reason = &alike};
 }

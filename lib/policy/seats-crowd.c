@@ -19,11 +19,14 @@ struct heaps {
     uint32_t first[ASYM_MAX_TYPES], n[ASYM_MAX_TYPES];
 };
 
-/* With l threads there, a further one waits on average for as long as 2 l (l + 1) / (2 l + 1) of them need. */
+/*
+ * With l threads there, a further one waits on average for as long as 2 l (l + 1) / (2 l + 1) of them need. In a flood threads
+ * count alike, whatever they need: their masks are wide, and the kernel balances them.
+ */
 static double cost_of(const struct asym_seats *q, int cpu)
 {
     const bool is_held = q->top[cpu] > q->p->heavy * q->light;
-    const double l = q->used[cpu] + (is_held ? HELD_BY_ABOVE : 0);
+    const double l = (q->flooded ? q->n_on[cpu] : q->used[cpu]) + (is_held ? HELD_BY_ABOVE : 0);
     return 2 * l * (l + 1) / (2 * l + 1) / (asym_seats_speed(q, cpu) * asym_seats_beside(q, cpu));
 }
 
@@ -32,27 +35,20 @@ static bool is_before(const struct asym_seats *q, uint32_t a, uint32_t b)
     return q->cost[a] < q->cost[b] || (q->cost[a] <= q->cost[b] && a < b);
 }
 
-static void put(struct asym_seats *q, const struct heaps *h, int type, uint32_t at, uint32_t cpu)
-{
-    q->heap[h->first[type] + at] = cpu;
-    q->place[cpu] = at;
-}
-
 /* The cost of cpu has grown: let it sink to its place. */
 static void sink(struct asym_seats *q, const struct heaps *h, uint32_t cpu)
 {
     const int type = q->in->machine->cpus[cpu].type;
-    const uint32_t *heap = q->heap + h->first[type], n = h->n[type];
-    uint32_t at = q->place[cpu];
+    uint32_t *const heap = q->heap + h->first[type], *const place = q->place, n = h->n[type];
+    uint32_t at = place[cpu];
     for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
         if (child + 1 < n && is_before(q, heap[child + 1], heap[child]))
             child++;
         if (!is_before(q, heap[child], cpu))
             break;
-        put(q, h, type, at, heap[child]);
-        put(q, h, type, child, cpu);
+        place[heap[at] = heap[child]] = at;
     }
-    put(q, h, type, at, cpu);
+    place[heap[at] = cpu] = at;
 }
 
 static void make_heaps(struct asym_seats *q, struct heaps *h, const struct asym_mask *cpus)
@@ -66,17 +62,18 @@ static void make_heaps(struct asym_seats *q, struct heaps *h, const struct asym_
         h->first[type] = n;
         h->n[type] = 0;
         ASYM_MASK_FOREACH (c, &mine)
-            put(q, h, (int)type, h->n[type]++, (uint32_t)c);
+            q->heap[n + (q->place[c] = h->n[type]++)] = (uint32_t)c;
         n += h->n[type];
         for (uint32_t at = h->n[type]; at-- > 0;)
             sink(q, h, q->heap[h->first[type] + at]);
     }
 }
 
-/* Returns the cost of cpu for the thread: less on the type of its last CPU. */
+/* Returns the cost of cpu for the thread: less on the type of its last CPU, but for a flood, in which its mask has all types. */
 static double cost_for(const struct asym_seats *q, uint32_t t, int cpu)
 {
-    return q->cost[cpu] * (q->of[t].last_type == q->in->machine->cpus[cpu].type ? OTHER_TYPE : 1);
+    const bool is_last = q->of[t].last_type == q->in->machine->cpus[cpu].type && !q->flooded;
+    return q->cost[cpu] * (is_last ? OTHER_TYPE : 1);
 }
 
 /* The CPUs that it may use are few: look at each. */
@@ -145,22 +142,51 @@ static void fill_idle(struct asym_seats *q, const struct asym_mask *cpus)
         spread_one(q, t, &crowded, &idle);
 }
 
-void asym_seats_place_crowd(struct asym_seats *q, const struct asym_mask *cpus)
+/*
+ * In a flood a thread stays on its CPU if that costs no more than the last of all will pay at least. A further thread costs at most
+ * l + 1/2 by the speed beside busy siblings.
+ */
+static void stay_in_flood(struct asym_seats *q, const struct asym_mask *cpus)
 {
-    const struct asym_cpu *all = q->in->machine->cpus;
-    struct heaps h;
-    make_heaps(q, &h, cpus);
+    const struct asym_machine *m = q->in->machine;
+    double threads = (double)q->n_open, speed = 0;
+    ASYM_MASK_FOREACH (c, cpus) {
+        threads += q->n_on[c] - 0.5;
+        speed += q->cost[c] = asym_seats_speed(q, c) * (m->cpus[c].sibling == c ? 1 : (1 + m->smt_gain) / 2);
+    }
+    for (size_t i = 0; i < q->n_open; i++) {
+        const int home = q->of[q->open[i]].home;
+        if (asym_mask_has(cpus, home) && q->n_on[home] + 0.5 <= threads / speed * q->cost[home])
+            asym_seats_sit(q, q->open[i], home);
+    }
+}
+
+/* The first of the crowd, by rank, chooses first. */
+static void rank_crowd(struct asym_seats *q)
+{
     for (size_t i = 0; i < q->n_open; i++) {
         const uint32_t t = q->open[i];
         q->key[t] = q->density[t] / (double)q->of[t].rate * (1 + 2 * q->p->sticky * q->behind[t]);
     }
-    if (!q->flooded)
-        asym_seats_sort(q, q->open, q->n_open);
+    asym_seats_sort(q, q->open, q->n_open);
+}
+
+void asym_seats_place_crowd(struct asym_seats *q, const struct asym_mask *cpus)
+{
+    const struct asym_cpu *all = q->in->machine->cpus;
+    struct heaps h;
+    if (q->flooded)
+        stay_in_flood(q, cpus);
+    else
+        rank_crowd(q);
+    make_heaps(q, &h, cpus);
     for (size_t i = 0; i < q->n_open; i++) {
         const uint32_t t = q->open[i];
+        q->of[t].kind = 0;
+        if (q->ret[t].cpu >= 0)
+            continue;
         const int cpu = choose(q, &h, t, cpus);
         asym_seats_sit(q, t, cpu);
-        q->of[t].kind = 0;
         int c = cpu;
         do { /* a busy sibling makes the others of the core slower */
             q->cost[c] = cost_of(q, c);

@@ -22,8 +22,10 @@ struct tier {
     struct asym_mask all, cpus; /* its CPUs; of these one of each idle core */
     struct asym_mask homes;     /* of its CPUs those that threads without a seat prefer */
     struct asym_mask stays;     /* of these the CPUs of threads that had such a seat there in the last plan */
-    double value, next;         /* of its seats; the largest density of a thread without a seat */
+    double value;               /* of its seats */
+    double speed, slow;         /* of its type; of the slowest, to which a gain is compared: 0 if that is its type */
     int type;
+    uint8_t kind;
     bool beside, joins; /* a sibling is busy; a thread sits on the CPU already */
 };
 
@@ -99,11 +101,6 @@ static void keep_one_of_each_core(const struct asym_seats *q, struct tier *tier)
     tier->homes = asym_mask_and(&tier->homes, &tier->cpus);
 }
 
-static uint8_t kind_of(const struct tier *tier)
-{
-    return (uint8_t)(1 + tier->type * 4 + tier->joins * 2 + tier->beside);
-}
-
 static void find_homes(const struct asym_seats *q, struct tier *tier)
 {
     for (size_t i = 0; i < q->n_open; i++) {
@@ -112,21 +109,19 @@ static void find_homes(const struct asym_seats *q, struct tier *tier)
         if (!asym_mask_has(&tier->cpus, home))
             continue;
         asym_mask_set(&tier->homes, (unsigned)home);
-        if (b->kind == kind_of(tier))
+        if (b->kind == tier->kind)
             asym_mask_set(&tier->stays, (unsigned)home);
     }
 }
 
-/* Returns false if no seat is left. */
-static bool find_tier(const struct asym_seats *q, struct tier *tier)
+/* next: the largest density of a thread without a seat. Returns false if no seat is left. */
+static bool find_tier(const struct asym_seats *q, struct tier *tier, double next)
 {
     const struct asym_machine *m = q->in->machine;
     int best = -1;
     *tier = (struct tier){0};
-    for (size_t i = 0; i < q->n_open; i++)
-        tier->next = ASYM_MAX(tier->next, q->density[q->open[i]]);
     ASYM_MASK_FOREACH (c, &m->usable) {
-        const double value = asym_seats_value(q, c, tier->next);
+        const double value = asym_seats_value(q, c, next);
         if (value <= tier->value * (1 + 1e-4))
             continue;
         tier->value = value;
@@ -137,8 +132,12 @@ static bool find_tier(const struct asym_seats *q, struct tier *tier)
     tier->type = m->cpus[best].type;
     tier->beside = has_busy_sibling(q, best);
     tier->joins = q->n_on[best] > 0;
+    tier->kind = (uint8_t)(1 + tier->type * 4 + tier->joins * 2 + tier->beside);
+    tier->speed = m->types[tier->type].speed / q->fastest;
+    /* Types that differ in kind only have the same speed. */
+    tier->slow = m->types[tier->type].speed <= q->slowest ? 0 : q->slowest / q->fastest;
     ASYM_MASK_FOREACH (c, &m->types[tier->type].cpus)
-        if (asym_seats_value(q, c, tier->next) >= tier->value * CLASS_FROM && tier->joins == (q->n_on[c] > 0) &&
+        if (asym_seats_value(q, c, next) >= tier->value * CLASS_FROM && tier->joins == (q->n_on[c] > 0) &&
             tier->beside == has_busy_sibling(q, c))
             asym_mask_set(&tier->cpus, (unsigned)c);
     tier->all = tier->cpus;
@@ -146,12 +145,6 @@ static bool find_tier(const struct asym_seats *q, struct tier *tier)
     if (!tier->beside && !tier->joins)
         keep_one_of_each_core(q, tier);
     return true;
-}
-
-/* Types that differ in kind only have the same speed. */
-static bool is_slowest(const struct asym_seats *q, const struct tier *tier)
-{
-    return q->in->machine->types[tier->type].speed <= q->slowest;
 }
 
 static bool is_far(const struct asym_seats *q, uint32_t t, const struct tier *tier)
@@ -165,11 +158,10 @@ static bool is_far(const struct asym_seats *q, uint32_t t, const struct tier *ti
 static double rank(const struct asym_seats *q, uint32_t t, const struct tier *tier)
 {
     const struct asym_seats_brief *b = &q->of[t];
-    const double speed = q->in->machine->types[tier->type].speed / q->fastest;
-    const double there = b->plain ? speed : asym_seats_sigma(q, t, speed, is_far(q, t, tier));
-    const double slow = b->plain ? q->slowest / q->fastest : asym_seats_sigma(q, t, q->slowest / q->fastest, false);
-    const double gain = there - (is_slowest(q, tier) ? 0 : slow);
-    const bool holds = b->kind == kind_of(tier) && !b->coupled && asym_mask_has(&tier->all, b->home);
+    const double there = b->plain ? tier->speed : asym_seats_sigma(q, t, tier->speed, is_far(q, t, tier));
+    const double slow = b->plain || tier->slow <= 0 ? tier->slow : asym_seats_sigma(q, t, tier->slow, false);
+    const double gain = there - slow;
+    const bool holds = b->kind == tier->kind && !b->coupled && asym_mask_has(&tier->all, b->home);
     return q->density[t] * gain / (double)b->rate * (holds ? 1 + q->p->sticky * b->slowness : 1) *
            (1 + 2 * q->p->sticky * q->behind[t]);
 }
@@ -177,7 +169,7 @@ static double rank(const struct asym_seats *q, uint32_t t, const struct tier *ti
 /* List the threads that want a seat of the tier: first, by rank, as many as there are. Returns how many want one. */
 static size_t list_candidates(struct asym_seats *q, struct tier *tier)
 {
-    const bool is_any = tier->beside || tier->joins || is_slowest(q, tier);
+    const bool is_any = tier->beside || tier->joins || tier->slow <= 0;
     const size_t room = asym_mask_count(&tier->cpus);
     const struct asym_mask *allowed = NULL; /* mostly that of the thread before */
     bool meets = false;
@@ -226,14 +218,13 @@ static int find_nearest(const struct asym_seats *q, uint32_t t, const struct tie
 
 static bool is_hurt(const struct asym_seats *q, uint32_t t, const struct tier *tier)
 {
-    const double speed = q->in->machine->types[tier->type].speed / q->fastest;
-    return asym_seats_sigma(q, t, speed, true) <= (1 - REMOTE_HURTS) * asym_seats_sigma(q, t, speed, false);
+    return asym_seats_sigma(q, t, tier->speed, true) <= (1 - REMOTE_HURTS) * asym_seats_sigma(q, t, tier->speed, false);
 }
 
 static void seat_on(struct asym_seats *q, struct tier *tier, uint32_t t, int cpu)
 {
     asym_seats_sit(q, t, cpu);
-    q->of[t].kind = kind_of(tier);
+    q->of[t].kind = tier->kind;
     asym_mask_clear(&tier->cpus, (unsigned)cpu);
     asym_mask_clear(&tier->homes, (unsigned)cpu);
 }
@@ -263,13 +254,20 @@ static size_t seat(struct asym_seats *q, struct tier *tier, size_t n)
     return seated;
 }
 
-static void drop_seated(struct asym_seats *q)
+/* Drops from open those that sit. Returns the largest density of the others. */
+static double drop_seated(struct asym_seats *q)
 {
+    double next = 0;
     size_t left = 0;
-    for (size_t i = 0; i < q->n_open; i++)
-        if (q->ret[q->open[i]].cpu < 0)
-            q->open[left++] = q->open[i];
+    for (size_t i = 0; i < q->n_open; i++) {
+        const uint32_t t = q->open[i];
+        if (q->ret[t].cpu >= 0)
+            continue;
+        q->open[left++] = t;
+        next = ASYM_MAX(next, q->density[t]);
+    }
     q->n_open = left;
+    return next;
 }
 
 void asym_seats_fill(struct asym_seats *q)
@@ -278,7 +276,7 @@ void asym_seats_fill(struct asym_seats *q)
     for (uint32_t t = 0; t < q->in->n_threads; t++)
         if (q->of[t].counts)
             q->open[q->n_open++] = t;
-    while (q->n_open > 0 && find_tier(q, &tier)) {
+    for (double next = drop_seated(q); q->n_open > 0 && find_tier(q, &tier, next); next = drop_seated(q)) {
         const size_t n = list_candidates(q, &tier), room = asym_mask_count(&tier.cpus);
         size_t seated = seat(q, &tier, ASYM_MIN(n, room));
         if (seated == 0 && n > room) { /* the first may not sit there, but a later one may */
@@ -287,6 +285,5 @@ void asym_seats_fill(struct asym_seats *q)
         }
         if (seated == 0)
             q->closed = asym_mask_or(&q->closed, &tier.cpus);
-        drop_seated(q);
     }
 }

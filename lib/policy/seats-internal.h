@@ -90,6 +90,7 @@ struct asym_seats {
     const struct asym_seats_params *p;
     struct asym_assignment *ret;
     double fastest, slowest;     /**< speeds of the machine */
+    double *speed;               /**< per CPU: as a share of the fastest */
     bool slow;                   /**< threads outnumber CPUs, see asym_seats_slowness */
     struct asym_seats_brief *of; /**< per thread */
     double *weight, *density,
@@ -124,7 +125,7 @@ static inline struct asym_seats_thread *asym_seats_of(const struct asym_seats *q
 /** Returns the speed of a CPU as a share of the fastest. */
 static inline double asym_seats_speed(const struct asym_seats *q, int cpu)
 {
-    return q->in->machine->types[q->in->machine->cpus[cpu].type].speed / q->fastest;
+    return q->speed[cpu];
 }
 
 /** Returns whether value passes limit, with the hysteresis of a thread that had passed it. */

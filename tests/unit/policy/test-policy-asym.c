@@ -69,7 +69,8 @@ struct bench {
     struct asym_policy_app app;
     struct asym_policy_thread threads[16];
     struct asym_seats_thread states[16];
-    double weight[16], density[16], key[16], behind[16], together[1], used[MOST_CPUS], top[MOST_CPUS];
+    double weight[16], density[16], key[16], behind[16], together[1];
+    double speed[MOST_CPUS], used[MOST_CPUS], top[MOST_CPUS];
     uint32_t list[16], scratch[16];
     struct asym_seats_brief of[16];
     asym_usec again;
@@ -84,6 +85,8 @@ static void prepare(struct bench *b, const double *duties, unsigned n)
         b->states[t].duty = duties[t];
         b->threads[t].state = &b->states[t];
     }
+    for (unsigned c = 0; c < w.machine.n_cpus; c++)
+        b->speed[c] = w.machine.types[w.machine.cpus[c].type].speed / w.machine.types[0].speed;
     b->in = (struct asym_policy_input){.machine = &w.machine,
                                        .apps = &b->app,
                                        .threads = b->threads,
@@ -96,6 +99,7 @@ static void prepare(struct bench *b, const double *duties, unsigned n)
                                .p = (const struct asym_seats_params *)(void *)&params,
                                .fastest = w.machine.types[0].speed,
                                .slowest = w.machine.types[w.machine.n_types - 1].speed,
+                               .speed = b->speed,
                                .of = b->of,
                                .weight = b->weight,
                                .density = b->density,
@@ -936,6 +940,13 @@ static void far_too_many_threads_use_all_cpus_without_claims(void **state)
     assert_int_equal(w.threads[crowd].answer.width, ASYM_PIN_ALL);
     assert_false(w.threads[serial].answer.exclusive);
     assert_int_equal(w.threads[serial].answer.nice_delta, -5);
+    unsigned moved = 0;
+    for (unsigned k = 0; k < 5; k++) { /* threads end one by one: few others need another place */
+        w.threads[crowd + 4 * k].here = false;
+        policy_fixture_plan(&w);
+        moved += w.moved;
+    }
+    assert_in_range(moved, 0, 2 * 5);
 }
 
 /* Programs of one thread have one density, whatever their duties are: none of them leads the CPU that two share. */
