@@ -45,6 +45,19 @@ int __wrap_sd_bus_wait(sd_bus *bus, uint64_t usec)
     return __real_sd_bus_wait(bus, usec);
 }
 
+/* And this before sd_bus_call_async. */
+static unsigned n_questions;
+int __real_sd_bus_call_async(sd_bus *bus, sd_bus_slot **slot, sd_bus_message *m, sd_bus_message_handler_t handler,
+                             void *userdata, uint64_t usec);
+int __wrap_sd_bus_call_async(sd_bus *bus, sd_bus_slot **slot, sd_bus_message *m, sd_bus_message_handler_t handler,
+                             void *userdata, uint64_t usec);
+int __wrap_sd_bus_call_async(sd_bus *bus, sd_bus_slot **slot, sd_bus_message *m, sd_bus_message_handler_t handler,
+                             void *userdata, uint64_t usec)
+{
+    n_questions++;
+    return __real_sd_bus_call_async(bus, slot, m, handler, userdata, usec);
+}
+
 static void open_client(enum fake_service_kind kind)
 {
     err = (struct asym_error){""};
@@ -363,10 +376,11 @@ static void a_call_for_decisions_does_not_wait_for_asymd(void **state)
         struct asym_client_since since = {.number = 0};
         struct events e = {.n = 0};
         open_client(kinds[i]);
-        longest_wait = timeout = 0;
+        longest_wait = timeout = n_questions = 0;
         for (int k = 0; k < 5; k++)
             assert_int_equal(asym_client_get_decisions(client, &since, on_event, &e, &err), 0);
         assert_int_equal(since.number, kinds[i] == FAKE_SERVICE_FULL ? 0 : 9);
+        assert_int_equal(n_questions, kinds[i] == FAKE_SERVICE_FULL ? 5 : 3);
         assert_int_equal(timeout, 0);
         assert_in_range(longest_wait, 1, 50 * ASYM_MSEC);
         close_client();

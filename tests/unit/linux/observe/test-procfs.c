@@ -1265,6 +1265,10 @@ static void one_that_is_not_read_for_long_is_not_left_alone(void **state)
     fake.answers = true;
     sample(f);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+    /* Another program has as much time. */
+    asym_procfs_forget_facts(asym_procfs_find((struct asym_procfs *)f->source, 10));
+    sample(f);
+    assert_true(proc_of(f, 10)->flags & ASYM_PROC_UNKNOWN);
 }
 
 /* asymd would not know who has to wait if the process hangs. */
@@ -1369,7 +1373,10 @@ static void fail_and_wait(struct fixture *f, struct fake_reader *fake, int error
     struct asym_process *proc = asym_procfs_find((struct asym_procfs *)f->source, 10);
     if (proc->retry_at > 0)
         proc->retry_at = 1;
+    /* It has as much time for its second reading as for the first. */
+    proc->wanted_at = 1;
     sample(f);
+    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
 }
 
 static void one_that_could_not_be_read_is_read_again_after_a_time(void **state)
@@ -1442,13 +1449,16 @@ static void a_rule_for_names_does_not_wait_for_a_command_line_for_ever(void **st
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000});
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90000});
     open_with_reader(f, &fake, settings->rules);
+    fake.refuses = -EAGAIN;
     sample(f);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
     let_time_pass(f, 10);
     assert_int_equal(proc_of(f, 10)->flags, 0);
     assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_IGNORE);
+    fake.refuses = 0;
     sample(f);
-    assert_int_equal(fake.n_requests, 1);
+    sample(f);
+    assert_int_equal(fake.n_requests, 3);
     strcpy(fake.answer.cmdline, "job --secret");
     fake.answers = true;
     sample(f);
