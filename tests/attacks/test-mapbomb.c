@@ -127,6 +127,23 @@ static void reading_maps_costs_little(void **state)
     assert_true(share < 2 * PROMISED);
 }
 
+/* The maps use up all that asymd may spend on reading. It steers a program of one thread without having read its maps. */
+static void the_programs_of_others_are_steered(void **state)
+{
+    (void)state;
+    pid_t attacker = start(FEW), asymd = asym_service_start(getpid(), NULL);
+    asym_live_sleep_available(SETTLE);
+    const double begin = asym_live_now();
+    const pid_t spin = asym_service_spin("1");
+    const int steered = asym_live_await(asym_live_narrow_threads, spin, asym_live_cpus(), 1, 2 * ASYM_LIVE_PATIENCE);
+    printf("%s after %.1f s\n", steered ? "steered" : "not steered", asym_live_now() - begin);
+    const double stop = asym_attack_stop(asymd, 20);
+    end(attacker);
+    asym_live_end(spin, SIGKILL);
+    assert_true(stop >= 0);
+    assert_true(steered);
+}
+
 /* Returns the seconds that one read of these maps takes on this machine now. */
 static double time_of_maps(pid_t pid)
 {
@@ -230,6 +247,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reading_maps_costs_little),
+        cmocka_unit_test(the_programs_of_others_are_steered),
         cmocka_unit_test(full_samples_are_not_made_in_real_time),
         cmocka_unit_test(a_signal_does_not_wait_for_the_end_of_a_sample),
     };
