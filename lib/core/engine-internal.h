@@ -88,7 +88,8 @@ struct asym_step {
     size_t n_policy_threads, n_policy_apps;
     double unsteered, unsteered_weight; /* see asym_policy_input */
     float *asleep;
-    size_t next_sample; /* the first sample that may belong to a task the policy has not seen yet */
+    struct asym_mask held, busy; /* by the plan: CPUs that a thread holds; CPUs of threads that are not light */
+    size_t next_sample;          /* the first sample that may belong to a task the policy has not seen yet */
 };
 
 /** Returns whether the table has threads that the snapshot does not list: if not, no pass over the table looks for them. */

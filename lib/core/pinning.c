@@ -268,18 +268,12 @@ int asym_step_masks(struct asym_step *st)
     struct pins pins; /* most of it is set_of, which find_llc_sets sets where a mask can have that width */
     pins.pin = config->enforce.pin < 0 ? config->policy->pin : (enum asym_pin)config->enforce.pin;
     pins.machine = st->s->machine;
-    pins.busy = (struct asym_mask){0};
-    pins.reserved = pins.spare = st->e->spare;
+    pins.busy = st->busy;
+    pins.spare = st->e->spare;
+    pins.reserved = asym_mask_or(&st->held, &st->e->spare);
     const bool by_llc = pins.pin == ASYM_PIN_LLC || pins.pin == ASYM_PIN_EACH;
     if (make_cache(st->e, &pins, st->n_policy_threads) < 0 || (by_llc && find_llc_sets(st->e, &pins) < 0))
         return -ENOMEM;
-    for (size_t i = 0; i < st->n_policy_threads; i++) {
-        const struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];
-        if (out->exclusive)
-            asym_mask_set(&pins.reserved, (unsigned)out->target);
-        if (out->target >= 0 && !out->light)
-            asym_mask_set(&pins.busy, (unsigned)out->target);
-    }
     pins.shared = pins.crowded = (struct asym_mask){0};
     if (!config->policy->apart && pins.pin != ASYM_PIN_EACH)
         find_shared(st, &pins);

@@ -352,7 +352,8 @@ static bool time_to_plan(struct asym_engine *e, const struct asym_snapshot *s)
     return true;
 }
 
-static int map_anew(struct asym_step *st)
+/* *ret_answers: of the policy, one for each of its threads; the engine keeps them. */
+static int map_anew(struct asym_step *st, const struct asym_assignment **ret_answers)
 {
     struct asym_engine *e = st->e;
     struct asym_assignment *answers = asym_pool_reserve(&e->pools.assignments, st->n_policy_threads, sizeof *answers);
@@ -370,11 +371,7 @@ static int map_anew(struct asym_step *st)
         e->measured = st->s->now;
     e->generation = st->s->machine->generation;
     e->dirty = false;
-    for (size_t i = 0; i < st->n_policy_threads; i++) {
-        struct asym_thread_state *m = st->refs[st->policy_refs[i].task].thread_state;
-        m->assignment = answers[i];
-        m->assigned = e->plan;
-    }
+    *ret_answers = answers;
     return 0;
 }
 
@@ -400,13 +397,42 @@ static void obey_rule(const struct asym_step *st, size_t i, struct asym_plan_tas
         out->target = asym_mask_next(st->policy_threads[i].allowed, 0);
 }
 
+/* answer: that of the policy; NULL: the policy did not plan, so that the last one holds. */
+static void plan_thread(struct asym_step *st, size_t i, const struct asym_assignment *answer)
+{
+    struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];
+    struct asym_thread_state *m = st->refs[st->policy_refs[i].task].thread_state;
+    const struct asym_assignment *a = &m->assignment;
+    if (answer) {
+        m->assignment = *answer;
+        m->assigned = st->e->plan;
+    }
+    if (m->assigned != st->e->plan || (a->cpu >= 0 && !asym_mask_has(st->policy_threads[i].allowed, a->cpu))) {
+        out->reason = asym_why(ASYM_WHY_NEXT_SWAP);
+        return;
+    }
+    out->reason = a->reason ? a->reason : &unexplained;
+    out->target = a->cpu < 0 ? -1 : a->cpu;
+    if (a->cpu < 0)
+        obey_rule(st, i, out);
+    out->light = m->duty.light && a->cpu >= 0;
+    out->exclusive = a->exclusive && a->cpu >= 0 && (!out->light || out->reason->holds_core);
+    out->counted = a->counted;
+    memcpy(out->figure, a->figure, sizeof out->figure);
+    if (out->exclusive)
+        asym_mask_set(&st->held, (unsigned)out->target);
+    if (out->target >= 0 && !out->light)
+        asym_mask_set(&st->busy, (unsigned)out->target);
+}
+
 int asym_step_plan(struct asym_step *st)
 {
     struct asym_engine *e = st->e;
+    const struct asym_assignment *answers = NULL;
     /* Without threads to map, the swap stays due: the first new thread does not wait. */
     if (st->n_policy_threads > 0) {
         const asym_usec next_swap = e->next_swap, began = e->swap_began;
-        int r = time_to_plan(e, st->s) ? map_anew(st) : 0;
+        int r = time_to_plan(e, st->s) ? map_anew(st, &answers) : 0;
         if (r < 0) {
             e->next_swap = next_swap;
             e->swap_began = began;
@@ -416,22 +442,7 @@ int asym_step_plan(struct asym_step *st)
         e->again = 0;
         e->measured = e->measured && !st->s->refreshed ? st->s->now : e->measured;
     }
-    for (size_t i = 0; i < st->n_policy_threads; i++) {
-        struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];
-        const struct asym_thread_state *m = st->refs[st->policy_refs[i].task].thread_state;
-        const struct asym_assignment *a = &m->assignment;
-        if (m->assigned != e->plan || (a->cpu >= 0 && !asym_mask_has(st->policy_threads[i].allowed, a->cpu))) {
-            out->reason = asym_why(ASYM_WHY_NEXT_SWAP);
-            continue;
-        }
-        out->reason = a->reason ? a->reason : &unexplained;
-        out->target = a->cpu < 0 ? -1 : a->cpu;
-        if (a->cpu < 0)
-            obey_rule(st, i, out);
-        out->light = m->duty.light && a->cpu >= 0;
-        out->exclusive = a->exclusive && a->cpu >= 0 && (!out->light || out->reason->holds_core);
-        out->counted = a->counted;
-        memcpy(out->figure, a->figure, sizeof out->figure);
-    }
+    for (size_t i = 0; i < st->n_policy_threads; i++)
+        plan_thread(st, i, answers ? &answers[i] : NULL);
     return 0;
 }
