@@ -10,29 +10,9 @@
 #define WIDE 160u /* columns of a screen that has room for words in place of abbreviations, and for all figures */
 #define MOST 40u  /* columns of a command line */
 
-static void write_pid(const struct asym_top_app *app, bool wide, char *buf, size_t size)
-{
-    (void)wide;
-    snprintf(buf, size, app->pid ? "%u" : "-", app->pid);
-}
-
-static void write_user(const struct asym_top_app *app, bool wide, char *buf, size_t size)
-{
-    (void)wide;
-    snprintf(buf, size, "%s", app->user);
-}
-
-/* In percent of one CPU. */
-static void write_cpu(const struct asym_top_app *app, bool wide, char *buf, size_t size)
-{
-    (void)wide;
-    snprintf(buf, size, "%.0f", 100 * app->running);
-}
-
 /* The last part of a cgroup's path says the most. */
-static void write_command(const struct asym_top_app *app, bool wide, char *buf, size_t size)
+static void write_command(const struct asym_top_app *app, char *buf, size_t size)
 {
-    (void)wide;
     const char *last = strrchr(app->cgroup, '/');
     const char *part = last && last[1] ? last + 1 : app->cgroup;
     const char *name = app->pid || *app->comm ? app->comm : part;
@@ -54,40 +34,16 @@ static void write_class(const struct asym_top_app *app, bool wide, char *buf, si
     snprintf(buf, size, "%s", word);
 }
 
-static void write_runnable(const struct asym_top_app *app, bool wide, char *buf, size_t size)
+static void write_cell(const struct asym_top_app *app, enum asym_top_column c, bool wide, char *buf, size_t size)
 {
-    (void)wide;
-    snprintf(buf, size, "%.1f", app->runnable);
-}
-
-static void write_threads(const struct asym_top_app *app, bool wide, char *buf, size_t size)
-{
-    (void)wide;
-    snprintf(buf, size, "%u", app->threads);
-}
-
-static void write_steered(const struct asym_top_app *app, bool wide, char *buf, size_t size)
-{
-    (void)wide;
-    snprintf(buf, size, "%u", app->steered);
-}
-
-static void write_share(const struct asym_top_app *app, bool wide, char *buf, size_t size)
-{
-    (void)wide;
-    snprintf(buf, size, "%.0f%%", 100 * app->fast_share);
-}
-
-static void write_moves(const struct asym_top_app *app, bool wide, char *buf, size_t size)
-{
-    (void)wide;
-    snprintf(buf, size, "%u", app->moves);
-}
-
-static void write_reason(const struct asym_top_app *app, bool wide, char *buf, size_t size)
-{
-    (void)wide;
-    snprintf(buf, size, "%s", app->reason);
+    if (c == ASYM_TOP_COMMAND)
+        write_command(app, buf, size);
+    else if (c == ASYM_TOP_CLASS)
+        write_class(app, wide, buf, size);
+    else if (c == ASYM_TOP_PID && app->pid == 0)
+        snprintf(buf, size, "-");
+    else
+        asym_top_value(app, c, buf, size);
 }
 
 /* By enum asym_top_column. */
@@ -96,19 +52,18 @@ static const struct {
     unsigned columns, wide; /* on narrow and wide screens; 0: what the others leave */
     unsigned from;          /* a screen of fewer columns leaves it out */
     bool right;
-    void (*write)(const struct asym_top_app *app, bool wide, char *buf, size_t size);
 } columns[] = {
-    [ASYM_TOP_PID] = {"PID", 7, 7, 0, true, write_pid},
-    [ASYM_TOP_USER] = {"USER", 8, 8, 100, false, write_user},
-    [ASYM_TOP_CPU] = {"CPU%", 5, 5, 48, true, write_cpu},
-    [ASYM_TOP_COMMAND] = {"COMMAND", 18, MOST, 0, false, write_command},
-    [ASYM_TOP_CLASS] = {"CLASS", 10, 15, 40, false, write_class},
-    [ASYM_TOP_RUNNABLE] = {"RUN", 5, 5, 24, true, write_runnable},
-    [ASYM_TOP_THREADS] = {"THREADS", 8, 8, WIDE, true, write_threads},
-    [ASYM_TOP_STEERED] = {"STEERED", 8, 8, WIDE, true, write_steered},
-    [ASYM_TOP_SHARE] = {"FAST", 5, 5, 32, true, write_share},
-    [ASYM_TOP_MOVES] = {"MOVES", 6, 6, 110, true, write_moves},
-    [ASYM_TOP_REASON] = {"REASON", 0, 0, 72, false, write_reason},
+    [ASYM_TOP_PID] = {"PID", 7, 7, 0, true},
+    [ASYM_TOP_USER] = {"USER", 8, 8, 100, false},
+    [ASYM_TOP_CPU] = {"CPU%", 5, 5, 48, true},
+    [ASYM_TOP_COMMAND] = {"COMMAND", 18, MOST, 0, false},
+    [ASYM_TOP_CLASS] = {"CLASS", 10, 15, 40, false},
+    [ASYM_TOP_RUNNABLE] = {"RUN", 5, 5, 24, true},
+    [ASYM_TOP_THREADS] = {"THREADS", 8, 8, WIDE, true},
+    [ASYM_TOP_STEERED] = {"STEERED", 8, 8, WIDE, true},
+    [ASYM_TOP_SHARE] = {"FAST", 5, 5, 32, true},
+    [ASYM_TOP_MOVES] = {"MOVES", 6, 6, 110, true},
+    [ASYM_TOP_REASON] = {"REASON", 0, 0, 72, false},
 };
 
 static unsigned columns_of(enum asym_top_column c, unsigned width)
@@ -165,7 +120,7 @@ static void put_app(struct asym_top_page *page, const struct asym_top_app *app, 
     for (unsigned c = 0; c < ASYM_TOP_N_COLUMNS; c++) {
         if (page->width < columns[c].from)
             continue;
-        columns[c].write(app, page->width >= WIDE, text, sizeof text);
+        write_cell(app, (enum asym_top_column)c, page->width >= WIDE, text, sizeof text);
         at = put_cell(page, at, (enum asym_top_column)c, style, text);
     }
     asym_top_next_row(page);

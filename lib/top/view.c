@@ -26,34 +26,57 @@ static const char *command_of(const struct asym_top_app *app)
     return *app->command ? app->command : app->comm;
 }
 
+/* By enum asym_top_column. */
+static const struct {
+    char type; /* of the field: s, a text; u, unsigned; d, double */
+    size_t offset;
+    double unit;
+    int decimals;
+    const char *suffix;
+} values[] = {
+#define VALUE(type_, field, ...)                                                                                       \
+    {                                                                                                                  \
+        type_, offsetof(struct asym_top_app, field), __VA_ARGS__                                                       \
+    }
+    [ASYM_TOP_PID] = VALUE('u', pid, 1, 0, ""),           [ASYM_TOP_USER] = VALUE('s', user, 0, 0, ""),
+    [ASYM_TOP_CPU] = VALUE('d', running, 100, 0, ""), /* in percent of one CPU */
+    [ASYM_TOP_COMMAND] = VALUE('s', command, 0, 0, ""),   [ASYM_TOP_CLASS] = VALUE('s', class_name, 0, 0, ""),
+    [ASYM_TOP_RUNNABLE] = VALUE('d', runnable, 1, 1, ""), [ASYM_TOP_THREADS] = VALUE('u', threads, 1, 0, ""),
+    [ASYM_TOP_STEERED] = VALUE('u', steered, 1, 0, ""),   [ASYM_TOP_SHARE] = VALUE('d', fast_share, 100, 0, "%"),
+    [ASYM_TOP_MOVES] = VALUE('u', moves, 1, 0, ""),       [ASYM_TOP_REASON] = VALUE('s', reason, 0, 0, ""),
+#undef VALUE
+};
+
+static const void *field_of(const struct asym_top_app *app, enum asym_top_column column)
+{
+    return (const char *)app + values[column].offset;
+}
+
+static double number_of(const struct asym_top_app *app, enum asym_top_column column)
+{
+    const void *field = field_of(app, column);
+    return values[column].type == 'u' ? *(const unsigned *)field : *(const double *)field;
+}
+
+const char *asym_top_value(const struct asym_top_app *app, enum asym_top_column column, char *buf, size_t size)
+{
+    if (values[column].type == 's')
+        snprintf(buf, size, "%s", (const char *)field_of(app, column));
+    else
+        snprintf(buf, size, "%.*f%s", values[column].decimals, values[column].unit * number_of(app, column),
+                 values[column].suffix);
+    return buf;
+}
+
+/* Numbers fall, but for the PID; texts rise. */
 static int compare_column(const struct asym_top_app *a, const struct asym_top_app *b, enum asym_top_column column)
 {
-    switch (column) {
-    case ASYM_TOP_USER:
-        return strcmp(a->user, b->user);
-    case ASYM_TOP_CPU:
-        return compare_numbers(a->running, b->running);
-    case ASYM_TOP_COMMAND:
+    if (column == ASYM_TOP_COMMAND)
         return strcasecmp(command_of(a), command_of(b));
-    case ASYM_TOP_CLASS:
-        return strcmp(a->class_name, b->class_name);
-    case ASYM_TOP_REASON:
-        return strcmp(a->reason, b->reason);
-    case ASYM_TOP_RUNNABLE:
-        return compare_numbers(a->runnable, b->runnable);
-    case ASYM_TOP_THREADS:
-        return compare_numbers(a->threads, b->threads);
-    case ASYM_TOP_STEERED:
-        return compare_numbers(a->steered, b->steered);
-    case ASYM_TOP_SHARE:
-        return compare_numbers(a->fast_share, b->fast_share);
-    case ASYM_TOP_MOVES:
-        return compare_numbers(a->moves, b->moves);
-    case ASYM_TOP_PID:
-    case ASYM_TOP_N_COLUMNS:
-        break;
-    }
-    return compare_numbers(b->pid, a->pid);
+    if (values[column].type == 's')
+        return strcmp(field_of(a, column), field_of(b, column));
+    const int r = compare_numbers(number_of(a, column), number_of(b, column));
+    return column == ASYM_TOP_PID ? -r : r;
 }
 
 /* On a tie the lower PID comes first, so that equal lines do not change places from frame to frame. */

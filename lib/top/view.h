@@ -99,6 +99,9 @@ int asym_top_order_make(struct asym_top_order *order, const struct asym_top_fram
 
 void asym_top_order_done(struct asym_top_order *order);
 
+/** Write the value of a column. Returns buf. */
+const char *asym_top_value(const struct asym_top_app *app, enum asym_top_column column, char *buf, size_t size);
+
 /** Put the cursor on the line of its application, or, if it is gone, on the application of its line. */
 void asym_top_follow(struct asym_top_view *view, const struct asym_top_frame *frame,
                      const struct asym_top_order *order);
