@@ -6,21 +6,16 @@
 #include <dirent.h>
 #include <math.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "support/live.h"
 #include "support/service.h"
+#include "support/test.h"
 
 enum { WINDOWS = 8, MOST_CPUS = 64, MOST_THREADS = 256 };
 
@@ -117,9 +112,8 @@ static int count_windows(const char *name, pid_t busy)
     return n;
 }
 
-static void no_cpu_is_idle_while_a_steered_thread_waits(void **state)
+TEST_WITH(no_cpu_is_idle_while_a_steered_thread_waits, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     static const struct {
         const char *name, *policy, *works, *of; /* milliseconds */
         int busy;                               /* threads for each CPU */
@@ -165,9 +159,8 @@ static cpu_set_t cpus_of_all(pid_t pid)
     return all;
 }
 
-static void a_program_that_sleeps_keeps_no_cpu_from_busy_ones(void **state)
+TEST_WITH(a_program_that_sleeps_keeps_no_cpu_from_busy_ones, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     const int cpus = asym_live_cpus();
     char threads[16], beside[32];
     const char *const argv[] = {"tests/load-duty", "4", "10", "120", NULL};
@@ -197,13 +190,4 @@ static void a_program_that_sleeps_keeps_no_cpu_from_busy_ones(void **state)
     asym_live_end(sleeper, SIGKILL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(no_cpu_is_idle_while_a_steered_thread_waits, asym_service_set_up,
-                                        asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(a_program_that_sleeps_keeps_no_cpu_from_busy_ones, asym_service_set_up,
-                                        asym_service_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

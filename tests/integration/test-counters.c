@@ -3,11 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -16,14 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "linux/perf/counters-internal.h"
 #include "linux/perf/counters-live.h"
 #include "support/live.h"
 #include "support/process.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 struct worker {
     pthread_t thread;
@@ -91,9 +86,8 @@ static struct asym_counters *software(unsigned max_fds, bool tree)
     return c;
 }
 
-static void a_thread_that_works_is_counted_and_one_that_sleeps_is_not(void **state)
+TEST(a_thread_that_works_is_counted_and_one_that_sleeps_is_not)
 {
-    (void)state;
     struct worker busy, idle;
     start(&busy);
     start(&idle);
@@ -133,9 +127,8 @@ static void a_thread_that_works_is_counted_and_one_that_sleeps_is_not(void **sta
     c->close(c);
 }
 
-static void page_faults_of_our_own_thread_are_counted(void **state)
+TEST(page_faults_of_our_own_thread_are_counted)
 {
-    (void)state;
     struct asym_counters *c = software(100, false);
     const struct asym_taskid self = {.tid = (int32_t)syscall(SYS_gettid), .tgid = getpid(), .start = 1};
     struct asym_counts counts;
@@ -153,9 +146,8 @@ static void page_faults_of_our_own_thread_are_counted(void **state)
     c->close(c);
 }
 
-static void a_dead_thread_is_gone_and_its_descriptors_are_closed(void **state)
+TEST(a_dead_thread_is_gone_and_its_descriptors_are_closed)
 {
-    (void)state;
     struct worker w;
     const int before = asym_process_descriptors(getpid());
     start(&w);
@@ -178,9 +170,8 @@ static void a_dead_thread_is_gone_and_its_descriptors_are_closed(void **state)
     assert_int_equal(asym_process_descriptors(getpid()), before);
 }
 
-static void a_process_without_descriptors_is_distinguished_from_a_spent_budget(void **state)
+TEST(a_process_without_descriptors_is_distinguished_from_a_spent_budget)
 {
-    (void)state;
     struct rlimit limit, low;
     const struct asym_taskid self = {.tid = (int32_t)syscall(SYS_gettid), .tgid = getpid(), .start = 1};
     struct asym_counters *c = software(2, false);
@@ -203,9 +194,8 @@ static void a_process_without_descriptors_is_distinguished_from_a_spent_budget(v
     c->close(c);
 }
 
-static void a_tree_is_counted_from_exec_to_its_end(void **state)
+TEST(a_tree_is_counted_from_exec_to_its_end)
 {
-    (void)state;
     int go[2];
     assert_int_equal(pipe(go), 0);
     pid_t pid = asym_process_fork();
@@ -241,9 +231,8 @@ static void a_tree_is_counted_from_exec_to_its_end(void **state)
     close(go[1]);
 }
 
-static void threads_of_other_users_are_refused_without_the_capability(void **state)
+TEST(threads_of_other_users_are_refused_without_the_capability)
 {
-    (void)state;
     pid_t parent = getpid(), pid = asym_process_fork();
     if (pid == 0) {
         const struct asym_counters_config config = {.set = ASYM_COUNTERS_SOFTWARE, .max_fds = 100};
@@ -264,9 +253,8 @@ static void threads_of_other_users_are_refused_without_the_capability(void **sta
 }
 
 /* With a PMU the probe counts; without one it reports the kernel's error. */
-static void the_probe_of_this_machine_agrees_with_what_happens(void **state)
+TEST(the_probe_of_this_machine_agrees_with_what_happens)
 {
-    (void)state;
     struct tree tree;
     struct asym_root live, made;
     struct asym_counters_coverage s;
@@ -303,16 +291,4 @@ static void the_probe_of_this_machine_agrees_with_what_happens(void **state)
     assert_int_equal(asym_process_descriptors(getpid()), before);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_thread_that_works_is_counted_and_one_that_sleeps_is_not),
-        cmocka_unit_test(page_faults_of_our_own_thread_are_counted),
-        cmocka_unit_test(a_dead_thread_is_gone_and_its_descriptors_are_closed),
-        cmocka_unit_test(a_process_without_descriptors_is_distinguished_from_a_spent_budget),
-        cmocka_unit_test(a_tree_is_counted_from_exec_to_its_end),
-        cmocka_unit_test(threads_of_other_users_are_refused_without_the_capability),
-        cmocka_unit_test(the_probe_of_this_machine_agrees_with_what_happens),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

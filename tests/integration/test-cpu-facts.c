@@ -4,19 +4,15 @@
  * plain files, mounted over /sys/devices/system/cpu in a mount namespace of the test, which its children share.
  */
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/mount.h>
-
-#include <cmocka.h>
 
 #include "support/live.h"
 #include "support/namespace.h"
 #include "support/service.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 #define SYS "/sys/devices/system/cpu"
 
@@ -75,9 +71,8 @@ static void await_on(int cpu)
 }
 
 /* Preferred cores change when a game starts on an X3D. asymd gets no signal of that. */
-static void a_serial_thread_follows_the_preferred_core(void **state)
+TEST_WITH(a_serial_thread_follows_the_preferred_core, set_up, tear_down)
 {
-    (void)state;
     write_each("cpufreq/amd_pstate_prefcore_ranking", "166", "100");
     tree_write_cpu(&tree, 0, "cpufreq/amd_pstate_prefcore_ranking", "236\n");
     start_asymd(NULL);
@@ -89,9 +84,8 @@ static void a_serial_thread_follows_the_preferred_core(void **state)
 }
 
 /* An Odroid N2: the clock of its A53 is above that of its A73. */
-static void a_serial_thread_gets_the_faster_design_and_not_the_higher_clock(void **state)
+TEST_WITH(a_serial_thread_gets_the_faster_design_and_not_the_higher_clock, set_up, tear_down)
 {
-    (void)state;
     write_each("regs/identification/midr_el1", "0x00000000410fd092", "0x00000000410fd034");
     write_each("cpufreq/cpuinfo_max_freq", "1800000", "1896000");
     start_asymd(NULL);
@@ -99,12 +93,4 @@ static void a_serial_thread_gets_the_faster_design_and_not_the_higher_clock(void
     asym_live_end(asymd, SIGTERM);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_serial_thread_follows_the_preferred_core, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_serial_thread_gets_the_faster_design_and_not_the_higher_clock, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

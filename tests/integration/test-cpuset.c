@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The service beside another process that changes the cpuset of steered threads. Needs two CPUs. */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/mask.h"
 #include "linux/sys/thread.h"
 #include "support/cgroup.h"
 #include "support/live.h"
 #include "support/service.h"
+#include "support/test.h"
 
 #define CHANGES 30
 
@@ -30,9 +25,8 @@ static int unpinned_threads(pid_t pid, int cpus)
  * When a cpuset changes, the kernel changes the masks of its threads. asymd must not take such a mask for a choice of the
  * program, at any moment of a sample: it would never steer those threads again.
  */
-static void a_cpuset_that_comes_and_goes_loses_no_thread(void **state)
+TEST_WITH(a_cpuset_that_comes_and_goes_loses_no_thread, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     char both[32], one[16], said[160], text[8192] = "";
     struct asym_mask all_cpus;
     assert_int_equal(asym_thread_get_mask(0, &all_cpus), 0);
@@ -64,11 +58,4 @@ static void a_cpuset_that_comes_and_goes_loses_no_thread(void **state)
     asym_cpuset_remove();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_cpuset_that_comes_and_goes_loses_no_thread, asym_service_set_up,
-                                        asym_service_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

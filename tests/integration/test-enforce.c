@@ -7,11 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +16,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/macro.h"
@@ -36,6 +30,7 @@
 #include "support/live.h"
 #include "support/process.h"
 #include "support/rounds.h"
+#include "support/test.h"
 
 static char dir[64];
 static struct asym_mask all_cpus, first, last; /* the CPUs of the test, and two of them */
@@ -304,9 +299,8 @@ static void run_children(struct shared *s)
         pause();
 }
 
-static void a_foreign_mask_is_not_fought_by_any_action(void **state)
+TEST_WITH(a_foreign_mask_is_not_fought_by_any_action, set_up, tear_down)
 {
-    (void)state;
     pid_t pid = start_sleeper();
     open_all(false);
     /* A steer action planned without this change gets -EAGAIN; the other actions remove the ledger entry. */
@@ -335,9 +329,8 @@ static void a_foreign_mask_is_not_fought_by_any_action(void **state)
     asym_live_end(pid, SIGKILL);
 }
 
-static void a_mask_with_an_offline_cpu_waits(void **state)
+TEST_WITH(a_mask_with_an_offline_cpu_waits, set_up, tear_down)
 {
-    (void)state;
     open_all(false);
     pid_t pid = start_sleeper();
     struct asym_mask wider = first;
@@ -354,9 +347,8 @@ static void a_mask_with_an_offline_cpu_waits(void **state)
     asym_live_end(pid, SIGKILL);
 }
 
-static void restore_leaves_a_foreign_mask(void **state)
+TEST_WITH(restore_leaves_a_foreign_mask, set_up, tear_down)
 {
-    (void)state;
     pid_t pid = start_sleeper();
     open_all(false);
     assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
@@ -391,9 +383,8 @@ static void spin_on(struct shared *s)
  * The new mask also contains the CPU that the thread is on. The kernel alone leaves the thread there while no other thread
  * wants that CPU. The test reads the CPU at once, and many times, because other threads may push this one away.
  */
-static void a_running_thread_is_moved_by_its_transit_cpu(void **state)
+TEST_WITH(a_running_thread_is_moved_by_its_transit_cpu, set_up, tear_down)
 {
-    (void)state;
     struct shared *s = share();
     struct asym_stat stat;
     int there = 0;
@@ -413,9 +404,8 @@ static void a_running_thread_is_moved_by_its_transit_cpu(void **state)
 }
 
 /* The ledger file as a kill between the two calls leaves it. */
-static void a_thread_that_was_left_on_its_transit_cpu_gets_its_mask_back(void **state)
+TEST_WITH(a_thread_that_was_left_on_its_transit_cpu_gets_its_mask_back, set_up, tear_down)
 {
-    (void)state;
     pid_t pid = start_sleeper();
     open_all(false);
     struct asym_ledger_entry *e = steer_by_transit_cpu(pid);
@@ -432,9 +422,8 @@ static void a_thread_that_was_left_on_its_transit_cpu_gets_its_mask_back(void **
     asym_live_end(pid, SIGKILL);
 }
 
-static void a_thread_that_has_arrived_may_choose_its_transit_cpu(void **state)
+TEST_WITH(a_thread_that_has_arrived_may_choose_its_transit_cpu, set_up, tear_down)
 {
-    (void)state;
     for (int again = 0; again <= 1; again++) {
         pid_t pid = start_sleeper();
         open_all(false);
@@ -453,9 +442,8 @@ static void a_thread_that_has_arrived_may_choose_its_transit_cpu(void **state)
     }
 }
 
-static void a_child_forked_on_the_transit_cpu_is_repaired_and_a_later_one_is_not(void **state)
+TEST_WITH(a_child_forked_on_the_transit_cpu_is_repaired_and_a_later_one_is_not, set_up, tear_down)
 {
-    (void)state;
     pid_t pid = start_sleeper(), child = start_sleeper();
     open_all(false);
     const struct asym_ledger_entry *e = steer_by_transit_cpu(pid);
@@ -469,9 +457,8 @@ static void a_child_forked_on_the_transit_cpu_is_repaired_and_a_later_one_is_not
     asym_live_end(pid, SIGKILL);
 }
 
-static void a_thread_that_is_gone_or_another_ends_in_gone(void **state)
+TEST_WITH(a_thread_that_is_gone_or_another_ends_in_gone, set_up, tear_down)
 {
-    (void)state;
     pid_t pid = start_sleeper();
     open_all(false);
     struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &all_cpus, &first);
@@ -493,9 +480,8 @@ static void limit_files(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static void a_ledger_that_cannot_be_written_changes_no_thread(void **state)
+TEST_WITH(a_ledger_that_cannot_be_written_changes_no_thread, set_up, tear_down)
 {
-    (void)state;
     pid_t pid = start_sleeper();
     open_all(false);
     signal(SIGXFSZ, SIG_IGN);
@@ -558,9 +544,8 @@ static void boost(pid_t pid, int8_t from, int8_t to)
     assert_int_equal(now.flags & 1, 1);
 }
 
-static void a_boost_is_taken_back_bit_for_bit(void **state)
+TEST_WITH(a_boost_is_taken_back_bit_for_bit, set_up, tear_down)
 {
-    (void)state;
     static const struct attr originals[] = {
         {.policy = SCHED_OTHER},
         {.policy = SCHED_OTHER, .nice = 5},
@@ -605,9 +590,8 @@ static const struct {
     {0, -8, -8},  /* only a privileged process can set it */
 };
 
-static void a_nice_value_that_a_boost_has_made_possible_goes_back_and_no_other(void **state)
+TEST_WITH(a_nice_value_that_a_boost_has_made_possible_goes_back_and_no_other, set_up, tear_down)
 {
-    (void)state;
     open_all(false);
     for (size_t i = 0; i < 2 * ASYM_LENGTH(renices); i++) {
         const int8_t original = renices[i / 2].original, then = renices[i / 2].then;
@@ -631,9 +615,8 @@ static void a_nice_value_that_a_boost_has_made_possible_goes_back_and_no_other(v
 }
 
 /* The core requests this when it has seen such a nice value: the mask stays. */
-static void a_steered_thread_gives_a_raised_boost_back_and_keeps_its_mask(void **state)
+TEST_WITH(a_steered_thread_gives_a_raised_boost_back_and_keeps_its_mask, set_up, tear_down)
 {
-    (void)state;
     open_all(false);
     pid_t pid = start_sleeper();
     boost(pid, 0, -7);
@@ -659,9 +642,8 @@ static struct attr policy_attr(uint32_t policy, uint64_t flags)
 }
 
 /* The kernel keeps the nice value of a thread that becomes real-time, and restores it afterwards. */
-static void a_boost_does_not_outlive_a_time_under_another_policy(void **state)
+TEST_WITH(a_boost_does_not_outlive_a_time_under_another_policy, set_up, tear_down)
 {
-    (void)state;
     static const uint32_t policies[] = {SCHED_FIFO, SCHED_RR, SCHED_IDLE, SCHED_BATCH};
     open_all(false);
     for (size_t i = 0; i < ASYM_LENGTH(policies); i++) {
@@ -682,9 +664,8 @@ static void a_boost_does_not_outlive_a_time_under_another_policy(void **state)
 }
 
 /* The thread pins itself between the sample and the repair. The repair still resets the other inherited attributes. */
-static void a_child_that_pins_itself_keeps_its_mask_and_nothing_else(void **state)
+TEST_WITH(a_child_that_pins_itself_keeps_its_mask_and_nothing_else, set_up, tear_down)
 {
-    (void)state;
     open_all(false);
     static const struct {
         int8_t now, own, then;
@@ -715,9 +696,8 @@ static bool narrow_threads(const struct shared *s, int n)
     return false;
 }
 
-static void new_threads_of_a_steered_one_get_the_original_mask(void **state)
+TEST_WITH(new_threads_of_a_steered_one_get_the_original_mask, set_up, tear_down)
 {
-    (void)state;
     struct shared *s = share();
     pid_t pid = start(grow_threads, s);
     await(&s->ready, 1);
@@ -735,9 +715,8 @@ static void new_threads_of_a_steered_one_get_the_original_mask(void **state)
 }
 
 /* Item 1 of what steering must not break: inheritance. The parent is also boosted, from its own nice value. */
-static void at_most_the_first_of_1000_children_sees_fewer_cpus(void **state)
+TEST_WITH(at_most_the_first_of_1000_children_sees_fewer_cpus, set_up, tear_down)
 {
-    (void)state;
     struct shared *s = share();
     s->n_children = 1000;
     pid_t pid = start(run_children, s);
@@ -792,9 +771,8 @@ static int narrow_of_burst(const struct shared *s)
     return n;
 }
 
-static void children_and_grandchildren_of_a_burst_are_all_repaired(void **state)
+TEST_WITH(children_and_grandchildren_of_a_burst_are_all_repaired, set_up, tear_down)
 {
-    (void)state;
     open_all(true);
     for (int round = 0; round < 20; round++) {
         struct shared *s = share();
@@ -814,9 +792,8 @@ static void children_and_grandchildren_of_a_burst_are_all_repaired(void **state)
     }
 }
 
-static void actions_older_than_a_release_by_the_fork_guard_are_refused(void **state)
+TEST_WITH(actions_older_than_a_release_by_the_fork_guard_are_refused, set_up, tear_down)
 {
-    (void)state;
     struct shared *s = share();
     s->n_children = 1;
     pid_t pid = start(run_children, s);
@@ -865,9 +842,8 @@ static void exec_from_a_thread(struct shared *s)
         pthread_join(t, NULL);
 }
 
-static void a_new_image_gets_the_original_mask(void **state)
+TEST_WITH(a_new_image_gets_the_original_mask, set_up, tear_down)
 {
-    (void)state;
     struct shared *s = share();
     pid_t pid = start(exec_from_a_thread, s);
     await(&s->ready, 1);
@@ -899,9 +875,8 @@ static void fork_when_signalled(struct shared *s)
 }
 
 /* Without the fork guard, as after a kill of asymd, or without process events. */
-static void restore_finds_inherited_masks_and_no_others(void **state)
+TEST_WITH(restore_finds_inherited_masks_and_no_others, set_up, tear_down)
 {
-    (void)state;
     struct shared *s = share();
     pid_t before = start_sleeper(), pid = start(fork_when_signalled, s);
     await(&s->ready, 1);
@@ -988,9 +963,8 @@ static int count_steered(void)
     return n;
 }
 
-static void kill_9_at_random_moments_leaves_no_thread_steered(void **state)
+TEST_WITH(kill_9_at_random_moments_leaves_no_thread_steered, set_up, tear_down)
 {
-    (void)state;
     struct shared *s = share();
     uint64_t seed = 2010;
     size_t steered = 0, rounds = 0, restored = 0;
@@ -1033,31 +1007,4 @@ static void kill_9_at_random_moments_leaves_no_thread_steered(void **state)
     asym_live_end(pid, SIGKILL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        ROW(a_foreign_mask_is_not_fought_by_any_action),
-        ROW(a_mask_with_an_offline_cpu_waits),
-        ROW(restore_leaves_a_foreign_mask),
-        ROW(a_running_thread_is_moved_by_its_transit_cpu),
-        ROW(a_thread_that_was_left_on_its_transit_cpu_gets_its_mask_back),
-        ROW(a_thread_that_has_arrived_may_choose_its_transit_cpu),
-        ROW(a_child_forked_on_the_transit_cpu_is_repaired_and_a_later_one_is_not),
-        ROW(a_thread_that_is_gone_or_another_ends_in_gone),
-        ROW(a_ledger_that_cannot_be_written_changes_no_thread),
-        ROW(a_boost_is_taken_back_bit_for_bit),
-        ROW(a_nice_value_that_a_boost_has_made_possible_goes_back_and_no_other),
-        ROW(a_steered_thread_gives_a_raised_boost_back_and_keeps_its_mask),
-        ROW(a_boost_does_not_outlive_a_time_under_another_policy),
-        ROW(a_child_that_pins_itself_keeps_its_mask_and_nothing_else),
-        ROW(new_threads_of_a_steered_one_get_the_original_mask),
-        ROW(at_most_the_first_of_1000_children_sees_fewer_cpus),
-        ROW(children_and_grandchildren_of_a_burst_are_all_repaired),
-        ROW(actions_older_than_a_release_by_the_fork_guard_are_refused),
-        ROW(a_new_image_gets_the_original_mask),
-        ROW(restore_finds_inherited_masks_and_no_others),
-        ROW(kill_9_at_random_moments_leaves_no_thread_steered),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

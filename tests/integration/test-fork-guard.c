@@ -8,12 +8,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +17,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/mask.h"
 #include "linux/enforce/actuator.h"
@@ -33,6 +27,7 @@
 #include "support/live.h"
 #include "support/process.h"
 #include "support/rounds.h"
+#include "support/test.h"
 
 /* Orders to a process of the tests. */
 enum order { NOTHING, FORK, THREAD, EXEC, END };
@@ -222,9 +217,8 @@ static void deliver(enum asym_process_event_kind kind, int k, int parent, double
     asym_fork_guard_on_event(ledger, &event);
 }
 
-static void children_that_are_reported_after_the_release_are_repaired(void **state)
+TEST_WITH(children_that_are_reported_after_the_release_are_repaired, set_up, tear_down)
 {
-    (void)state;
     start_root(0);
     assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
     for (int k = 1; k <= 3; k++) {
@@ -238,9 +232,8 @@ static void children_that_are_reported_after_the_release_are_repaired(void **sta
     }
 }
 
-static void children_of_children_that_were_not_repaired_in_time_are_repaired(void **state)
+TEST_WITH(children_of_children_that_were_not_repaired_in_time_are_repaired, set_up, tear_down)
 {
-    (void)state;
     start_root(0);
     assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
     for (int k = 1; k <= 4; k++)
@@ -252,9 +245,8 @@ static void children_of_children_that_were_not_repaired_in_time_are_repaired(voi
     }
 }
 
-static void children_of_a_child_that_is_gone_are_repaired(void **state)
+TEST_WITH(children_of_a_child_that_is_gone_are_repaired, set_up, tear_down)
 {
-    (void)state;
     start_root(0);
     assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
     grow(0, FORK, 1);
@@ -265,9 +257,8 @@ static void children_of_a_child_that_is_gone_are_repaired(void **state)
     assert_true(has(2, &all_cpus));
 }
 
-static void the_child_of_a_creator_that_is_gone_is_repaired(void **state)
+TEST_WITH(the_child_of_a_creator_that_is_gone_is_repaired, set_up, tear_down)
 {
-    (void)state;
     start_root(0);
     assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
     grow(0, FORK, 1);
@@ -282,9 +273,8 @@ static void the_child_of_a_creator_that_is_gone_is_repaired(void **state)
 }
 
 /* The child was forked before asymd steered its parent and itself, but the event comes later: its mask is its own. */
-static void a_child_that_is_steered_before_its_fork_event_is_read_stays_steered(void **state)
+TEST_WITH(a_child_that_is_steered_before_its_fork_event_is_read_stays_steered, set_up, tear_down)
 {
-    (void)state;
     start_root(0);
     grow(0, FORK, 1);
     assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
@@ -294,9 +284,8 @@ static void a_child_that_is_steered_before_its_fork_event_is_read_stays_steered(
     assert_int_equal(asym_ledger_count(ledger), 1);
 }
 
-static void threads_of_a_steered_process_and_their_children_are_repaired(void **state)
+TEST_WITH(threads_of_a_steered_process_and_their_children_are_repaired, set_up, tear_down)
 {
-    (void)state;
     start_root(0);
     assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
     grow(0, THREAD, 1);
@@ -312,9 +301,8 @@ static void threads_of_a_steered_process_and_their_children_are_repaired(void **
     assert_int_equal(asym_ledger_count(ledger), 0);
 }
 
-static void a_fork_from_any_thread_releases_all_of_the_process(void **state)
+TEST_WITH(a_fork_from_any_thread_releases_all_of_the_process, set_up, tear_down)
 {
-    (void)state;
     start_root(0);
     grow(0, THREAD, 1);
     grow(0, THREAD, 2);
@@ -328,9 +316,8 @@ static void a_fork_from_any_thread_releases_all_of_the_process(void **state)
     assert_int_equal(steer(0, &all_cpus, &first, 0, 0), -EAGAIN);
 }
 
-static void masks_of_their_own_choice_are_left_alone(void **state)
+TEST_WITH(masks_of_their_own_choice_are_left_alone, set_up, tear_down)
 {
-    (void)state;
     start_root(0);
     grow(0, THREAD, 1);
     /* The leader has chosen the mask that asymd gave its thread: its child inherits the leader's choice. */
@@ -351,9 +338,8 @@ static void masks_of_their_own_choice_are_left_alone(void **state)
     assert_true(has(4, &first));
 }
 
-static void children_have_the_nice_value_that_their_creator_had(void **state)
+TEST_WITH(children_have_the_nice_value_that_their_creator_had, set_up, tear_down)
 {
-    (void)state;
     static const int from_to[][2] = {{0, -7}, {5, -7}, {10, 3}, {-4, -15}, {7, 0}};
     for (size_t i = 0; i < sizeof from_to / sizeof *from_to; i++) {
         const int own = from_to[i][0], boosted = from_to[i][1];
@@ -376,9 +362,8 @@ static void children_have_the_nice_value_that_their_creator_had(void **state)
     }
 }
 
-static void an_exec_gives_everything_back(void **state)
+TEST_WITH(an_exec_gives_everything_back, set_up, tear_down)
 {
-    (void)state;
     start_root(0);
     assert_int_equal(steer(0, &all_cpus, &first, 0, -7), 0);
     nodes[0].order = EXEC;
@@ -389,9 +374,8 @@ static void an_exec_gives_everything_back(void **state)
     assert_int_equal(steer(0, &all_cpus, &first, 0, 0), -EAGAIN);
 }
 
-static void what_ends_is_forgotten(void **state)
+TEST_WITH(what_ends_is_forgotten, set_up, tear_down)
 {
-    (void)state;
     start_root(0);
     grow(0, FORK, 1);
     assert_int_equal(steer(1, &all_cpus, &first, 0, 0), 0);
@@ -401,9 +385,8 @@ static void what_ends_is_forgotten(void **state)
 }
 
 /* Events of processes that the ledger does not know, and empty events, change nothing. */
-static void events_that_do_not_concern_it_change_nothing(void **state)
+TEST_WITH(events_that_do_not_concern_it_change_nothing, set_up, tear_down)
 {
-    (void)state;
     start_root(0);
     assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
     for (int kind = ASYM_PROCESS_EVENT_FORK; kind <= ASYM_PROCESS_EVENT_LOST; kind++) {
@@ -475,9 +458,8 @@ static int narrow_first_children(int n, int in_program)
 }
 
 /* The test prints how often the first child loses the race, and asserts no limit. */
-static void first_children_that_see_the_mask_before_the_fork_guard_acts(void **state)
+TEST_WITH(first_children_that_see_the_mask_before_the_fork_guard_acts, set_up, tear_down)
 {
-    (void)state;
     struct asym_process_events *process_events;
     struct asym_error err;
     const int n = (int)asym_rounds(200);
@@ -506,23 +488,4 @@ static void first_children_that_see_the_mask_before_the_fork_guard_acts(void **s
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        ROW(children_that_are_reported_after_the_release_are_repaired),
-        ROW(children_of_children_that_were_not_repaired_in_time_are_repaired),
-        ROW(children_of_a_child_that_is_gone_are_repaired),
-        ROW(the_child_of_a_creator_that_is_gone_is_repaired),
-        ROW(a_child_that_is_steered_before_its_fork_event_is_read_stays_steered),
-        ROW(threads_of_a_steered_process_and_their_children_are_repaired),
-        ROW(a_fork_from_any_thread_releases_all_of_the_process),
-        ROW(masks_of_their_own_choice_are_left_alone),
-        ROW(children_have_the_nice_value_that_their_creator_had),
-        ROW(an_exec_gives_everything_back),
-        ROW(what_ends_is_forgotten),
-        ROW(events_that_do_not_concern_it_change_nothing),
-        ROW(first_children_that_see_the_mask_before_the_fork_guard_acts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

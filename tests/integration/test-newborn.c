@@ -4,20 +4,15 @@
  * that, asymd would take its mask for a change by another process.
  */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/live.h"
 #include "support/service.h"
+#include "support/test.h"
 
 /* Starts the program; ret_output is its output. */
 static pid_t start(int *ret_output)
@@ -48,9 +43,8 @@ static void await_all_but_one(pid_t load, int cpus)
     assert_true(asym_live_await(two_stay_narrow, load, cpus, 1, ASYM_LIVE_PATIENCE));
 }
 
-static void a_thread_that_sets_its_mask_late_is_steered_like_any_other(void **state)
+TEST_WITH(a_thread_that_sets_its_mask_late_is_steered_like_any_other, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     const int cpus = asym_live_cpus();
     char said[160], text[8192] = "", printed[64] = "";
     int output;
@@ -78,9 +72,4 @@ static void a_thread_that_sets_its_mask_late_is_steered_like_any_other(void **st
     close(out);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(
-        a_thread_that_sets_its_mask_late_is_steered_like_any_other, asym_service_set_up, asym_service_tear_down)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

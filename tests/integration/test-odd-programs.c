@@ -4,13 +4,9 @@
  * of stat or end a line, names that change, and a thread that calls exec while it is no leader.
  */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +14,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/macro.h"
@@ -26,6 +21,7 @@
 #include "support/must.h"
 #include "support/process.h"
 #include "support/service.h"
+#include "support/test.h"
 
 /* The kernel keeps 15 bytes of a name. */
 static const char *const names[] = {
@@ -227,9 +223,8 @@ static void await_exec(pid_t pid)
     fail_msg("the program has not called exec");
 }
 
-static void the_service_steers_them_all_and_puts_everything_back(void **state)
+TEST_WITH(the_service_steers_them_all_and_puts_everything_back, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     const pid_t parent = start_programs();
     await_start();
     const pid_t asymd = asym_service_start(parent, NULL);
@@ -264,9 +259,8 @@ static void assert_is_plain_text(void)
         assert_true(*c == '\n' || ((unsigned char)*c >= ' ' && *c != 0x7f));
 }
 
-static void a_dry_run_and_once_report_them_all(void **state)
+TEST_WITH(a_dry_run_and_once_report_them_all, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     char wanted[64];
     const pid_t parent = start_programs();
     await_start();
@@ -290,13 +284,4 @@ static void a_dry_run_and_once_report_them_all(void **state)
     end_programs(parent);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_dry_run_and_once_report_them_all, asym_service_set_up,
-                                        asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(the_service_steers_them_all_and_puts_everything_back, asym_service_set_up,
-                                        asym_service_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

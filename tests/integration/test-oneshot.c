@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The dry run and --once where asymd sees very little or very much. */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/macro.h"
@@ -23,6 +18,7 @@
 #include "support/live.h"
 #include "support/service.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 #define BOOST "--set=policy.serial-first.serial_boost=-5"
 
@@ -42,9 +38,8 @@ static void assert_said(const char *text)
         fail_msg("'%s' is not in: %s", text, said);
 }
 
-static void in_a_child_pid_namespace_nothing_is_steered_and_it_says_so(void **state)
+TEST_WITH(in_a_child_pid_namespace_nothing_is_steered_and_it_says_so, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     char command[512];
     assert_int_equal(run_shell("unshare --pid --fork --kill-child \"$A\" --dry-run --duration=20ms"), 0);
     assert_said("0 of 0 threads would move");
@@ -62,9 +57,8 @@ static void in_a_child_pid_namespace_nothing_is_steered_and_it_says_so(void **st
 }
 
 /* Root sees all processes, so the test runs as the user nobody, who may not even read the build tree: hence the copy. */
-static void under_hidepid_it_reports_that_others_are_not_seen(void **state)
+TEST_WITH(under_hidepid_it_reports_that_others_are_not_seen, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     assert_int_equal(run_shell("cp \"$A\" /tmp/asymd-hidepid.$$ && chmod 755 /tmp/asymd-hidepid.$$ &&"
                                "unshare --mount sh -c 'mount -t proc -o hidepid=2 proc /proc &&"
                                " setpriv --reuid=65534 --regid=65534 --clear-groups \"$0\" --dry-run --duration=20ms'"
@@ -74,9 +68,8 @@ static void under_hidepid_it_reports_that_others_are_not_seen(void **state)
     assert_said("because /proc is mounted with hidepid");
 }
 
-static void want_of_descriptors_is_reported(void **state)
+TEST_WITH(want_of_descriptors_is_reported, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     char command[256];
     pid_t load = asym_service_spin("40");
     asym_live_settle(load, 40);
@@ -98,9 +91,8 @@ static void want_of_descriptors_is_reported(void **state)
     asym_live_end(load, SIGKILL);
 }
 
-static void twenty_thousand_threads_are_all_seen(void **state)
+TEST_WITH(twenty_thousand_threads_are_all_seen, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     char ready[64] = "", pid[32];
     int fds[2];
     assert_int_equal(pipe(fds), 0);
@@ -122,9 +114,8 @@ static void twenty_thousand_threads_are_all_seen(void **state)
     asym_live_end(load, SIGTERM);
 }
 
-static void a_policy_that_no_machine_can_run_is_refused_with_its_reason(void **state)
+TEST_WITH(a_policy_that_no_machine_can_run_is_refused_with_its_reason, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     static const char *const modes[] = {"--dry-run --duration=20ms", "--once --duration=20ms"};
     char command[256];
     for (size_t i = 0; i < ASYM_LENGTH(modes); i++) {
@@ -139,9 +130,8 @@ static void a_policy_that_no_machine_can_run_is_refused_with_its_reason(void **s
 }
 
 /* On a machine with one CPU, every plan gives the same place. */
-static void on_one_cpu_it_says_that_there_is_one(void **state)
+TEST_WITH(on_one_cpu_it_says_that_there_is_one, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     struct tree t;
     char root[96];
     tree_make(&t);
@@ -169,9 +159,8 @@ static int steer_once(pid_t load, char *text, size_t size)
 }
 
 /* asymd must not take the masks that the first run set for the threads' own choice. */
-static void a_second_once_plans_as_if_there_had_been_no_first(void **state)
+TEST_WITH(a_second_once_plans_as_if_there_had_been_no_first, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     char text[4096];
     int cpus = asym_live_cpus();
     pid_t load = asym_service_spin("3");
@@ -188,9 +177,8 @@ static void a_second_once_plans_as_if_there_had_been_no_first(void **state)
 }
 
 /* The threads are steered and restored all the same. */
-static void a_full_standard_output_is_an_error(void **state)
+TEST_WITH(a_full_standard_output_is_an_error, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     char command[512];
     const int cpus = asym_live_cpus();
     pid_t load = asym_service_spin("3");
@@ -258,9 +246,8 @@ static void dry_run(pid_t load, const char *policy, char *ret, size_t size)
  * For a serial program, with and without a boost, and for a parallel one: the dry run does not take the service's masks for the
  * threads' own.
  */
-static void beside_a_service_it_plans_as_if_there_were_none(void **state)
+TEST_WITH(beside_a_service_it_plans_as_if_there_were_none, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     static const struct {
         const char *threads, *policy;
         bool boosted;
@@ -289,9 +276,8 @@ static void beside_a_service_it_plans_as_if_there_were_none(void **state)
 }
 
 /* Only its owner may read the ledger. */
-static void a_user_without_access_to_the_ledger_gets_a_note_and_a_plan(void **state)
+TEST_WITH(a_user_without_access_to_the_ledger_gets_a_note_and_a_plan, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     static const char sentence[] = "may count as the thread's own here: ";
     char command[1024];
     pid_t load = asym_service_spin("1");
@@ -347,9 +333,8 @@ static void write_profiles(const char *file, const char *computes, const char *w
 }
 
 /* Two copies of one program with different paths: the profile decides which copy gets the fast CPU. */
-static void a_profile_decides_which_thread_has_the_fast_cpu(void **state)
+TEST_WITH(a_profile_decides_which_thread_has_the_fast_cpu, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     static const char *const policies[] = {"--policy=static-ipc", "--policy=hass"};
     char path[2][128], file[128], option[160], dir[128], number[2][32];
     const char *argv[] = {
@@ -394,9 +379,8 @@ static void a_profile_decides_which_thread_has_the_fast_cpu(void **state)
 /*
  * With a PMU these policies run. Without one asymd refuses them; the message says what is missing and which policies can run.
  */
-static void policies_that_count_run_or_say_why_not(void **state)
+TEST_WITH(policies_that_count_run_or_say_why_not, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     static const char *const policies[] = {"ipc-driven", "eshmp"};
     char option[64], dir[128], pid[32];
     pid_t load = asym_service_spin("2");
@@ -421,21 +405,6 @@ static void policies_that_count_run_or_say_why_not(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, asym_service_set_up, asym_service_tear_down)
-        ROW(in_a_child_pid_namespace_nothing_is_steered_and_it_says_so),
-        ROW(under_hidepid_it_reports_that_others_are_not_seen),
-        ROW(want_of_descriptors_is_reported),
-        ROW(twenty_thousand_threads_are_all_seen),
-        ROW(a_second_once_plans_as_if_there_had_been_no_first),
-        ROW(a_full_standard_output_is_an_error),
-        ROW(beside_a_service_it_plans_as_if_there_were_none),
-        ROW(a_user_without_access_to_the_ledger_gets_a_note_and_a_plan),
-        ROW(policies_that_count_run_or_say_why_not),
-        ROW(a_profile_decides_which_thread_has_the_fast_cpu),
-        ROW(a_policy_that_no_machine_can_run_is_refused_with_its_reason),
-        ROW(on_one_cpu_it_says_that_there_is_one),
-    };
     snprintf(asymd, sizeof asymd, "%s/daemon/asymd", ASYM_TEST_BIN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(NULL, NULL);
 }

@@ -7,12 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pty.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +17,13 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "support/bus-daemon.h"
 #include "support/live.h"
 #include "support/namespace.h"
 #include "support/service.h"
 #include "support/stranger.h"
+#include "support/test.h"
 
 #define POLKITD "/usr/lib/polkit-1/polkitd"
 #define RULE    "50-asymd.rules"
@@ -252,10 +247,9 @@ static char *read_line(const char *path, char *line, int size)
     return first;
 }
 
-static void without_a_rule_an_ordinary_user_is_refused(void **state)
+TEST_WITH(without_a_rule_an_ordinary_user_is_refused, set_up, tear_down)
 {
     char error[128];
-    (void)state;
     assert_refused("no polkit agent runs in this session");
     assert_policy("pa");
     /* Root needs no permission. */
@@ -280,10 +274,9 @@ static void set_policy_on_terminal(void *arg)
 }
 
 /* This agent writes down how it was started, and does not register. */
-static void on_a_terminal_asymctl_starts_an_agent_before_it_asks(void **state)
+TEST_WITH(on_a_terminal_asymctl_starts_an_agent_before_it_asks, set_up, tear_down)
 {
     char path[128], said[128] = "", text[192];
-    (void)state;
     snprintf(path, sizeof path, "%s/said", dir);
     snprintf(text, sizeof text, "#!/bin/sh\necho \"$@\" > %s\n", path);
     write_file("pkttyagent", text);
@@ -368,10 +361,9 @@ static int type_password(const char *password, char *seen, size_t size)
     return asym_live_wait(pid);
 }
 
-static void pkttyagent_asks_for_a_password_and_pam_checks_it(void **state)
+TEST_WITH(pkttyagent_asks_for_a_password_and_pam_checks_it, set_up, tear_down)
 {
     char seen[4096];
-    (void)state;
     int status = type_password("wrong horse", seen, sizeof seen);
     if (status != 4 || !strstr(seen, "AUTHENTICATION FAILED"))
         fail_msg("after a wrong password asymctl ends with %d: %s", status, seen);
@@ -393,16 +385,14 @@ static void set_policy_without_asking(void *arg)
     _exit(strcmp(error, SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED) != 0);
 }
 
-static void a_call_that_forbids_questions_is_told_so(void **state)
+TEST_WITH(a_call_that_forbids_questions_is_told_so, set_up, tear_down)
 {
-    (void)state;
     assert_int_equal(asym_live_wait(asym_stranger_start(set_policy_without_asking, NULL)), 0);
     assert_policy("pa");
 }
 
-static void a_rule_allows_a_user_while_it_is_there(void **state)
+TEST_WITH(a_rule_allows_a_user_while_it_is_there, set_up, tear_down)
 {
-    (void)state;
     write_rule(ALLOW);
     await_set("rr", 0);
     assert_policy("rr");
@@ -412,9 +402,8 @@ static void a_rule_allows_a_user_while_it_is_there(void **state)
     assert_policy("rr");
 }
 
-static void without_polkitd_only_root_changes_something(void **state)
+TEST_WITH(without_polkitd_only_root_changes_something, set_up, tear_down)
 {
-    (void)state;
     write_rule(ALLOW);
     await_set("rr", 0);
     asym_live_end(polkitd, SIGKILL);
@@ -427,17 +416,4 @@ static void without_polkitd_only_root_changes_something(void **state)
     assert_policy("pa");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(without_a_rule_an_ordinary_user_is_refused),
-        TEST(on_a_terminal_asymctl_starts_an_agent_before_it_asks),
-        TEST(a_call_that_forbids_questions_is_told_so),
-        TEST(a_rule_allows_a_user_while_it_is_there),
-        TEST(pkttyagent_asks_for_a_password_and_pam_checks_it),
-        TEST(without_polkitd_only_root_changes_something),
-    };
-    return cmocka_run_group_tests(tests, set_up_directories, tear_down_directories);
-}
+TEST_MAIN_WITH(set_up_directories, tear_down_directories)

@@ -3,11 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/macro.h"
@@ -33,6 +28,7 @@
 #include "support/tree.h"
 #include "support/counters-replay.h"
 #include "support/process.h"
+#include "support/test.h"
 
 #define ARGV(...) ((char *const[]){__VA_ARGS__, NULL})
 
@@ -98,7 +94,7 @@ static const char busy[] = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done";
 
 /* -- one measured run -- */
 
-static void a_program_is_counted_with_its_children_and_known_by_its_file(void **state)
+TEST_WITH(a_program_is_counted_with_its_children_and_known_by_its_file, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_measured_run_result r;
@@ -120,7 +116,7 @@ static void a_program_is_counted_with_its_children_and_known_by_its_file(void **
     assert_int_equal(asym_process_descriptors(getpid()), before);
 }
 
-static void it_runs_on_the_cpus_that_are_named(void **state)
+TEST_WITH(it_runs_on_the_cpus_that_are_named, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_measured_run_result r;
@@ -178,7 +174,7 @@ static void run_until_said(const struct fixture *f, const char *what, struct asy
     }
 }
 
-static void when_its_time_is_over_it_is_ended_with_all_that_it_started(void **state)
+TEST_WITH(when_its_time_is_over_it_is_ended_with_all_that_it_started, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_measured_run_result r;
@@ -196,7 +192,7 @@ static void when_its_time_is_over_it_is_ended_with_all_that_it_started(void **st
     asym_measured_run_done(&r);
 }
 
-static void what_it_leaves_running_is_ended(void **state)
+TEST_WITH(what_it_leaves_running_is_ended, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_measured_run_result r;
@@ -206,7 +202,7 @@ static void what_it_leaves_running_is_ended(void **state)
     assert_gone(atol(said(f)));
 }
 
-static void a_file_is_read_from_the_same_place_each_time_and_output_is_thrown_away(void **state)
+TEST_WITH(a_file_is_read_from_the_same_place_each_time_and_output_is_thrown_away, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_measured_run_result r;
@@ -239,7 +235,7 @@ static void a_file_is_read_from_the_same_place_each_time_and_output_is_thrown_aw
     assert_string_equal(said(f), "read\n/dev/null\nread\n/dev/null\n");
 }
 
-static void a_program_that_cannot_be_run_is_reported(void **state)
+TEST_WITH(a_program_that_cannot_be_run_is_reported, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_measured_run_result r;
@@ -266,7 +262,7 @@ static void a_program_that_cannot_be_run_is_reported(void **state)
     assert_int_equal(errno, ECHILD);
 }
 
-static void asked_to_stop_it_ends_the_program_first(void **state)
+TEST_WITH(asked_to_stop_it_ends_the_program_first, set_up, tear_down)
 {
     struct fixture *f = *state;
     pid_t pid = asym_process_fork();
@@ -360,7 +356,7 @@ static bool near(double a, double b)
     return a > b * (1 - 1e-9) - 1e-9 && a < b * (1 + 1e-9) + 1e-9;
 }
 
-static void figures_of_each_type_come_from_its_own_run(void **state)
+TEST_WITH(figures_of_each_type_come_from_its_own_run, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct stand_in s = stand_in_of(recording);
@@ -400,7 +396,7 @@ static void figures_of_each_type_come_from_its_own_run(void **state)
     s.replay->close(s.replay);
 }
 
-static void a_program_that_fails_or_is_too_short_gives_no_profile(void **state)
+TEST_WITH(a_program_that_fails_or_is_too_short_gives_no_profile, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const struct {
@@ -427,7 +423,7 @@ static void a_program_that_fails_or_is_too_short_gives_no_profile(void **state)
     }
 }
 
-static void a_profile_is_printed_as_text_and_as_json(void **state)
+TEST_WITH(a_profile_is_printed_as_text_and_as_json, set_up, tear_down)
 {
     struct fixture *f = *state;
     static struct asym_profile_result result = {
@@ -470,7 +466,7 @@ static void a_profile_is_printed_as_text_and_as_json(void **state)
 }
 
 /* After Ctrl-C on the second type of core: one type is measured, and no file is written. */
-static void a_part_of_a_profile_is_told_without_a_file(void **state)
+TEST_WITH(a_part_of_a_profile_is_told_without_a_file, set_up, tear_down)
 {
     struct fixture *f = *state;
     static struct asym_profile_result result = {
@@ -524,7 +520,7 @@ static struct answer checked_by_ordinary_user(const char *output)
     return result;
 }
 
-static void without_the_right_to_write_the_message_names_root_and_output(void **state)
+TEST_WITH(without_the_right_to_write_the_message_names_root_and_output, set_up, tear_down)
 {
     struct fixture *f = *state;
     char missing[256];
@@ -551,7 +547,7 @@ static int asymctl(const char *arguments, char *text, size_t size)
     return asym_live_run(argv, text, size);
 }
 
-static void the_verb_measures_or_says_why_it_cannot(void **state)
+TEST_WITH(the_verb_measures_or_says_why_it_cannot, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_root root;
@@ -578,9 +574,8 @@ static void the_verb_measures_or_says_why_it_cannot(void **state)
     assert_non_null(strstr(said(f), "ips."));
 }
 
-static void wrong_arguments_of_the_verb_end_in_2(void **state)
+TEST(wrong_arguments_of_the_verb_end_in_2)
 {
-    (void)state;
     static const struct {
         const char *arguments, *message;
     } rows[] = {
@@ -603,24 +598,4 @@ static void wrong_arguments_of_the_verb_end_in_2(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(a_program_is_counted_with_its_children_and_known_by_its_file),
-        TEST(it_runs_on_the_cpus_that_are_named),
-        TEST(when_its_time_is_over_it_is_ended_with_all_that_it_started),
-        TEST(what_it_leaves_running_is_ended),
-        TEST(a_file_is_read_from_the_same_place_each_time_and_output_is_thrown_away),
-        TEST(a_program_that_cannot_be_run_is_reported),
-        TEST(asked_to_stop_it_ends_the_program_first),
-        TEST(figures_of_each_type_come_from_its_own_run),
-        TEST(a_program_that_fails_or_is_too_short_gives_no_profile),
-        TEST(a_profile_is_printed_as_text_and_as_json),
-        TEST(a_part_of_a_profile_is_told_without_a_file),
-        TEST(without_the_right_to_write_the_message_names_root_and_output),
-        TEST(the_verb_measures_or_says_why_it_cannot),
-        cmocka_unit_test(wrong_arguments_of_the_verb_end_in_2),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl record and trace on this machine: ended by Ctrl-C, killed, beside a service; and a record simulated. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/live.h"
 #include "support/process.h"
 #include "support/service.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 static char said[1 << 18];
 
@@ -88,9 +83,8 @@ static int replay(const char *path)
     return asym_live_run(argv, said, sizeof said);
 }
 
-static void ctrl_c_ends_a_record_that_makes_the_same_plans_again_and_a_kill_leaves_what_is_written(void **state)
+TEST(ctrl_c_ends_a_record_that_makes_the_same_plans_again_and_a_kill_leaves_what_is_written)
 {
-    (void)state;
     struct tree tree;
     char path[128], killed[128], part[140];
     struct stat st;
@@ -118,9 +112,8 @@ static void ctrl_c_ends_a_record_that_makes_the_same_plans_again_and_a_kill_leav
     tree_remove(&tree);
 }
 
-static void a_trace_is_a_new_file_of_its_owner(void **state)
+TEST(a_trace_is_a_new_file_of_its_owner)
 {
-    (void)state;
     struct tree tree;
     char path[128], part[140];
     struct stat st;
@@ -204,11 +197,11 @@ static void assert_record_has_the_machine_of_the_service(const struct tree *tree
 }
 
 /* A pause takes the masks back, and the trace has the decisions that did it. */
-static void a_record_has_the_machine_of_a_running_service_and_a_trace_its_decisions(void **state)
+TEST_WITH(a_record_has_the_machine_of_a_running_service_and_a_trace_its_decisions, asym_service_set_up,
+          asym_service_tear_down)
 {
     struct tree tree;
     char path[128], part[140], bus[160], pid[32];
-    (void)state;
     tree_make(&tree);
     snprintf(path, sizeof path, "%s/a.json", tree.path);
     snprintf(part, sizeof part, "%s.part", path);
@@ -238,12 +231,11 @@ static void a_record_has_the_machine_of_a_running_service_and_a_trace_its_decisi
 }
 
 /* The scenario has the machine and the load of the record, and asymctl says what a record does not tell. */
-static void a_record_becomes_a_scenario_that_is_simulated(void **state)
+TEST(a_record_becomes_a_scenario_that_is_simulated)
 {
     static const char *const load[] = {"tests/load-spin", "4", "60", NULL};
     struct tree tree;
     char path[128], from[160], pid[32];
-    (void)state;
     tree_make(&tree);
     snprintf(path, sizeof path, "%s/a.rec", tree.path);
     snprintf(from, sizeof from, "--from=%s", path);
@@ -270,14 +262,4 @@ static void a_record_becomes_a_scenario_that_is_simulated(void **state)
     tree_remove(&tree);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ctrl_c_ends_a_record_that_makes_the_same_plans_again_and_a_kill_leaves_what_is_written),
-        cmocka_unit_test(a_trace_is_a_new_file_of_its_owner),
-        cmocka_unit_test(a_record_becomes_a_scenario_that_is_simulated),
-        cmocka_unit_test_setup_teardown(a_record_has_the_machine_of_a_running_service_and_a_trace_its_decisions,
-                                        asym_service_set_up, asym_service_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

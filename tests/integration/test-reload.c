@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The status messages of the service to its manager, and reload: a bad file leaves the running configuration in force. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/live.h"
 #include "support/notify-socket.h"
 #include "support/process.h"
 #include "support/service.h"
+#include "support/test.h"
 
 /* The manager's end of the sd_notify socket. */
 static int manager = -1;
@@ -58,9 +53,8 @@ static void await_message(const char *wanted, char *ret, size_t size)
     asym_notify_socket_await(manager, wanted, ret, size);
 }
 
-static void ready_status_and_stopping_are_sent_to_systemd(void **state)
+TEST_WITH(ready_status_and_stopping_are_sent_to_systemd, set_up, tear_down)
 {
-    (void)state;
     char text[4096];
     write_config("[asymd]\npolicy = pa\n");
     pid_t load = asym_service_spin("4"), asymd = start_asymd(load);
@@ -75,9 +69,8 @@ static void ready_status_and_stopping_are_sent_to_systemd(void **state)
     asym_live_end(load, SIGKILL);
 }
 
-static void the_watchdog_is_fed_during_a_sample_and_not_during_a_hang(void **state)
+TEST_WITH(the_watchdog_is_fed_during_a_sample_and_not_during_a_hang, set_up, tear_down)
 {
-    (void)state;
     char text[4096];
     setenv("WATCHDOG_USEC", "400000", 1);
     write_config("");
@@ -101,9 +94,8 @@ static int unpinned_threads(pid_t pid, int cpus)
 }
 
 /* A manager that hangs leaves the queue of its socket full. asymd goes on, and its messages follow when there is room. */
-static void a_manager_that_does_not_read_stops_nothing(void **state)
+TEST_WITH(a_manager_that_does_not_read_stops_nothing, set_up, tear_down)
 {
-    (void)state;
     char text[4096];
     int cpus = asym_live_cpus();
     setenv("WATCHDOG_USEC", "400000", 1);
@@ -127,9 +119,8 @@ static void a_manager_that_does_not_read_stops_nothing(void **state)
     asym_live_end(load, SIGKILL);
 }
 
-static void bad_files_leave_the_running_configuration_in_force(void **state)
+TEST_WITH(bad_files_leave_the_running_configuration_in_force, set_up, tear_down)
 {
-    (void)state;
     static const struct {
         const char *text, *said;
     } bad[] = {
@@ -158,9 +149,8 @@ static void bad_files_leave_the_running_configuration_in_force(void **state)
     asym_live_end(load, SIGKILL);
 }
 
-static void a_good_file_is_in_force_at_once(void **state)
+TEST_WITH(a_good_file_is_in_force_at_once, set_up, tear_down)
 {
-    (void)state;
     char text[4096];
     int cpus = asym_live_cpus();
     write_config("[asymd]\npolicy = pa\n");
@@ -194,9 +184,8 @@ static pid_t leave_steered(int cpus)
 }
 
 /* restore also uses the state directory that the bad file names, if that line is readable. */
-static void restore_puts_back_whatever_the_configuration_is_like(void **state)
+TEST_WITH(restore_puts_back_whatever_the_configuration_is_like, set_up, tear_down)
 {
-    (void)state;
     char text[4096], bad[512];
     int cpus = asym_live_cpus();
     pid_t load = leave_steered(cpus);
@@ -211,9 +200,8 @@ static void restore_puts_back_whatever_the_configuration_is_like(void **state)
     asym_live_end(load, SIGKILL);
 }
 
-static void a_start_that_fails_puts_back_what_was_left(void **state)
+TEST_WITH(a_start_that_fails_puts_back_what_was_left, set_up, tear_down)
 {
-    (void)state;
     static const struct {
         const char *config;
         const char *option;
@@ -233,17 +221,4 @@ static void a_start_that_fails_puts_back_what_was_left(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        ROW(ready_status_and_stopping_are_sent_to_systemd),
-        ROW(the_watchdog_is_fed_during_a_sample_and_not_during_a_hang),
-        ROW(a_manager_that_does_not_read_stops_nothing),
-        ROW(bad_files_leave_the_running_configuration_in_force),
-        ROW(a_good_file_is_in_force_at_once),
-        ROW(restore_puts_back_whatever_the_configuration_is_like),
-        ROW(a_start_that_fails_puts_back_what_was_left),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -6,12 +6,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +15,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
@@ -32,6 +26,7 @@
 #include "support/live.h"
 #include "support/rounds.h"
 #include "support/process.h"
+#include "support/test.h"
 
 #define SLOTS 220
 
@@ -159,9 +154,8 @@ static struct asym_restore_report restore_anew(void)
  * Item 3 of what steering must not break. The kernel cuts the mask of a steered thread to a changed cpuset: the result is
  * neither asymd's mask nor the original one. It still counts as asymd's, and the restored mask grows with the cpuset.
  */
-static void a_cpuset_that_changes_leaves_no_thread_pinned(void **state)
+TEST_WITH(a_cpuset_that_changes_leaves_no_thread_pinned, set_up, tear_down)
 {
-    (void)state;
     char both[32], one[16], other[16];
     snprintf(both, sizeof both, "%d,%d", asym_mask_next(&first, 0), asym_mask_next(&last, 0));
     snprintf(one, sizeof one, "%d", asym_mask_next(&first, 0));
@@ -227,9 +221,8 @@ static void lead_a_session(void)
 }
 
 /* The creator has ended. Its child now belongs to the process that reaps orphans: init, or a subreaper. */
-static void an_orphan_has_inherited(void **state)
+TEST_WITH(an_orphan_has_inherited, set_up, tear_down)
 {
-    (void)state;
     pid_t leader = start_by(asym_process_fork_session, lead_a_session);
     await(&shared->ready);
     pid_t pid = shared->tids[1];
@@ -276,9 +269,8 @@ static void leave_a_session(void)
 }
 
 /* Not all children of init in the session come from the steered process: the parent of some existed before it. */
-static void a_sibling_in_a_session_without_a_leader_has_inherited_nothing(void **state)
+TEST_WITH(a_sibling_in_a_session_without_a_leader_has_inherited_nothing, set_up, tear_down)
 {
-    (void)state;
     assert_int_equal(asym_live_wait(start_by(asym_process_fork_session, leave_a_session)), 0);
     await(&shared->tids[0]);
     pid_t pid = shared->tids[0];
@@ -316,9 +308,8 @@ static void exec_from_a_thread(void)
 }
 
 /* exec gives the calling thread the leader's tid and start time, and keeps its mask: it matches neither ledger entry. */
-static void what_a_thread_took_along_by_exec_is_found(void **state)
+TEST_WITH(what_a_thread_took_along_by_exec_is_found, set_up, tear_down)
 {
-    (void)state;
     pid_t pid = start(exec_from_a_thread);
     await(&shared->tids[0]);
     pid_t tid = shared->tids[0];
@@ -434,9 +425,8 @@ static double random_share(uint64_t *seed)
  * The test runs without the fork guard. Between the kills, the unsteered main thread of a process with steered threads starts
  * new threads, and steered threads end.
  */
-static void after_each_kill_every_thread_that_is_left_has_its_own(void **state)
+TEST_WITH(after_each_kill_every_thread_that_is_left_has_its_own, set_up, tear_down)
 {
-    (void)state;
     uint64_t seed = 2012;
     struct asym_restore_report sum = {0};
     victim = start(come_and_go);
@@ -466,15 +456,4 @@ static void after_each_kill_every_thread_that_is_left_has_its_own(void **state)
     asym_live_end(victim, SIGKILL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        ROW(a_cpuset_that_changes_leaves_no_thread_pinned),
-        ROW(an_orphan_has_inherited),
-        ROW(a_sibling_in_a_session_without_a_leader_has_inherited_nothing),
-        ROW(what_a_thread_took_along_by_exec_is_found),
-        ROW(after_each_kill_every_thread_that_is_left_has_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -5,28 +5,22 @@
  * message on one.
  */
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "support/live.h"
 #include "support/rounds.h"
 #include "support/service.h"
+#include "support/test.h"
 
 /* With the default policy, which leaves threads on all CPUs above flood: other tests may run. */
-static void steers_and_puts_back_on_sigterm(void **state)
+TEST_WITH(steers_and_puts_back_on_sigterm, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     int cpus = asym_live_cpus();
     const char *const more[] = {"--policy=auto", "--set=policy.asym.flood=1000", NULL};
     pid_t load = asym_service_spin("4"), asymd = asym_service_start(load, more);
@@ -37,9 +31,8 @@ static void steers_and_puts_back_on_sigterm(void **state)
     asym_live_end(load, SIGKILL);
 }
 
-static void a_second_asymd_is_refused_and_names_the_first(void **state)
+TEST_WITH(a_second_asymd_is_refused_and_names_the_first, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     char text[1024], pid[32];
     pid_t load = asym_service_spin("4"), asymd = asym_service_start(load, NULL);
     assert_true(asym_live_await(asym_live_narrow_threads, load, asym_live_cpus(), 4, ASYM_LIVE_PATIENCE));
@@ -57,9 +50,8 @@ static int cpus_of(pid_t pid, cpu_set_t *ret)
 }
 
 /* Also on equal CPUs: asymd leaves the exclusive CPU of a serial thread, and uses it again after the thread has ended. */
-static void asymd_itself_does_not_run_on_an_exclusive_cpu(void **state)
+TEST_WITH(asymd_itself_does_not_run_on_an_exclusive_cpu, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     const int cpus = asym_live_cpus();
     cpu_set_t serial, own, both;
     const char *const more[] = {"--policy=serial-first", NULL};
@@ -108,15 +100,13 @@ static void expect_children_to_see_all_cpus(const char *children, const char *be
 }
 
 /* Item 1: inheritance. */
-static void children_of_a_steered_process_see_all_cpus(void **state)
+TEST_WITH(children_of_a_steered_process_see_all_cpus, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     expect_children_to_see_all_cpus("1000", "");
 }
 
-static void children_of_a_job_see_all_cpus_beside_an_exclusive_one(void **state)
+TEST_WITH(children_of_a_job_see_all_cpus_beside_an_exclusive_one, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     char beside[32];
     pid_t serial = asym_service_spin("1");
     snprintf(beside, sizeof beside, "--pid=%d", (int)serial);
@@ -125,9 +115,8 @@ static void children_of_a_job_see_all_cpus_beside_an_exclusive_one(void **state)
 }
 
 /* Item 2: ownership. */
-static void a_mask_set_by_another_process_is_never_fought(void **state)
+TEST_WITH(a_mask_set_by_another_process_is_never_fought, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     int cpus = asym_live_cpus();
     cpu_set_t mine, found;
     pid_t load = asym_service_spin("1"), asymd = asym_service_start(load, NULL);
@@ -148,9 +137,8 @@ static void a_mask_set_by_another_process_is_never_fought(void **state)
 }
 
 /* Item 4: exclusions. */
-static void a_thread_pinned_beforehand_is_left_alone(void **state)
+TEST_WITH(a_thread_pinned_beforehand_is_left_alone, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     cpu_set_t mine, found;
     pid_t load = asym_service_spin("1");
     CPU_ZERO(&mine);
@@ -179,9 +167,8 @@ static pid_t start_busy_asymd(pid_t target)
     return asym_service_start(target, more);
 }
 
-static void kill_9_at_random_moments_leaves_no_thread_steered(void **state)
+TEST_WITH(kill_9_at_random_moments_leaves_no_thread_steered, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     const char *const argv[] = {"tests/load-pulse", "200", "600", NULL};
     const int rounds = (int)asym_rounds(100);
     int cpus = asym_live_cpus(), steered = 0;
@@ -202,9 +189,8 @@ static void kill_9_at_random_moments_leaves_no_thread_steered(void **state)
     asym_live_end(load, SIGKILL);
 }
 
-static void the_next_start_restores_what_a_killed_one_left(void **state)
+TEST_WITH(the_next_start_restores_what_a_killed_one_left, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     int cpus = asym_live_cpus();
     pid_t load = asym_service_spin("4"), asymd = asym_service_start(load, NULL);
     assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
@@ -250,9 +236,8 @@ static bool says_left_over(const char *const *argv, int status)
     return false;
 }
 
-static void what_a_killed_one_left_is_said_everywhere(void **state)
+TEST_WITH(what_a_killed_one_left_is_said_everywhere, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     char dir[128], path[512];
     const int cpus = asym_live_cpus();
     pid_t load = asym_service_spin("4"), asymd = asym_service_start(load, NULL);
@@ -278,9 +263,8 @@ static void what_a_killed_one_left_is_said_everywhere(void **state)
     assert_int_equal(silent, 0);
 }
 
-static void once_leaves_the_ledger_for_restore(void **state)
+TEST_WITH(once_leaves_the_ledger_for_restore, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     char text[8192];
     int cpus = asym_live_cpus();
     pid_t load = asym_service_spin("4");
@@ -296,9 +280,8 @@ static void once_leaves_the_ledger_for_restore(void **state)
     asym_live_end(load, SIGKILL);
 }
 
-static void wrong_usage_says_what_is_accepted(void **state)
+TEST(wrong_usage_says_what_is_accepted)
 {
-    (void)state;
     static const struct {
         const char *argument, *said;
         int status;
@@ -323,31 +306,4 @@ static void wrong_usage_says_what_is_accepted(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_usage_says_what_is_accepted),
-        cmocka_unit_test_setup_teardown(steers_and_puts_back_on_sigterm, asym_service_set_up, asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(a_second_asymd_is_refused_and_names_the_first, asym_service_set_up,
-                                        asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(asymd_itself_does_not_run_on_an_exclusive_cpu, asym_service_set_up,
-                                        asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(children_of_a_steered_process_see_all_cpus, asym_service_set_up,
-                                        asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(children_of_a_job_see_all_cpus_beside_an_exclusive_one, asym_service_set_up,
-                                        asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(a_mask_set_by_another_process_is_never_fought, asym_service_set_up,
-                                        asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(a_thread_pinned_beforehand_is_left_alone, asym_service_set_up,
-                                        asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(the_next_start_restores_what_a_killed_one_left, asym_service_set_up,
-                                        asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(what_a_killed_one_left_is_said_everywhere, asym_service_set_up,
-                                        asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(once_leaves_the_ledger_for_restore, asym_service_set_up,
-                                        asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(kill_9_at_random_moments_leaves_no_thread_steered, asym_service_set_up,
-                                        asym_service_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

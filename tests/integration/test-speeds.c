@@ -3,18 +3,13 @@
  * [asymmetry] method = cpufreq at every start and end of asymd. The cpufreq files are plain files, mounted over
  * /sys/devices/system/cpu in a mount namespace of the test, which its children share.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "support/live.h"
@@ -22,6 +17,7 @@
 #include "support/namespace.h"
 #include "support/service.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 #define SYS "/sys/devices/system/cpu"
 
@@ -126,9 +122,8 @@ static bool await(int (*condition)(pid_t pid, int cpus))
     return asym_live_await(condition, load, asym_live_cpus(), 1, ASYM_LIVE_PATIENCE);
 }
 
-static void held_while_it_runs_and_given_back_on_sigterm(void **state)
+TEST_WITH(held_while_it_runs_and_given_back_on_sigterm, set_up, asym_service_tear_down)
 {
-    (void)state;
     pid_t asymd = start_asymd();
     assert_true(await(is_held));
     assert_int_equal(value_of(0, "scaling_max_freq"), MAX);
@@ -137,9 +132,8 @@ static void held_while_it_runs_and_given_back_on_sigterm(void **state)
     assert_true(is_free(load, asym_live_cpus()));
 }
 
-static void restore_and_the_next_start_give_back_what_a_killed_one_held(void **state)
+TEST_WITH(restore_and_the_next_start_give_back_what_a_killed_one_held, set_up, asym_service_tear_down)
 {
-    (void)state;
     char text[1024];
     pid_t asymd = start_asymd();
     assert_true(await(is_held));
@@ -155,9 +149,8 @@ static void restore_and_the_next_start_give_back_what_a_killed_one_held(void **s
     asym_live_end(asymd, SIGTERM);
 }
 
-static void a_reload_changes_what_is_held(void **state)
+TEST_WITH(a_reload_changes_what_is_held, set_up, asym_service_tear_down)
 {
-    (void)state;
     char path[128], option[160], list[128], slow[64];
     FILE *f;
     snprintf(path, sizeof path, "%s/asymd.conf", asym_service_dir());
@@ -228,9 +221,8 @@ static pid_t start_with_caps(int *ret_fd, char *said, size_t size, size_t *ret_u
 }
 
 /* Reloads, hotplug and changes of the policy set the same caps again. */
-static void caps_are_logged_when_they_change(void **state)
+TEST_WITH(caps_are_logged_when_they_change, set_up, asym_service_tear_down)
 {
-    (void)state;
     char said[4096];
     int fd;
     size_t used;
@@ -244,9 +236,8 @@ static void caps_are_logged_when_they_change(void **state)
     close(fd);
 }
 
-static void a_reload_that_takes_a_cap_again_says_so(void **state)
+TEST_WITH(a_reload_that_takes_a_cap_again_says_so, set_up, asym_service_tear_down)
 {
-    (void)state;
     char said[4096];
     int fd;
     size_t used;
@@ -261,9 +252,8 @@ static void a_reload_that_takes_a_cap_again_says_so(void **state)
     close(fd);
 }
 
-static void a_cap_that_another_program_changes_is_left_to_it(void **state)
+TEST_WITH(a_cap_that_another_program_changes_is_left_to_it, set_up, asym_service_tear_down)
 {
-    (void)state;
     char said[4096];
     int fd;
     size_t used;
@@ -299,9 +289,8 @@ static double time_to_hold(void)
     return longest;
 }
 
-static void kill_9_at_any_moment_leaves_no_cpu_slow(void **state)
+TEST_WITH(kill_9_at_any_moment_leaves_no_cpu_slow, set_up, asym_service_tear_down)
 {
-    (void)state;
     char text[1024];
     int held = 0;
     const int rounds = (int)asym_rounds(100);
@@ -320,17 +309,4 @@ static void kill_9_at_any_moment_leaves_no_cpu_slow(void **state)
     assert_true(held > 0 && held < rounds);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, asym_service_tear_down)
-        ROW(held_while_it_runs_and_given_back_on_sigterm),
-        ROW(restore_and_the_next_start_give_back_what_a_killed_one_held),
-        ROW(a_reload_changes_what_is_held),
-        ROW(caps_are_logged_when_they_change),
-        ROW(a_reload_that_takes_a_cap_again_says_so),
-        ROW(a_cap_that_another_program_changes_is_left_to_it),
-        ROW(kill_9_at_any_moment_leaves_no_cpu_slow),
-    };
-    return cmocka_run_group_tests(tests, mount_tree, unmount_tree);
-}
+TEST_MAIN_WITH(mount_tree, unmount_tree)

@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Overload: events that overflow, tens of thousands of threads, no descriptors. No thread stays pinned. */
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/live.h"
 #include "support/process.h"
 #include "support/service.h"
+#include "support/test.h"
 
 /* A thread makes two events, and a receive buffer of 8 MiB holds about 10,000 of them. */
 #define STORM    20000
@@ -134,24 +129,14 @@ static void overflow(bool storm_first)
     munmap(s, sizeof *s);
 }
 
-static void children_reported_before_an_overflow_are_repaired(void **state)
+TEST_WITH(children_reported_before_an_overflow_are_repaired, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     overflow(false);
 }
 
-static void children_lost_in_an_overflow_are_repaired(void **state)
+TEST_WITH(children_lost_in_an_overflow_are_repaired, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     overflow(true);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, asym_service_set_up, asym_service_tear_down)
-        ROW(children_reported_before_an_overflow_are_repaired),
-        ROW(children_lost_in_an_overflow_are_repaired),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl trial beside a running asymd: it pauses and resumes it, and leaves it steering however it ends. */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/macro.h"
@@ -19,6 +14,7 @@
 #include "support/live.h"
 #include "support/process.h"
 #include "support/service.h"
+#include "support/test.h"
 
 #define TRIAL "daemon/asymctl", "trial", "--config=/dev/null"
 
@@ -55,9 +51,8 @@ static int is_paused(pid_t unused, int wanted)
     return paused == wanted;
 }
 
-static void a_trial_alternates_and_reports_its_pairs(void **state)
+TEST_WITH(a_trial_alternates_and_reports_its_pairs, set_up, tear_down)
 {
-    (void)state;
     static const char *const argv[] = {TRIAL,    "--time=16s", "--block=4s", "--metric=echo frames: 60; exec sleep 60",
                                        "--json", "absent",     NULL};
     char text[8192];
@@ -81,9 +76,8 @@ static void a_trial_alternates_and_reports_its_pairs(void **state)
     assert_int_equal(until, 0);
 }
 
-static void an_interrupted_trial_leaves_asymd_steering(void **state)
+TEST_WITH(an_interrupted_trial_leaves_asymd_steering, set_up, tear_down)
 {
-    (void)state;
     static const char *const argv[] = {TRIAL, "--time=12s", "--block=3s", NULL};
     const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
     const struct {
@@ -100,9 +94,8 @@ static void an_interrupted_trial_leaves_asymd_steering(void **state)
 }
 
 /* In a block of steering: the trial ends, and does not undo what the other user wants. */
-static void a_pause_of_another_user_ends_the_trial_and_stays(void **state)
+TEST_WITH(a_pause_of_another_user_ends_the_trial_and_stays, set_up, tear_down)
 {
-    (void)state;
     static const char *const argv[] = {TRIAL, "--time=12s", "--block=3s", NULL};
     const pid_t trial = asym_live_start(argv, -1);
     assert_true(asym_live_await(is_paused, 0, 1, 1, ASYM_LIVE_PATIENCE));
@@ -112,9 +105,8 @@ static void a_pause_of_another_user_ends_the_trial_and_stays(void **state)
     assert_true(is_paused(0, 1));
 }
 
-static void a_paused_asymd_is_left_paused(void **state)
+TEST_WITH(a_paused_asymd_is_left_paused, set_up, tear_down)
 {
-    (void)state;
     static const char *const argv[] = {TRIAL, NULL};
     char text[1024];
     assert_int_equal(asym_bus_daemon_call(bus, "Pause", NULL, "t", (uint64_t)0), 0);
@@ -123,14 +115,4 @@ static void a_paused_asymd_is_left_paused(void **state)
     assert_true(is_paused(0, 1));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(a_trial_alternates_and_reports_its_pairs),
-        TEST(an_interrupted_trial_leaves_asymd_steering),
-        TEST(a_pause_of_another_user_ends_the_trial_and_stays),
-        TEST(a_paused_asymd_is_left_paused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

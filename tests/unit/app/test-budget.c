@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymd's CPU budget limits a load with a fixed cost a sample. The interval recovers when the load ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "app/own-cpu-time.h"
+#include "support/test.h"
 
 struct run {
     struct asym_budget b;
@@ -43,9 +38,8 @@ static void pass(struct run *r, int seconds, double us_per_sample, double allowe
     sample(r, seconds, us_per_sample, allowed, INTERVAL);
 }
 
-static void a_cheap_sample_never_stretches(void **state)
+TEST(a_cheap_sample_never_stretches)
 {
-    (void)state;
     struct run r = {.now = ASYM_SEC};
     asym_budget_init(&r.b, r.now, 0);
     pass(&r, 100, 900, 1);
@@ -54,9 +48,8 @@ static void a_cheap_sample_never_stretches(void **state)
     assert_int_equal(r.exceeded + r.kept, 0);
 }
 
-static void an_expensive_sample_is_held_to_the_budget_and_logged_once(void **state)
+TEST(an_expensive_sample_is_held_to_the_budget_and_logged_once)
 {
-    (void)state;
     struct run r = {.now = ASYM_SEC};
     asym_budget_init(&r.b, r.now, 0);
     pass(&r, 30, 5000, 1); /* 5 % at a sample every 100 ms */
@@ -71,9 +64,8 @@ static void an_expensive_sample_is_held_to_the_budget_and_logged_once(void **sta
 }
 
 /* For an hour, five seconds with the load alternate with five seconds without it. */
-static void load_that_comes_and_goes_is_logged_once(void **state)
+TEST(load_that_comes_and_goes_is_logged_once)
 {
-    (void)state;
     struct run r = {.now = ASYM_SEC};
     asym_budget_init(&r.b, r.now, 0);
     for (int i = 0; i < 360; i++) {
@@ -86,9 +78,8 @@ static void load_that_comes_and_goes_is_logged_once(void **state)
     assert_int_equal(r.kept, 0);
 }
 
-static void it_stretches_at_most_twenty_times(void **state)
+TEST(it_stretches_at_most_twenty_times)
 {
-    (void)state;
     struct run r = {.now = ASYM_SEC};
     asym_budget_init(&r.b, r.now, 0);
     pass(&r, 60, 90000, 0.01);
@@ -96,9 +87,8 @@ static void it_stretches_at_most_twenty_times(void **state)
 }
 
 /* Work with its own budget takes half a CPU; the reported percentage includes it. */
-static void what_has_a_budget_of_its_own_stretches_nothing(void **state)
+TEST(what_has_a_budget_of_its_own_stretches_nothing)
 {
-    (void)state;
     struct run r = {.now = ASYM_SEC};
     asym_budget_init(&r.b, r.now, 0);
     for (int i = 0; i < 30; i++) {
@@ -115,9 +105,8 @@ static void what_has_a_budget_of_its_own_stretches_nothing(void **state)
  * affords, and stay so: no seconds of early samples and others without one. Without the wish the interval is the configured one at
  * once.
  */
-static void early_samples_are_as_frequent_as_the_budget_affords(void **state)
+TEST(early_samples_are_as_frequent_as_the_budget_affords)
 {
-    (void)state;
     struct run r = {.now = ASYM_SEC};
     asym_budget_init(&r.b, r.now, 0);
     sample(&r, 20, 450, 1, 30 * ASYM_MSEC);
@@ -134,25 +123,12 @@ static void early_samples_are_as_frequent_as_the_budget_affords(void **state)
     assert_int_equal(r.exceeded + r.kept, 0);
 }
 
-static void a_period_without_length_changes_nothing(void **state)
+TEST(a_period_without_length_changes_nothing)
 {
-    (void)state;
     struct asym_budget b;
     asym_budget_init(&b, ASYM_SEC, 0);
     assert_int_equal(asym_budget_update(&b, 1, INTERVAL, ASYM_SEC, 500, 0), ASYM_BUDGET_SAME);
     assert_true(b.least == 0 && b.last_cpu == 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cheap_sample_never_stretches),
-        cmocka_unit_test(an_expensive_sample_is_held_to_the_budget_and_logged_once),
-        cmocka_unit_test(load_that_comes_and_goes_is_logged_once),
-        cmocka_unit_test(it_stretches_at_most_twenty_times),
-        cmocka_unit_test(what_has_a_budget_of_its_own_stretches_nothing),
-        cmocka_unit_test(early_samples_are_as_frequent_as_the_budget_affords),
-        cmocka_unit_test(a_period_without_length_changes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

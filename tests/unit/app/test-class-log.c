@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which changes of class get a line in the log, and the journal's fields of a line about a thread. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>
 
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "app/class-log.h"
 #include "app/log.h"
 #include "base/macro.h"
 #include "base/mask.h"
+#include "support/test.h"
 
 static const struct asym_reason why = {.text = "because of %g"};
 
@@ -93,7 +88,7 @@ static void expect(struct fixture *f, const char *said)
     f->said[0] = '\0';
 }
 
-static void a_change_has_one_line_whatever_the_number_of_threads(void **state)
+TEST_WITH(a_change_has_one_line_whatever_the_number_of_threads, setup, teardown)
 {
     struct fixture *f = *state;
     cycle(f, 0, 0, ASYM_CLASS_MP);
@@ -105,7 +100,7 @@ static void a_change_has_one_line_whatever_the_number_of_threads(void **state)
     expect(f, "app0 MP>HP 1000;");
 }
 
-static void the_thread_of_a_serial_phase_stands_for_its_application(void **state)
+TEST_WITH(the_thread_of_a_serial_phase_stands_for_its_application, setup, teardown)
 {
     struct fixture *f = *state;
     cycle(f, 0, 0, ASYM_CLASS_HP);
@@ -116,7 +111,7 @@ static void the_thread_of_a_serial_phase_stands_for_its_application(void **state
     expect(f, "app0 HP>SP 1001;");
 }
 
-static void a_program_that_is_not_steered_or_idle_has_no_line(void **state)
+TEST_WITH(a_program_that_is_not_steered_or_idle_has_no_line, setup, teardown)
 {
     struct fixture *f = *state;
     f->plan_tasks[0].target = f->plan_tasks[1].target = -1;
@@ -137,7 +132,7 @@ static void flips(struct fixture *f, unsigned n, asym_usec each)
         cycle(f, each, 0, i % 2 == 0 ? ASYM_CLASS_HP : ASYM_CLASS_MP);
 }
 
-static void a_program_that_flips_is_summed_up(void **state)
+TEST_WITH(a_program_that_flips_is_summed_up, setup, teardown)
 {
     struct fixture *f = *state;
     cycle(f, 0, 0, ASYM_CLASS_MP);
@@ -157,7 +152,7 @@ static void a_program_that_flips_is_summed_up(void **state)
     expect(f, "app0 HP>MP 1000;");
 }
 
-static void each_application_has_lines_of_its_own(void **state)
+TEST_WITH(each_application_has_lines_of_its_own, setup, teardown)
 {
     struct fixture *f = *state;
     f->n_apps = 2;
@@ -176,7 +171,7 @@ static unsigned count(const char *text, const char *what)
     return n;
 }
 
-static void all_applications_together_have_a_bound_and_the_others_are_counted(void **state)
+TEST_WITH(all_applications_together_have_a_bound_and_the_others_are_counted, setup, teardown)
 {
     struct fixture *f = *state;
     f->n_apps = APPS;
@@ -194,7 +189,7 @@ static void all_applications_together_have_a_bound_and_the_others_are_counted(vo
 }
 
 /* The log's limit for messages of one kind would be one for all applications. */
-static void the_log_writes_each_line_about_a_class(void **state)
+TEST(the_log_writes_each_line_about_a_class)
 {
     struct asym_task task = {.id = {.tid = 12, .tgid = 11}};
     const struct asym_log_thread line = {.task = &task, .cpu = -1};
@@ -202,7 +197,6 @@ static void the_log_writes_each_line_about_a_class(void **state)
     static char text[8192];
     FILE *file = tmpfile();
     const int own = dup(STDERR_FILENO);
-    (void)state;
     assert_non_null(file);
     assert_true(own >= 0);
     asym_log_init(&log);
@@ -219,7 +213,7 @@ static void the_log_writes_each_line_about_a_class(void **state)
     assert_int_equal(count(text, "left out"), 0);
 }
 
-static void an_application_that_has_ended_is_summed_up_and_forgotten(void **state)
+TEST_WITH(an_application_that_has_ended_is_summed_up_and_forgotten, setup, teardown)
 {
     struct fixture *f = *state;
     cycle(f, 0, 0, ASYM_CLASS_MP);
@@ -234,7 +228,7 @@ static void an_application_that_has_ended_is_summed_up_and_forgotten(void **stat
     expect(f, "app0 none>MP 1000;"); /* it is a new one now */
 }
 
-static void a_line_about_a_thread_has_the_fields_that_are_known(void **state)
+TEST(a_line_about_a_thread_has_the_fields_that_are_known)
 {
     char fields[ASYM_LOG_FIELDS][ASYM_LOG_FIELD_SIZE];
     struct asym_task task = {.id = {.tid = 12, .tgid = 11}, .comm = "a\nb"};
@@ -242,7 +236,6 @@ static void a_line_about_a_thread_has_the_fields_that_are_known(void **state)
     struct asym_log_thread line = {.task = &task, .class = ASYM_CLASS_SP, .cpu = -1};
     static const char *const least[] = {"ASYM_PID=11", "ASYM_TID=12", "ASYM_COMM=a\\x0ab", "ASYM_CLASS=SP"};
     static const char *const more[] = {"ASYM_POLICY=pa", "ASYM_REASON=because of 3", "ASYM_CPU=5", "ASYM_MASK=4-7"};
-    (void)state;
     assert_int_equal(asym_log_fields(&line, fields), ASYM_LENGTH(least));
     for (size_t i = 0; i < ASYM_LENGTH(least); i++)
         assert_string_equal(fields[i], least[i]);
@@ -257,31 +250,14 @@ static void a_line_about_a_thread_has_the_fields_that_are_known(void **state)
 }
 
 /* The level is the position of the word in the row of asymd.log_level. */
-static void the_levels_are_those_of_syslog(void **state)
+TEST(the_levels_are_those_of_syslog)
 {
     static const int levels[] = {LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG};
     struct asym_log log = {.level = 0};
-    (void)state;
     for (int i = 0; i < (int)ASYM_LENGTH(levels); i++) {
         asym_log_set_level(&log, i);
         assert_int_equal(log.level, levels[i]);
     }
 }
 
-int main(void)
-{
-#define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(a_change_has_one_line_whatever_the_number_of_threads),
-        T(the_thread_of_a_serial_phase_stands_for_its_application),
-        T(a_program_that_is_not_steered_or_idle_has_no_line),
-        T(a_program_that_flips_is_summed_up),
-        T(each_application_has_lines_of_its_own),
-        T(an_application_that_has_ended_is_summed_up_and_forgotten),
-        T(all_applications_together_have_a_bound_and_the_others_are_counted),
-        cmocka_unit_test(the_log_writes_each_line_about_a_class),
-        cmocka_unit_test(a_line_about_a_thread_has_the_fields_that_are_known),
-        cmocka_unit_test(the_levels_are_those_of_syslog),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymd looks at a few CPUs at a time for changes of their abilities, and acts on a bounded number of changes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "app/machine-setup.h"
 #include "base/mask.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 #define N_CPUS 40
 
@@ -56,7 +51,7 @@ static bool look(struct watch_fixture *f, unsigned second)
 }
 
 /* Three looks see all of 40 CPUs. */
-static void a_change_of_any_cpu_is_seen_in_its_turn(void **state)
+TEST_WITH(a_change_of_any_cpu_is_seen_in_its_turn, set_up, tear_down)
 {
     struct watch_fixture *f = *state;
     static const unsigned cpus[] = {0, 15, 16, 31, 32, 39};
@@ -73,7 +68,7 @@ static void a_change_of_any_cpu_is_seen_in_its_turn(void **state)
     }
 }
 
-static void figures_that_keep_changing_are_acted_on_every_ten_seconds(void **state)
+TEST_WITH(figures_that_keep_changing_are_acted_on_every_ten_seconds, set_up, tear_down)
 {
     struct watch_fixture *f = *state;
     unsigned seen = 0;
@@ -89,11 +84,4 @@ static void figures_that_keep_changing_are_acted_on_every_ten_seconds(void **sta
     assert_in_range(seen, 13, 16);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_change_of_any_cpu_is_seen_in_its_turn, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(figures_that_keep_changing_are_acted_on_every_ten_seconds, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Crash recovery: what asymd logs and returns when it restores the threads on record. The kernel's threads are fake. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "app/crash-recovery.h"
 #include "base/macro.h"
@@ -18,6 +12,7 @@
 #include "support/captured-log.h"
 #include "support/fake-kernel.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 /* No real process has this number: kernel.pid_max is at most 4194304. */
 #define TID 2000000000
@@ -79,14 +74,14 @@ static int put_back(struct recovery_fixture *f)
     return r;
 }
 
-static void without_a_record_nothing_is_logged(void **state)
+TEST_WITH(without_a_record_nothing_is_logged, set_up, tear_down)
 {
     struct recovery_fixture *f = *state;
     assert_int_equal(put_back(f), 0);
     assert_string_equal(f->text, "");
 }
 
-static void threads_are_restored_and_counted(void **state)
+TEST_WITH(threads_are_restored_and_counted, set_up, tear_down)
 {
     struct recovery_fixture *f = *state;
     const struct fake_thread *a = steered(f, TID, 0xf0), *b = steered(f, TID + 1, 0xf0),
@@ -102,7 +97,7 @@ static void threads_are_restored_and_counted(void **state)
     assert_string_equal(f->text, "");
 }
 
-static void a_thread_that_cannot_be_restored_is_an_error_with_its_reason(void **state)
+TEST_WITH(a_thread_that_cannot_be_restored_is_an_error_with_its_reason, set_up, tear_down)
 {
     struct recovery_fixture *f = *state;
     struct fake_thread *t = steered(f, TID, 0xf0);
@@ -118,7 +113,7 @@ static void a_thread_that_cannot_be_restored_is_an_error_with_its_reason(void **
 }
 
 /* A start that fails gives back what an earlier asymd left, and closes what it opened. */
-static void a_start_that_fails_restores_nothing_twice(void **state)
+TEST_WITH(a_start_that_fails_restores_nothing_twice, set_up, tear_down)
 {
     struct recovery_fixture *f = *state;
     asym_ledger_close(f->ledger);
@@ -130,7 +125,7 @@ static void a_start_that_fails_restores_nothing_twice(void **state)
     assert_string_equal(f->text, "");
 }
 
-static void a_file_that_is_no_ledger_is_logged_and_a_missing_directory_is_an_error(void **state)
+TEST_WITH(a_file_that_is_no_ledger_is_logged_and_a_missing_directory_is_an_error, set_up, tear_down)
 {
     struct recovery_fixture *f = *state;
     struct asym_error err = {""};
@@ -153,16 +148,4 @@ static void a_file_that_is_no_ledger_is_logged_and_a_missing_directory_is_an_err
     assert_null(none);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(without_a_record_nothing_is_logged),
-        T(threads_are_restored_and_counted),
-        T(a_thread_that_cannot_be_restored_is_an_error_with_its_reason),
-        T(a_start_that_fails_restores_nothing_twice),
-        T(a_file_that_is_no_ledger_is_logged_and_a_missing_directory_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The contract of asym/port.h: which calls a cycle makes, which calls the sources of a chain forward, and in which order. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
@@ -17,6 +11,7 @@
 #include "linux/enforce/ledger-overlay.h"
 #include "sim/ports.h"
 #include "sim/sim.h"
+#include "support/test.h"
 
 /* The calls up to now, a letter each: n(ext) f(eedback) r(efresh) a(pply) w(atch a thread's counters). */
 static char calls[64];
@@ -147,9 +142,8 @@ static void end(struct simulated *s)
     asym_scenario_free(s->scenario);
 }
 
-static void a_cycle_samples_applies_and_gives_feedback_in_this_order(void **state)
+TEST_WITH(a_cycle_samples_applies_and_gives_feedback_in_this_order, set_up, NULL)
 {
-    (void)state;
     struct simulated s;
     begin(&s);
     size_t steered = 0;
@@ -172,9 +166,8 @@ static void a_cycle_samples_applies_and_gives_feedback_in_this_order(void **stat
 }
 
 /* The feedback comes even if the actuator applied nothing: the plan decides which threads the monitor counts. */
-static void an_actuator_that_fails_does_not_keep_the_feedback_back(void **state)
+TEST_WITH(an_actuator_that_fails_does_not_keep_the_feedback_back, set_up, NULL)
 {
-    (void)state;
     static const int errors[] = {-ENOSPC, -ENOMEM};
     for (size_t i = 0; i < ASYM_LENGTH(errors); i++) {
         struct simulated s;
@@ -188,9 +181,8 @@ static void an_actuator_that_fails_does_not_keep_the_feedback_back(void **state)
     }
 }
 
-static void a_dry_run_reports_to_the_source_that_nothing_was_done(void **state)
+TEST_WITH(a_dry_run_reports_to_the_source_that_nothing_was_done, set_up, NULL)
 {
-    (void)state;
     struct simulated s;
     begin(&s);
     size_t planned = 0;
@@ -207,9 +199,8 @@ static void a_dry_run_reports_to_the_source_that_nothing_was_done(void **state)
     end(&s);
 }
 
-static void a_source_without_feedback_and_refresh_is_a_source(void **state)
+TEST_WITH(a_source_without_feedback_and_refresh_is_a_source, set_up, NULL)
 {
-    (void)state;
     struct simulated s;
     begin(&s);
     chain_end.source.feedback = NULL;
@@ -305,9 +296,8 @@ static const struct {
 };
 
 /* The innermost source gets the feedback first; the monitor counts last, when threads are where the plan wants them. */
-static void every_link_forwards_feedback_before_it_uses_it(void **state)
+TEST_WITH(every_link_forwards_feedback_before_it_uses_it, set_up, NULL)
 {
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(chains); i++) {
         struct asym_source *built[4] = {&chain_end.source};
         size_t n = 0;
@@ -327,9 +317,8 @@ static void every_link_forwards_feedback_before_it_uses_it(void **state)
     }
 }
 
-static void every_link_forwards_refresh_and_hands_the_refreshed_snapshot_on(void **state)
+TEST_WITH(every_link_forwards_refresh_and_hands_the_refreshed_snapshot_on, set_up, NULL)
 {
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(chains); i++) {
         struct asym_source *built[4] = {&chain_end.source};
         size_t n = 0;
@@ -349,17 +338,4 @@ static void every_link_forwards_refresh_and_hands_the_refreshed_snapshot_on(void
     }
 }
 
-#define T(f) cmocka_unit_test_setup(f, set_up)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(a_cycle_samples_applies_and_gives_feedback_in_this_order),
-        T(an_actuator_that_fails_does_not_keep_the_feedback_back),
-        T(a_dry_run_reports_to_the_source_that_nothing_was_done),
-        T(a_source_without_feedback_and_refresh_is_a_source),
-        T(every_link_forwards_feedback_before_it_uses_it),
-        T(every_link_forwards_refresh_and_hands_the_refreshed_snapshot_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The executable's path gives the files of an installation. The test includes the source file, with directories of its own. */
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 
@@ -23,10 +17,10 @@
 #define ASYM_CONFIGURED_LIBEXECDIR "/configured/libexec"
 #define ASYM_CONFIGURED_SYSCONFDIR "/configured/etc"
 #include "app/settings-setup.c"
+#include "support/test.h"
 
-static void an_installed_program_finds_what_was_installed_with_it(void **state)
+TEST(an_installed_program_finds_what_was_installed_with_it)
 {
-    (void)state;
     static const struct {
         const char *executable, *config, *prefix;
     } rows[] = {
@@ -51,9 +45,8 @@ static void an_installed_program_finds_what_was_installed_with_it(void **state)
     }
 }
 
-static void any_other_program_has_the_configured_paths(void **state)
+TEST(any_other_program_has_the_configured_paths)
 {
-    (void)state;
     static const char *const executables[] = {
         NULL,
         "",
@@ -98,9 +91,8 @@ static void touch(const char *path)
     fclose(f);
 }
 
-static void a_build_tree_has_what_was_built_there(void **state)
+TEST(a_build_tree_has_what_was_built_there)
 {
-    (void)state;
     static const char *const directories[] = {"daemon", "lib", "lib/rtx", "lib/rtx/ompt"};
     static const struct {
         enum asym_path path;
@@ -128,9 +120,8 @@ static void a_build_tree_has_what_was_built_there(void **state)
 }
 
 /* Any user could put a configuration or a helper there: for /tmp/sbin/asymd, another user creates /tmp/etc. */
-static void a_prefix_that_any_user_may_write_to_counts_for_nothing(void **state)
+TEST(a_prefix_that_any_user_may_write_to_counts_for_nothing)
 {
-    (void)state;
     char top[] = "/tmp/asym-paths-XXXXXX", executable[256], config[256], buf[ASYM_PATH_SIZE];
     assert_non_null(mkdtemp(top));
     make(top, "sbin", 0755);
@@ -143,9 +134,8 @@ static void a_prefix_that_any_user_may_write_to_counts_for_nothing(void **state)
     remove_tree(top);
 }
 
-static void the_longest_path_fits(void **state)
+TEST(the_longest_path_fits)
 {
-    (void)state;
     char executable[PATH_MAX], buf[ASYM_PATH_SIZE];
     memset(executable, 'x', sizeof executable);
     for (size_t i = 0; i < sizeof executable; i += 200)
@@ -158,9 +148,8 @@ static void the_longest_path_fits(void **state)
     }
 }
 
-static void this_program_is_in_a_build_tree(void **state)
+TEST(this_program_is_in_a_build_tree)
 {
-    (void)state;
     char buf[ASYM_PATH_SIZE];
     assert_string_equal(asym_path(ASYM_PATH_CONFIG, buf), "/configured/etc/asymd/asymd.conf");
 }
@@ -168,9 +157,8 @@ static void this_program_is_in_a_build_tree(void **state)
 /*
  * One directory of PATH has the program "both", another has "both" and "second". A directory and a text file are no programs.
  */
-static void a_program_is_found_as_execvp_finds_it(void **state)
+TEST(a_program_is_found_as_execvp_finds_it)
 {
-    (void)state;
     char top[] = "/tmp/asym-path-XXXXXX", search[64], want[64], path[PATH_MAX];
     assert_non_null(mkdtemp(top));
     assert_int_equal(chdir(top), 0);
@@ -208,16 +196,4 @@ static void a_program_is_found_as_execvp_finds_it(void **state)
     assert_int_equal(rmdir("a/second") | rmdir("a") | rmdir("b") | rmdir(top), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_installed_program_finds_what_was_installed_with_it),
-        cmocka_unit_test(any_other_program_has_the_configured_paths),
-        cmocka_unit_test(a_build_tree_has_what_was_built_there),
-        cmocka_unit_test(a_prefix_that_any_user_may_write_to_counts_for_nothing),
-        cmocka_unit_test(the_longest_path_fits),
-        cmocka_unit_test(this_program_is_in_a_build_tree),
-        cmocka_unit_test(a_program_is_found_as_execvp_finds_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The signals that end a verb of asymctl early. Each row runs in a child, because the flag stays set. */
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "daemon/asymctl/long-verb.h"
 #include "support/process.h"
+#include "support/test.h"
 
 /* Runs it in a child with the default actions of these signals. Returns the status as of wait(2). */
 static int in_child(int (*run)(int signal), int signal)
@@ -47,10 +42,9 @@ static int caught_twice(int signal)
     return r != 0 ? r : 4;
 }
 
-static void the_first_signal_is_a_flag_and_the_second_ends_the_verb(void **state)
+TEST(the_first_signal_is_a_flag_and_the_second_ends_the_verb)
 {
     static const int ends[] = {SIGINT, SIGTERM};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(ends); i++) {
         assert_int_equal(in_child(caught_once, ends[i]), 0);
         const int status = in_child(caught_twice, ends[i]);
@@ -75,10 +69,9 @@ static int held(int signal)
 }
 
 /* Only the wait receives it. */
-static void a_held_signal_comes_in_the_wait(void **state)
+TEST(a_held_signal_comes_in_the_wait)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(ends); i++)
         assert_int_equal(in_child(held, ends[i]), 0);
 }
@@ -104,9 +97,8 @@ static int admitted(int signal)
     return calls == 1 ? 0 : 3;
 }
 
-static void a_call_that_may_block_admits_a_held_signal(void **state)
+TEST(a_call_that_may_block_admits_a_held_signal)
 {
-    (void)state;
     assert_int_equal(in_child(admitted, SIGTERM), 0);
     assert_int_equal(in_child(admitted, SIGINT), 0);
 }
@@ -119,20 +111,10 @@ static int held_without_hangup(int signal)
     return 2;
 }
 
-static void a_verb_that_does_not_catch_a_hangup_ends_by_it(void **state)
+TEST(a_verb_that_does_not_catch_a_hangup_ends_by_it)
 {
-    (void)state;
     const int status = in_child(held_without_hangup, SIGHUP);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_signal_is_a_flag_and_the_second_ends_the_verb),
-        cmocka_unit_test(a_held_signal_comes_in_the_wait),
-        cmocka_unit_test(a_call_that_may_block_admits_a_held_signal),
-        cmocka_unit_test(a_verb_that_does_not_catch_a_hangup_ends_by_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymd writes a few messages of one kind a minute, and then the number that it left out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "app/log.h"
 #include "base/macro.h"
+#include "support/test.h"
 
 static const char one[] = "one", other[] = "other";
 
@@ -24,9 +19,8 @@ static unsigned count(struct asym_log_limit *l, const char *kind, unsigned n, as
     return written;
 }
 
-static void a_few_are_written_and_the_others_counted(void **state)
+TEST(a_few_are_written_and_the_others_counted)
 {
-    (void)state;
     struct asym_log_limit l = {.kinds = {{.kind = NULL}}};
     unsigned n = 0;
     assert_int_equal(count(&l, one, 128, ASYM_SEC), ASYM_LOG_LIMIT_MESSAGES);
@@ -40,9 +34,8 @@ static void a_few_are_written_and_the_others_counted(void **state)
 }
 
 /* The limit never drops messages that come seldom. */
-static void those_that_come_seldom_are_all_written(void **state)
+TEST(those_that_come_seldom_are_all_written)
 {
-    (void)state;
     struct asym_log_limit l = {.kinds = {{.kind = NULL}}};
     unsigned n = 0;
     for (asym_usec t = 1; t < 1000; t += 13) {
@@ -51,9 +44,8 @@ static void those_that_come_seldom_are_all_written(void **state)
     }
 }
 
-static void at_the_end_every_suppressed_message_is_due(void **state)
+TEST(at_the_end_every_suppressed_message_is_due)
 {
-    (void)state;
     struct asym_log_limit l = {.kinds = {{.kind = NULL}}};
     unsigned n = 0;
     count(&l, one, 6, ASYM_SEC);
@@ -63,9 +55,8 @@ static void at_the_end_every_suppressed_message_is_due(void **state)
     assert_null(asym_log_limit_due(&l, 2 * ASYM_SEC, true, &n));
 }
 
-static void more_kinds_than_places_are_limited_too(void **state)
+TEST(more_kinds_than_places_are_limited_too)
 {
-    (void)state;
     static const char kinds[2 * ASYM_LOG_LIMIT_KINDS];
     struct asym_log_limit l = {.kinds = {{.kind = NULL}}};
     unsigned written = 0;
@@ -74,13 +65,4 @@ static void more_kinds_than_places_are_limited_too(void **state)
     assert_int_equal(written, ASYM_LOG_LIMIT_KINDS * ASYM_LOG_LIMIT_MESSAGES);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_few_are_written_and_the_others_counted),
-        cmocka_unit_test(those_that_come_seldom_are_all_written),
-        cmocka_unit_test(at_the_end_every_suppressed_message_is_due),
-        cmocka_unit_test(more_kinds_than_places_are_limited_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

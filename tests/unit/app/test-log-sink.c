@@ -4,11 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +13,9 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "app/log.h"
 #include "base/macro.h"
+#include "support/test.h"
 
 /* More lines than a socket or a pipe takes. */
 #define MANY 5000
@@ -73,10 +68,9 @@ static void assert_next(int fd, const char *text, size_t size)
 
 #define OF_JOURNAL(level) "\nPRIORITY=" level "\nSYSLOG_IDENTIFIER=unit-log-sink\n"
 
-static void a_journal_that_does_not_read_costs_lines_and_no_time(void **state)
+TEST(a_journal_that_does_not_read_costs_lines_and_no_time)
 {
     char lost[128];
-    (void)state;
     struct asym_log_sink *sink = asym_log_sink_journal("/nonexistent/socket");
     assert_non_null(sink);
     assert_false(put_text(sink, "MESSAGE=no journal"));
@@ -99,10 +93,9 @@ static void a_journal_that_does_not_read_costs_lines_and_no_time(void **state)
     close(fd);
 }
 
-static void lines_that_are_lost_to_the_end_are_counted_at_the_end(void **state)
+TEST(lines_that_are_lost_to_the_end_are_counted_at_the_end)
 {
     char lost[128];
-    (void)state;
     const int fd = open_journal();
     struct asym_log_sink *sink = asym_log_sink_journal(path);
     assert_non_null(sink);
@@ -117,12 +110,11 @@ static void lines_that_are_lost_to_the_end_are_counted_at_the_end(void **state)
 }
 
 /* A line break in a value must not start another field. */
-static void a_value_with_a_line_break_is_one_field(void **state)
+TEST(a_value_with_a_line_break_is_one_field)
 {
     static const char want[] = "MESSAGE=x\nASYM_REASON\n\x0e\0\0\0\0\0\0\0two\nPRIORITY=0" OF_JOURNAL("6");
     struct iovec fields[] = {{(void *)(uintptr_t) "MESSAGE=x", 9},
                              {(void *)(uintptr_t) "ASYM_REASON=two\nPRIORITY=0", 26}};
-    (void)state;
     const int fd = open_journal();
     struct asym_log_sink *sink = asym_log_sink_journal(path);
     assert_non_null(sink);
@@ -158,10 +150,9 @@ static void write_a_long_line(int reader)
     asym_log_sink_free(sink);
 }
 
-static void a_line_is_cut_to_what_a_pipe_takes_at_once(void **state)
+TEST(a_line_is_cut_to_what_a_pipe_takes_at_once)
 {
     int fds[2];
-    (void)state;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     with_stderr(fds[1], write_a_long_line, fds[0]);
     close(fds[0]);
@@ -202,19 +193,17 @@ static void lose_to_no_reader(int reader)
 }
 
 /* The pipe is as after the end of tee in "asymd 2>&1 | tee": SIGPIPE would end asymd before it has put everything back. */
-static void a_pipe_without_a_reader_costs_a_line_and_not_the_process(void **state)
+TEST(a_pipe_without_a_reader_costs_a_line_and_not_the_process)
 {
-    (void)state;
     int fds[2];
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     with_stderr(fds[1], lose_to_no_reader, fds[0]);
     close(fds[1]);
 }
 
-static void a_stderr_that_is_not_read_costs_lines_and_no_time(void **state)
+TEST(a_stderr_that_is_not_read_costs_lines_and_no_time)
 {
     int fds[2];
-    (void)state;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
     with_stderr(fds[1], lose_some, fds[0]);
@@ -241,15 +230,4 @@ static int remove_dir(void **state)
     return rmdir(dir);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_journal_that_does_not_read_costs_lines_and_no_time),
-        cmocka_unit_test(a_value_with_a_line_break_is_one_field),
-        cmocka_unit_test(lines_that_are_lost_to_the_end_are_counted_at_the_end),
-        cmocka_unit_test(a_line_is_cut_to_what_a_pipe_takes_at_once),
-        cmocka_unit_test(a_stderr_that_is_not_read_costs_lines_and_no_time),
-        cmocka_unit_test(a_pipe_without_a_reader_costs_a_line_and_not_the_process),
-    };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
-}
+TEST_MAIN_WITH(make_dir, remove_dir)

@@ -2,14 +2,8 @@
 /* The machine of a run: what asymd reads, and what it keeps when it reads the machine again. */
 #include <errno.h>
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/settings.h>
 
@@ -17,6 +11,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 struct fixture {
     struct tree tree;
@@ -57,7 +52,7 @@ static void assert_cpus(const struct asym_mask *mask, const char *list)
     assert_string_equal(asym_mask_format_list(mask, text, sizeof text), list);
 }
 
-static void slow_cpus_have_a_speed_each(void **state)
+TEST_WITH(slow_cpus_have_a_speed_each, set_up, tear_down)
 {
     static const struct {
         const char *slow, *speeds, *wrong; /* wrong: a part of the message; NULL: they are accepted */
@@ -87,7 +82,7 @@ static void slow_cpus_have_a_speed_each(void **state)
     }
 }
 
-static void the_first_reading_starts_from_nothing(void **state)
+TEST_WITH(the_first_reading_starts_from_nothing, set_up, tear_down)
 {
     struct fixture *f = *state;
     assert_int_equal(asym_run_machine(&f->run, NULL), 0);
@@ -98,7 +93,7 @@ static void the_first_reading_starts_from_nothing(void **state)
     assert_true(f->run.assumed_slow);
 }
 
-static void a_count_that_is_too_large_names_the_cpus(void **state)
+TEST_WITH(a_count_that_is_too_large_names_the_cpus, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_error err = {""};
@@ -107,7 +102,7 @@ static void a_count_that_is_too_large_names_the_cpus(void **state)
     assert_non_null(strstr(err.text, "9 of 4 usable CPUs (0-3) cannot be made slow: accepted are 1 to 3"));
 }
 
-static void speeds_that_leave_out_a_cpu_say_where_they_are_set(void **state)
+TEST_WITH(speeds_that_leave_out_a_cpu_say_where_they_are_set, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_error err = {""};
@@ -117,7 +112,7 @@ static void speeds_that_leave_out_a_cpu_say_where_they_are_set(void **state)
                         "asymd.conf:2: machine.speeds: 0:2 leaves out CPUs 1-3: it has to name every usable CPU");
 }
 
-static void without_profiles_the_setting_that_names_their_file_is_named(void **state)
+TEST_WITH(without_profiles_the_setting_that_names_their_file_is_named, set_up, tear_down)
 {
     struct fixture *f = *state;
     assert_int_equal(asym_run_machine(&f->run, NULL), 0);
@@ -128,7 +123,7 @@ static void without_profiles_the_setting_that_names_their_file_is_named(void **s
     asym_capabilities_done(&f->run.capabilities);
 }
 
-static void a_later_reading_keeps_the_place_the_count_and_what_is_slow(void **state)
+TEST_WITH(a_later_reading_keeps_the_place_the_count_and_what_is_slow, set_up, tear_down)
 {
     struct fixture *f = *state;
     assert_int_equal(asym_run_machine(&f->run, NULL), 0);
@@ -147,15 +142,4 @@ static void a_later_reading_keeps_the_place_the_count_and_what_is_slow(void **st
     assert_cpus(&place->slow, "2-3");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(slow_cpus_have_a_speed_each, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_first_reading_starts_from_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_count_that_is_too_large_names_the_cpus, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(speeds_that_leave_out_a_cpu_say_where_they_are_set, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(without_profiles_the_setting_that_names_their_file_is_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_later_reading_keeps_the_place_the_count_and_what_is_slow, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

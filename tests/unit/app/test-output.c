@@ -2,16 +2,10 @@
 /* Tests what asymd and asymctl do when standard output cannot be written. --once and --restore are in integration.oneshot. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "app/command-line.h"
 #include "base/macro.h"
@@ -20,6 +14,7 @@
 #include "support/fake-service.h"
 #include "support/process.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 /* %s is the root of a captured machine. These modes print more and less than the buffer of the C library holds. */
 static const char *const asymd_runs[] = {
@@ -99,10 +94,9 @@ static void expect_failure(const char *program, const char *arguments)
         fail_msg("%s %s: exit status %d, said: %s", program, arguments, status, said);
 }
 
-static void every_mode_of_asymd_says_so_and_fails(void **state)
+TEST(every_mode_of_asymd_says_so_and_fails)
 {
     struct tree machine;
-    (void)state;
     tree_make(&machine);
     tree_plain(&machine, 4);
     for (size_t i = 0; i < ASYM_LENGTH(asymd_runs); i++) {
@@ -113,9 +107,8 @@ static void every_mode_of_asymd_says_so_and_fails(void **state)
     tree_remove(&machine);
 }
 
-static void every_verb_of_asymctl_says_so_and_fails(void **state)
+TEST(every_verb_of_asymctl_says_so_and_fails)
 {
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(asymctl_runs); i++)
         expect_failure("asymctl", asymctl_runs[i]);
     fake_service_start(FAKE_SERVICE_PLAIN);
@@ -135,7 +128,7 @@ static bool is_run(const char *const *runs, size_t n, const char *name)
 }
 
 /* A new mode or verb that prints needs a row above. */
-static void no_mode_and_no_verb_is_left_out(void **state)
+TEST(no_mode_and_no_verb_is_left_out)
 {
     /*
      * profile needs hardware counters; the service and run print nothing of their own; watch is in test-service-verbs.c, trial in
@@ -143,7 +136,6 @@ static void no_mode_and_no_verb_is_left_out(void **state)
      */
     static const char *const elsewhere[] = {"--service", "--once", "--restore", "profile",
                                             "run",       "watch",  "top",       "trial"};
-    (void)state;
     for (size_t i = 0; i < ASYM_N_MODES; i++)
         if (asym_modes[i]->name && !is_run(elsewhere, ASYM_LENGTH(elsewhere), asym_modes[i]->name) &&
             !is_run(asymd_runs, ASYM_LENGTH(asymd_runs), asym_modes[i]->name))
@@ -180,9 +172,8 @@ static int end_twice(const char *file, size_t bytes, bool recover)
     _exit(-(first < 0 && asym_output_end() == 0 ? 0 : first));
 }
 
-static void an_early_write_that_failed_is_not_forgotten(void **state)
+TEST(an_early_write_that_failed_is_not_forgotten)
 {
-    (void)state;
     assert_int_equal(end_twice("/dev/null", 10, false), 0);
     assert_int_equal(end_twice("/dev/full", 0, false), 0);
     assert_int_equal(end_twice("/dev/full", 10, false), ENOSPC);
@@ -191,13 +182,4 @@ static void an_early_write_that_failed_is_not_forgotten(void **state)
     assert_int_equal(end_twice("/dev/full", 100, true), EIO);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_mode_of_asymd_says_so_and_fails),
-        cmocka_unit_test(every_verb_of_asymctl_says_so_and_fails),
-        cmocka_unit_test(no_mode_and_no_verb_is_left_out),
-        cmocka_unit_test(an_early_write_that_failed_is_not_forgotten),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The detection of RTX in a dry run: which programs count as unread, and that it waits for no answer that cannot come. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "app/machine-check.h"
 #include "base/macro.h"
 #include "linux/sys/proc-parse.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 #define PID 10
 
@@ -100,10 +95,9 @@ static void detect(const struct tree *tree, struct fake_reader *reader, uint32_t
     asym_root_done(&root);
 }
 
-static void only_a_process_that_has_ended_is_not_reported(void **state)
+TEST(only_a_process_that_has_ended_is_not_reported)
 {
     struct tree tree;
-    (void)state;
     tree_make(&tree);
     tree_machine(&tree, "0", "0");
     for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
@@ -125,13 +119,12 @@ static void only_a_process_that_has_ended_is_not_reported(void **state)
     tree_remove(&tree);
 }
 
-static void one_without_an_answer_is_unread_in_the_end(void **state)
+TEST(one_without_an_answer_is_unread_in_the_end)
 {
     struct tree tree;
     struct fake_reader reader = {.error = NEVER};
     uint32_t unread;
     enum asym_rtxd_detection detection;
-    (void)state;
     tree_make(&tree);
     tree_machine(&tree, "0", "0");
     tree_write(&tree, "proc/10/status", "%s", UID);
@@ -141,11 +134,4 @@ static void one_without_an_answer_is_unread_in_the_end(void **state)
     tree_remove(&tree);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_a_process_that_has_ended_is_not_reported),
-        cmocka_unit_test(one_without_an_answer_is_unread_in_the_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymd itself runs on no CPU that is reserved for a thread, and on slow CPUs where the machine has some. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "app/own-cpu-time.h"
 #include "base/macro.h"
 #include "base/mask.h"
+#include "support/test.h"
 
 static struct asym_mask cpus(unsigned bits)
 {
@@ -74,9 +69,8 @@ static struct asym_snapshot ran_on(unsigned busy, struct asym_task *tasks)
     return s;
 }
 
-static void asymd_runs_on_cpus_that_the_plan_leaves_free(void **state)
+TEST(asymd_runs_on_cpus_that_the_plan_leaves_free)
 {
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         static struct asym_machine m;
         struct asym_plan_task tasks[16] = {{0}};
@@ -99,20 +93,12 @@ static void asymd_runs_on_cpus_that_the_plan_leaves_free(void **state)
     }
 }
 
-static void before_the_first_plan_it_is_on_slow_cpus(void **state)
+TEST(before_the_first_plan_it_is_on_slow_cpus)
 {
-    (void)state;
     static struct asym_machine m;
     m = (struct asym_machine){.online = cpus(0xff), .slow = cpus(0x0f), .fast = cpus(0xf0), .n_types = 2};
     const struct asym_mask own = cpus(0xff);
     assert_int_equal(bits(asym_self_affinity_choose(&own, &m, NULL, NULL)), 0x0f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(asymd_runs_on_cpus_that_the_plan_leaves_free),
-        cmocka_unit_test(before_the_first_plan_it_is_on_slow_cpus),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The verbs of asymctl, and the columns and check lines that asymctl and asymd print. */
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "app/command-line.h"
@@ -26,6 +21,7 @@
 #include "report/policies-report.h"
 #include "support/report-fixture.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 static struct tree tree;
 
@@ -95,9 +91,8 @@ static void assert_fits(const char *text)
     }
 }
 
-static void policies_lists_every_policy_of_the_table(void **state)
+TEST(policies_lists_every_policy_of_the_table)
 {
-    (void)state;
     char text[16384];
     assert_int_equal(run("policies", text, sizeof text), 0);
     assert_fits(text);
@@ -107,9 +102,8 @@ static void policies_lists_every_policy_of_the_table(void **state)
     assert_has(text, "can run here");
 }
 
-static void policies_as_json_has_every_policy_with_its_source_and_needs(void **state)
+TEST(policies_as_json_has_every_policy_with_its_source_and_needs)
 {
-    (void)state;
     char text[65536];
     assert_int_equal(run("policies --json", text, sizeof text), 0);
     ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
@@ -144,9 +138,8 @@ static const char *const missing[ASYM_N_SIGNALS] = {
     [ASYM_SIGNAL_STALL] = "this version reads no hardware counters",
 };
 
-static void a_policy_with_missing_signals_names_them_with_their_reasons(void **state)
+TEST(a_policy_with_missing_signals_names_them_with_their_reasons)
 {
-    (void)state;
     const struct asym_policy *policies[] = {&demanding, &modest};
     ASYM_AUTO_FREE char *text = NULL;
     size_t size;
@@ -160,9 +153,8 @@ static void a_policy_with_missing_signals_names_them_with_their_reasons(void **s
     assert_has(strstr(text, "modest"), "; can run here");
 }
 
-static void a_policy_whose_signals_are_missing_cannot_run_in_json_either(void **state)
+TEST(a_policy_whose_signals_are_missing_cannot_run_in_json_either)
 {
-    (void)state;
     const struct asym_policy *policies[] = {&demanding, &modest};
     ASYM_AUTO_FREE char *text = NULL;
     size_t size;
@@ -188,9 +180,8 @@ static const struct asym_policy simulated = {
     .refuses = "no kernel has it",
 };
 
-static void a_policy_that_refuses_every_machine_says_why_and_not_what_is_missing(void **state)
+TEST(a_policy_that_refuses_every_machine_says_why_and_not_what_is_missing)
 {
-    (void)state;
     const struct asym_policy *policies[] = {&simulated, &modest};
     char text[4096], json[4096];
     FILE *out = fmemopen(text, sizeof text, "w");
@@ -215,9 +206,8 @@ static void a_policy_that_refuses_every_machine_says_why_and_not_what_is_missing
     assert_false(asym_policy_can_run(&demanding, missing));
 }
 
-static void an_unknown_verb_ends_in_2_and_names_the_nearest(void **state)
+TEST(an_unknown_verb_ends_in_2_and_names_the_nearest)
 {
-    (void)state;
     char text[4096];
     assert_int_equal(run("polices", text, sizeof text), 2);
     assert_has(text, "did you mean 'policies'");
@@ -232,9 +222,8 @@ static void an_unknown_verb_ends_in_2_and_names_the_nearest(void **state)
     assert_has(text, "did you mean 'policies'");
 }
 
-static void wrong_arguments_end_in_2_and_say_what_is_accepted(void **state)
+TEST(wrong_arguments_end_in_2_and_say_what_is_accepted)
 {
-    (void)state;
     char text[4096];
     assert_int_equal(run("", text, sizeof text), 2);
     assert_has(text, "usage");
@@ -248,9 +237,8 @@ static void wrong_arguments_end_in_2_and_say_what_is_accepted(void **state)
     assert_int_equal(run("help policies help", text, sizeof text), 2);
 }
 
-static void help_lists_the_verbs_and_explains_each(void **state)
+TEST(help_lists_the_verbs_and_explains_each)
 {
-    (void)state;
     char all[4096], alias[4096], one[4096];
     assert_int_equal(run("help", all, sizeof all), 0);
     assert_fits(all);
@@ -266,10 +254,9 @@ static void help_lists_the_verbs_and_explains_each(void **state)
     assert_has(one, "asymctl ");
 }
 
-static void each_verb_explains_its_options_and_refuses_others(void **state)
+TEST(each_verb_explains_its_options_and_refuses_others)
 {
     const struct asym_verb *v;
-    (void)state;
     for (size_t i = 0; (v = asym_verb_at(i)); i++) {
         char text[4096], command[128], name[64];
         snprintf(command, sizeof command, "help %s", v->name);
@@ -289,10 +276,9 @@ static void each_verb_explains_its_options_and_refuses_others(void **state)
     }
 }
 
-static void the_defaults_of_verbs_are_accepted(void **state)
+TEST(the_defaults_of_verbs_are_accepted)
 {
     const struct asym_verb *v;
-    (void)state;
     for (size_t i = 0; (v = asym_verb_at(i)); i++) {
         if (!v->args)
             continue;
@@ -303,9 +289,8 @@ static void the_defaults_of_verbs_are_accepted(void **state)
     }
 }
 
-static void a_full_disk_ends_in_1(void **state)
+TEST(a_full_disk_ends_in_1)
 {
-    (void)state;
     char text[4096];
     static const char *const commands[] = {"policies", "policies --json", "help"};
     for (size_t i = 0; i < ASYM_LENGTH(commands); i++) {
@@ -315,9 +300,8 @@ static void a_full_disk_ends_in_1(void **state)
     }
 }
 
-static void check_lines_stand_under_each_other_and_wrap(void **state)
+TEST(check_lines_stand_under_each_other_and_wrap)
 {
-    (void)state;
     ASYM_CLEANUP(asym_check_done)
     struct asym_check check = {.can_run = true, .verdict = "It is so.", .situation = "alike"};
     char words[190];
@@ -341,9 +325,8 @@ static void check_lines_stand_under_each_other_and_wrap(void **state)
     assert_has(text, "\n                     -> wwwwww ");
 }
 
-static void check_as_json_has_every_line(void **state)
+TEST(check_as_json_has_every_line)
 {
-    (void)state;
     ASYM_CLEANUP(asym_check_done)
     struct asym_check check = {.can_run = false, .verdict = "It is \"so\".", .situation = "alike"};
     for (int i = 0; i < 100; i++)
@@ -367,9 +350,8 @@ static void check_as_json_has_every_line(void **state)
     assert_string_equal(json_string_value(json_object_get(last, "remedy")), "do \\xff this");
 }
 
-static void check_prints_every_fact(void **state)
+TEST(check_prints_every_fact)
 {
-    (void)state;
     ASYM_CLEANUP(asym_check_done) struct asym_check check = {.can_run = true};
     ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
     struct asym_error err;
@@ -382,9 +364,8 @@ static void check_prints_every_fact(void **state)
     assert_true(kernel);
 }
 
-static void columns_are_counted_as_terminals_do(void **state)
+TEST(columns_are_counted_as_terminals_do)
 {
-    (void)state;
     assert_int_equal(asym_columns_of(""), 0);
     assert_int_equal(asym_columns_of("abc"), 3);
     assert_int_equal(asym_columns_of("\xc3\xa9"), 1);                 /* e acute */
@@ -397,9 +378,8 @@ static void columns_are_counted_as_terminals_do(void **state)
                      2); /* zero width space */
 }
 
-static void cutting_never_splits_a_character_nor_exceeds_columns_or_bytes(void **state)
+TEST(cutting_never_splits_a_character_nor_exceeds_columns_or_bytes)
 {
-    (void)state;
     const char *text = "ab\xe6\xbc\xa2\xf0\x9f\x98\x80"
                        "e\xcc\x81z\xe5\xad\x97";
     for (size_t columns = 0; columns < 14; columns++) {
@@ -419,9 +399,8 @@ static void cutting_never_splits_a_character_nor_exceeds_columns_or_bytes(void *
     assert_string_equal(asym_columns_cut(text, 9, buf, sizeof buf), "ab\xe6\xbc\xa2\xf0\x9f\x98\x80...");
 }
 
-static void cpu_lists_that_do_not_fit_end_in_their_count(void **state)
+TEST(cpu_lists_that_do_not_fit_end_in_their_count)
 {
-    (void)state;
     struct asym_mask odd = {0};
     const struct asym_mask none = {0}, few = report_fixture_cpus("0-3,8");
     char buf[64];
@@ -434,9 +413,8 @@ static void cpu_lists_that_do_not_fit_end_in_their_count(void **state)
     assert_string_equal(asym_columns_cpus(&odd, 14, buf, sizeof buf), "1,3,5,...(512)");
 }
 
-static void texts_wrap_by_paragraph_and_keep_their_tables(void **state)
+TEST(texts_wrap_by_paragraph_and_keep_their_tables)
 {
-    (void)state;
     static const char text[] =
         "One two three four five six seven eight nine ten\neleven, twelve, thirteen.\n\nOther\n"
         "  key   its value stays where it is, however long its line is, which is too long\nend\n";
@@ -452,9 +430,8 @@ static void texts_wrap_by_paragraph_and_keep_their_tables(void **state)
                         "end\n");
 }
 
-static void the_width_is_that_of_the_user_then_of_the_terminal_then_80(void **state)
+TEST(the_width_is_that_of_the_user_then_of_the_terminal_then_80)
 {
-    (void)state;
     assert_int_equal(asym_terminal_columns(NULL, 0), 80);
     assert_int_equal(asym_terminal_columns(NULL, 132), 132);
     assert_int_equal(asym_terminal_columns("120", 132), 120);
@@ -468,9 +445,8 @@ static void the_width_is_that_of_the_user_then_of_the_terminal_then_80(void **st
     assert_int_equal(asym_terminal_columns("1000000", 0), 1000);
 }
 
-static void what_is_no_terminal_has_80_columns_and_no_colour(void **state)
+TEST(what_is_no_terminal_has_80_columns_and_no_colour)
 {
-    (void)state;
     FILE *out = tmpfile();
     assert_non_null(out);
     unsetenv("COLUMNS");
@@ -524,9 +500,8 @@ static const struct {
     {"help nosuch", 2, "unknown verb 'nosuch'; accepted are status, top, ", ""},
 };
 
-static void wrong_arguments_are_named_in_the_first_line(void **state)
+TEST(wrong_arguments_are_named_in_the_first_line)
 {
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(wrong); i++) {
         char text[8192], first[512];
         snprintf(first, sizeof first, "asymctl: %s", wrong[i].first);
@@ -536,11 +511,10 @@ static void wrong_arguments_are_named_in_the_first_line(void **state)
     }
 }
 
-static void a_configuration_that_cannot_be_read_ends_each_verb_in_2(void **state)
+TEST(a_configuration_that_cannot_be_read_ends_each_verb_in_2)
 {
     static const char *const verbs[] = {"check", "check --json", "rules", "record /nonexistent/r",
                                         "record --trace /nonexistent/t"};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(verbs); i++) {
         char text[8192], arguments[128];
         snprintf(arguments, sizeof arguments, "%s --config=/nonexistent/asymd.conf", verbs[i]);
@@ -583,10 +557,9 @@ static const json_t *find_line(const json_t *lines, const char *name)
 }
 
 /* The policy depends on this machine: the test takes its name from the line that recommends it. */
-static void check_recommends_what_auto_would_choose_instead(void **state)
+TEST_WITH(check_recommends_what_auto_would_choose_instead, make_tree, remove_tree)
 {
     char path[sizeof tree.path + 16], best[32], part[256];
-    (void)state;
     snprintf(path, sizeof path, "%s/asymd.conf", tree.path);
     ASYM_AUTO_JSON json_t *of_auto = check_lines(path, "auto"), *of_rr = check_lines(path, "rr");
     assert_null(find_line(of_auto, "recommended"));
@@ -603,10 +576,9 @@ static void check_recommends_what_auto_would_choose_instead(void **state)
 }
 
 /* A record of one process is smaller than a megabyte, which once was "0.00 MB". */
-static void record_gives_a_size_that_is_not_0(void **state)
+TEST_WITH(record_gives_a_size_that_is_not_0, make_tree, remove_tree)
 {
     char arguments[256], text[8192];
-    (void)state;
     snprintf(arguments, sizeof arguments, "record %s/r.rec --time=300ms --config=/dev/null --pid=%d", tree.path,
              (int)getpid());
     assert_int_equal(run(arguments, text, sizeof text), 0);
@@ -643,11 +615,10 @@ static json_t *observe_as_json(const char *file, const char *options)
 }
 
 /* The name of the file is as the user wrote it: a script opens it. */
-static void record_as_json_has_its_members(void **state)
+TEST_WITH(record_as_json_has_its_members, make_tree, remove_tree)
 {
     char file[sizeof tree.path + 16], old[sizeof file + 8];
     struct stat st;
-    (void)state;
     snprintf(file, sizeof file, "%s/j\\n.rec", tree.path);
     snprintf(old, sizeof old, "%s.old", file);
     ASYM_AUTO_JSON json_t *first = observe_as_json(file, "--config=/dev/null");
@@ -663,13 +634,12 @@ static void record_as_json_has_its_members(void **state)
 }
 
 /* Two records of the same processes. A CPU that only counts as slow is a note. */
-static void record_as_json_has_what_the_text_says(void **state)
+TEST_WITH(record_as_json_has_what_the_text_says, make_tree, remove_tree)
 {
     char file[sizeof tree.path + 16], conf[sizeof tree.path + 16], option[sizeof conf + 16], text[8192];
     unsigned long long snapshots;
     size_t threads;
     double seconds;
-    (void)state;
     snprintf(file, sizeof file, "%s/j.rec", tree.path);
     snprintf(conf, sizeof conf, "%s/asymd.conf", tree.path);
     snprintf(option, sizeof option, "--config=%s", conf);
@@ -699,10 +669,9 @@ static size_t count_events(const json_t *trace, const char *phase)
     return n;
 }
 
-static void trace_as_json_counts_what_the_file_has(void **state)
+TEST_WITH(trace_as_json_counts_what_the_file_has, make_tree, remove_tree)
 {
     char file[sizeof tree.path + 16];
-    (void)state;
     snprintf(file, sizeof file, "%s/j.json", tree.path);
     ASYM_AUTO_JSON json_t *root = observe_as_json(file, "--trace --config=/dev/null");
     ASYM_AUTO_JSON json_t *trace = json_load_file(file, 0, NULL);
@@ -716,12 +685,11 @@ static void trace_as_json_counts_what_the_file_has(void **state)
     assert_int_equal(json_object_size(root), 8);
 }
 
-static void each_verb_has_json_but_for_three(void **state)
+TEST(each_verb_has_json_but_for_three)
 {
     /* top --once prints a screen, and status --json has its values; run prints what the program prints. */
     static const char *const without[] = {"top", "run", "help"};
     const struct asym_verb *v;
-    (void)state;
     for (size_t i = 0; (v = asym_verb_at(i)); i++) {
         bool has = false, exempt = false;
         for (const struct asym_arg *row = v->args; row && row->option.key; row++)
@@ -733,37 +701,4 @@ static void each_verb_has_json_but_for_three(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_wrap_by_paragraph_and_keep_their_tables),
-        cmocka_unit_test(the_width_is_that_of_the_user_then_of_the_terminal_then_80),
-        cmocka_unit_test(what_is_no_terminal_has_80_columns_and_no_colour),
-        cmocka_unit_test(policies_lists_every_policy_of_the_table),
-        cmocka_unit_test(policies_as_json_has_every_policy_with_its_source_and_needs),
-        cmocka_unit_test(a_policy_with_missing_signals_names_them_with_their_reasons),
-        cmocka_unit_test(a_policy_whose_signals_are_missing_cannot_run_in_json_either),
-        cmocka_unit_test(a_policy_that_refuses_every_machine_says_why_and_not_what_is_missing),
-        cmocka_unit_test(an_unknown_verb_ends_in_2_and_names_the_nearest),
-        cmocka_unit_test(wrong_arguments_end_in_2_and_say_what_is_accepted),
-        cmocka_unit_test(help_lists_the_verbs_and_explains_each),
-        cmocka_unit_test(each_verb_explains_its_options_and_refuses_others),
-        cmocka_unit_test(the_defaults_of_verbs_are_accepted),
-        cmocka_unit_test(a_full_disk_ends_in_1),
-        cmocka_unit_test(check_lines_stand_under_each_other_and_wrap),
-        cmocka_unit_test(check_as_json_has_every_line),
-        cmocka_unit_test(check_prints_every_fact),
-        cmocka_unit_test_setup_teardown(record_gives_a_size_that_is_not_0, make_tree, remove_tree),
-        cmocka_unit_test_setup_teardown(record_as_json_has_its_members, make_tree, remove_tree),
-        cmocka_unit_test_setup_teardown(record_as_json_has_what_the_text_says, make_tree, remove_tree),
-        cmocka_unit_test_setup_teardown(trace_as_json_counts_what_the_file_has, make_tree, remove_tree),
-        cmocka_unit_test(each_verb_has_json_but_for_three),
-        cmocka_unit_test(columns_are_counted_as_terminals_do),
-        cmocka_unit_test(cutting_never_splits_a_character_nor_exceeds_columns_or_bytes),
-        cmocka_unit_test(cpu_lists_that_do_not_fit_end_in_their_count),
-        cmocka_unit_test(wrong_arguments_are_named_in_the_first_line),
-        cmocka_unit_test_setup_teardown(check_recommends_what_auto_would_choose_instead, make_tree, remove_tree),
-        cmocka_unit_test(a_configuration_that_cannot_be_read_ends_each_verb_in_2),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

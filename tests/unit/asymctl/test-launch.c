@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl run: the program runs even if files are missing, and asymctl exits with the status that env(1) would have. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
+#include "support/test.h"
 
 static char top[] = "/tmp/asym-launch-XXXXXX";
 
@@ -77,9 +72,8 @@ static const char *const programs[] = {
     "sh -c 'kill -TERM $$'",
 };
 
-static void the_status_is_that_of_env(void **state)
+TEST(the_status_is_that_of_env)
 {
-    (void)state;
     static const char *const commands[] = {"$C run -- %s", "PATH=.:$PATH $C run -- %s",
                                            "$C run --tool=/nonexistent -- %s"};
     static const char *const as[] = {"env -- %s", "PATH=.:$PATH env -- %s", "env -- %s"};
@@ -93,9 +87,8 @@ static void the_status_is_that_of_env(void **state)
         }
 }
 
-static void a_missing_signal_is_reported_once(void **state)
+TEST(a_missing_signal_is_reported_once)
 {
-    (void)state;
     char text[1024];
     assert_int_equal(run("$C run --tool=/nonexistent/tool.so -- %s", "sh -c 'exit 7'", text, sizeof text), 7);
     assert_non_null(strstr(text, "/nonexistent/tool.so: No such file or directory"));
@@ -107,9 +100,8 @@ static void a_missing_signal_is_reported_once(void **state)
     assert_string_equal(strchr(text, '\n'), "\n.\n");
 }
 
-static void the_reason_why_it_cannot_be_executed_is_reported(void **state)
+TEST(the_reason_why_it_cannot_be_executed_is_reported)
 {
-    (void)state;
     static const struct {
         const char *program, *words;
     } rows[] = {
@@ -125,12 +117,4 @@ static void the_reason_why_it_cannot_be_executed_is_reported(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_status_is_that_of_env),
-        cmocka_unit_test(a_missing_signal_is_reported_once),
-        cmocka_unit_test(the_reason_why_it_cannot_be_executed_is_reported),
-    };
-    return cmocka_run_group_tests(tests, make_programs, remove_programs);
-}
+TEST_MAIN_WITH(make_programs, remove_programs)

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* FILE.part is always a new file that only its owner can read, whatever had that name before. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "daemon/asymctl/record-files.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 struct place {
     struct tree tree;
@@ -65,11 +60,10 @@ static void assert_content(const char *path, const char *wanted)
     assert_string_equal(text, wanted);
 }
 
-static void what_had_the_name_is_not_written_to(void **state)
+TEST(what_had_the_name_is_not_written_to)
 {
     static void (*const makers[])(const struct place *) = {make_nothing, make_readable, make_link, make_hard_link,
                                                            make_fifo};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(makers); i++) {
         struct place p;
         struct asym_part_file f;
@@ -91,9 +85,8 @@ static void what_had_the_name_is_not_written_to(void **state)
     }
 }
 
-static void the_earlier_file_stays_as_file_old(void **state)
+TEST(the_earlier_file_stays_as_file_old)
 {
-    (void)state;
     struct place p;
     char old[sizeof p.file + 8];
     make_place(&p);
@@ -112,9 +105,8 @@ static void the_earlier_file_stays_as_file_old(void **state)
     tree_remove(&p.tree);
 }
 
-static void a_file_that_is_not_regular_is_not_replaced(void **state)
+TEST(a_file_that_is_not_regular_is_not_replaced)
 {
-    (void)state;
     struct place p;
     struct asym_part_file f;
     struct asym_error err = {""};
@@ -127,9 +119,8 @@ static void a_file_that_is_not_regular_is_not_replaced(void **state)
     tree_remove(&p.tree);
 }
 
-static void a_file_that_cannot_be_removed_is_reported(void **state)
+TEST(a_file_that_cannot_be_removed_is_reported)
 {
-    (void)state;
     struct place p;
     struct asym_part_file f;
     struct asym_error err = {""};
@@ -141,13 +132,4 @@ static void a_file_that_cannot_be_removed_is_reported(void **state)
     tree_remove(&p.tree);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_had_the_name_is_not_written_to),
-        cmocka_unit_test(the_earlier_file_stays_as_file_old),
-        cmocka_unit_test(a_file_that_is_not_regular_is_not_replaced),
-        cmocka_unit_test(a_file_that_cannot_be_removed_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Processes as the user names them, in a /proc that the test writes; and the verbs that take a name, with processes of the test. */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "daemon/asymctl/process-name.h"
 #include "support/fake-service.h"
 #include "support/process.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 enum { SELF = 90 };
 
@@ -71,7 +66,7 @@ static int remove_processes(void **state)
     return 0;
 }
 
-static void a_command_line_begins_with_the_name_of_the_program(void **state)
+TEST_WITH(a_command_line_begins_with_the_name_of_the_program, make_processes, remove_processes)
 {
     static const struct {
         uint32_t pid;
@@ -82,7 +77,6 @@ static void a_command_line_begins_with_the_name_of_the_program(void **state)
         {34, "game -f"},         {2, ""},
     };
     char command[ASYM_COMMAND_SIZE];
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         assert_int_equal(asym_command_of(&root, rows[i].pid, command), strlen(rows[i].command));
         assert_string_equal(command, rows[i].command);
@@ -90,7 +84,7 @@ static void a_command_line_begins_with_the_name_of_the_program(void **state)
     assert_true(asym_command_of(&root, 4711, command) < 0);
 }
 
-static void processes_are_found_by_name_or_else_by_command_line(void **state)
+TEST_WITH(processes_are_found_by_name_or_else_by_command_line, make_processes, remove_processes)
 {
     static const struct {
         const char *name;
@@ -109,7 +103,6 @@ static void processes_are_found_by_name_or_else_by_command_line(void **state)
         {"-quiet", 2, 21, true},
         {"nothing", 0, 0, true},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         ASYM_CLEANUP(asym_named_processes_done) struct asym_named_processes found;
         assert_int_equal(asym_named_processes_find(&root, rows[i].name, SELF, &found), 0);
@@ -120,13 +113,12 @@ static void processes_are_found_by_name_or_else_by_command_line(void **state)
     }
 }
 
-static void a_list_has_the_first_ten_and_says_what_to_type(void **state)
+TEST(a_list_has_the_first_ten_and_says_what_to_type)
 {
     static struct asym_named_process processes[12];
     const struct asym_named_processes found = {.process = processes, .n = ASYM_LENGTH(processes)};
     char *text;
     size_t size;
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(processes); i++)
         processes[i] = (struct asym_named_process){
             .pid = 100 + (uint32_t)i, .uid = 4294967294, .cpu_time = (12 - i) * ASYM_SEC, .command = "evil\033[2J one"};
@@ -182,10 +174,9 @@ static const struct {
     {"watch", "", "", "decision"},
 };
 
-static void each_verb_takes_a_name(void **state)
+TEST(each_verb_takes_a_name)
 {
     char name[64], text[8192], calls[64];
-    (void)state;
     snprintf(name, sizeof name, "asymctl-test-single-%d", (int)getpid());
     const pid_t pid = start_named(name);
     for (size_t i = 0; i < ASYM_LENGTH(verbs); i++) {
@@ -201,10 +192,9 @@ static void each_verb_takes_a_name(void **state)
     assert_int_equal(asym_process_signal(pid, SIGKILL), 0);
 }
 
-static void a_name_of_several_processes_or_of_none_changes_nothing(void **state)
+TEST(a_name_of_several_processes_or_of_none_changes_nothing)
 {
     char name[64], text[8192];
-    (void)state;
     snprintf(name, sizeof name, "asymctl-test-twin-%d", (int)getpid());
     const pid_t twins[] = {start_named(name), start_named(name)};
     for (size_t i = 0; i < ASYM_LENGTH(verbs); i++) {
@@ -228,10 +218,9 @@ static void a_name_of_several_processes_or_of_none_changes_nothing(void **state)
 }
 
 /* Any user can start a process that has the name of another program among its arguments. */
-static void a_name_among_the_arguments_of_one_process_changes_nothing(void **state)
+TEST(a_name_among_the_arguments_of_one_process_changes_nothing)
 {
     char name[64], arguments[96], text[8192];
-    (void)state;
     snprintf(name, sizeof name, "asymctl-test-argument-%d", (int)getpid());
     snprintf(arguments, sizeof arguments, "asymctl-test-other %s", name);
     const pid_t pid = start_named(arguments);
@@ -248,28 +237,13 @@ static void a_name_among_the_arguments_of_one_process_changes_nothing(void **sta
 }
 
 /* The fake service knows no process of that number either. */
-static void watch_waits_for_no_process_that_does_not_exist(void **state)
+TEST(watch_waits_for_no_process_that_does_not_exist)
 {
     char text[1024];
-    (void)state;
     fake_service_start(FAKE_SERVICE_PLAIN);
     assert_int_equal(run("watch", "404", "", text, sizeof text), 1);
     fake_service_stop();
     assert_string_equal(text, "asymctl: watch: there is no process or thread 404\n");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_command_line_begins_with_the_name_of_the_program, make_processes,
-                                        remove_processes),
-        cmocka_unit_test_setup_teardown(processes_are_found_by_name_or_else_by_command_line, make_processes,
-                                        remove_processes),
-        cmocka_unit_test(a_list_has_the_first_ten_and_says_what_to_type),
-        cmocka_unit_test(each_verb_takes_a_name),
-        cmocka_unit_test(a_name_of_several_processes_or_of_none_changes_nothing),
-        cmocka_unit_test(a_name_among_the_arguments_of_one_process_changes_nothing),
-        cmocka_unit_test(watch_waits_for_no_process_that_does_not_exist),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

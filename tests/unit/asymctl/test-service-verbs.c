@@ -3,11 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pty.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/clock.h"
@@ -28,6 +23,7 @@
 #include "report/report-table.h"
 #include "support/fake-service.h"
 #include "support/screen-lines.h"
+#include "support/test.h"
 
 /* Returns the exit status of asymctl with these arguments; ret gets both outputs. */
 static int run(const char *arguments, char *ret, size_t size)
@@ -79,10 +75,9 @@ static const char *const verbs[] = {"status",          "why 4711",  "policy",  "
                                     "resume",          "release 1", "adopt 1", "set 1 fast", "watch",
                                     "metrics --table", "metrics",   "reload",  "watch 4711"};
 
-static void without_a_service_each_verb_ends_in_5_and_says_how_to_start_it(void **state)
+TEST(without_a_service_each_verb_ends_in_5_and_says_how_to_start_it)
 {
     char text[4096];
-    (void)state;
     setenv("ASYMD_BUS", "/nonexistent/bus", 1);
     for (size_t i = 0; i < ASYM_LENGTH(verbs); i++) {
         assert_int_equal(run(verbs[i], text, sizeof text), 5);
@@ -94,10 +89,9 @@ static void without_a_service_each_verb_ends_in_5_and_says_how_to_start_it(void 
     unsetenv("ASYMD_BUS");
 }
 
-static void without_a_service_status_says_what_asymd_could_do_here(void **state)
+TEST(without_a_service_status_says_what_asymd_could_do_here)
 {
     char text[4096], verdict[4096];
-    (void)state;
     setenv("ASYMD_BUS", "/nonexistent/bus", 1);
     assert_int_equal(run("status", text, sizeof text), 5);
     unsetenv("ASYMD_BUS");
@@ -112,10 +106,9 @@ static void without_a_service_status_says_what_asymd_could_do_here(void **state)
     assert_true(strstr(text, "Start it") < strstr(text, verdict));
 }
 
-static void without_asymd_on_the_system_bus_it_ends_in_5_too(void **state)
+TEST(without_asymd_on_the_system_bus_it_ends_in_5_too)
 {
     char text[4096];
-    (void)state;
     unsetenv("ASYMD_BUS");
     setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/system_bus_socket", 1);
     /* A root whose machine runs an asymd reaches that. */
@@ -124,18 +117,16 @@ static void without_asymd_on_the_system_bus_it_ends_in_5_too(void **state)
     unsetenv("DBUS_SYSTEM_BUS_ADDRESS");
 }
 
-static void a_call_that_is_refused_says_so(void **state)
+TEST(a_call_that_is_refused_says_so)
 {
     char text[4096];
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_FULL, "policy", text, sizeof text), 1);
     assert_string_equal(text, "asymctl: too many unanswered calls: try again later\n");
 }
 
-static void status_is_one_screen(void **state)
+TEST(status_is_one_screen)
 {
     char text[8192];
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "status", text, sizeof text), 0);
     /* The age depends on the clock. */
     static const char head[] = "asymd 0.1.0 has been running since 2026-05-28 20:26:40 (";
@@ -154,10 +145,9 @@ static void status_is_one_screen(void **state)
                         "Limits     asymd cannot count instructions: this machine has no PMU\n");
 }
 
-static void a_paused_asymd_says_until_when(void **state)
+TEST(a_paused_asymd_says_until_when)
 {
     char text[8192];
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_PAUSED, "status", text, sizeof text), 0);
     assert_has(text, "asymd 0.1.0 is paused until 2026-05-28 20:28:10; it has been running since\n"
                      "           2026-05-28 20:26:40 (");
@@ -180,11 +170,10 @@ static void print_status(size_t columns, bool unicode, char *ret, size_t size)
     asym_client_close(client);
 }
 
-static void status_fits_every_width_and_uses_blocks_in_utf_8(void **state)
+TEST(status_fits_every_width_and_uses_blocks_in_utf_8)
 {
     static char text[16384];
     static const enum fake_service_kind kinds[] = {FAKE_SERVICE_PLAIN, FAKE_SERVICE_HOSTILE};
-    (void)state;
     for (size_t k = 0; k < ASYM_LENGTH(kinds); k++) {
         fake_service_start(kinds[k]);
         for (size_t columns = 60; columns <= 200; columns += 10) {
@@ -241,7 +230,7 @@ static void print_types(const struct core_type_row *rows, size_t n, char *ret, s
 }
 
 /* A machine that names no types of core once had the line "fast  1 fast CPU". */
-static void status_says_which_cpus_are_fast_and_how_fast(void **state)
+TEST(status_says_which_cpus_are_fast_and_how_fast)
 {
     static const struct {
         struct core_type_row types[3];
@@ -264,7 +253,6 @@ static void status_says_which_cpus_are_fast_and_how_fast(void **state)
          "Machine    2 CPUs at 1.10x  0-1  ########--------  50 % busy\n"
          "           2 CPUs at 1.00x  2-3  ########--------  50 % busy\n"},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char text[4096];
         print_types(rows[i].types, ASYM_LENGTH(rows[i].types), text, sizeof text);
@@ -274,7 +262,7 @@ static void status_says_which_cpus_are_fast_and_how_fast(void **state)
 }
 
 /* The integration test of the bus looks for these lines in the answers of a running asymd. */
-static void the_patterns_of_screen_lines_match_whole_lines_only(void **state)
+TEST(the_patterns_of_screen_lines_match_whole_lines_only)
 {
     static const struct {
         const char *pattern, *wrong;
@@ -288,7 +276,6 @@ static void the_patterns_of_screen_lines_match_whole_lines_only(void **state)
         {SCREEN_CHANGES, "Changes    14 to threads in the last minute, -1 since the start"},
     };
     char text[8192];
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "status", text, sizeof text), 0);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         screen_assert_line(text, rows[i].pattern);
@@ -304,11 +291,10 @@ static void the_patterns_of_screen_lines_match_whole_lines_only(void **state)
     assert_false(screen_has_line("20:26:40.250    4721 gzip              4->-   release", SCREEN_DECISION));
 }
 
-static void hostile_names_are_escaped_and_do_not_fill_the_screen(void **state)
+TEST(hostile_names_are_escaped_and_do_not_fill_the_screen)
 {
     static char text[1 << 20];
     size_t lines = 0;
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_HOSTILE, "status", text, sizeof text), 0);
     assert_tame(text, 80);
     assert_has(text, "\\x1b[2J\\x0d\\x0aevil\\\\");
@@ -322,10 +308,9 @@ static void hostile_names_are_escaped_and_do_not_fill_the_screen(void **state)
     assert_int_equal(json_array_size(json_object_get(json, "applications")), 1004);
 }
 
-static void status_as_json_has_all_that_asymd_said(void **state)
+TEST(status_as_json_has_all_that_asymd_said)
 {
     static char text[65536];
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "status --json", text, sizeof text), 0);
     ASYM_AUTO_JSON json_t *json = json_loads(text, 0, NULL);
     const char *schema, *policy, *reason, *lack, *comm;
@@ -347,10 +332,9 @@ static void status_as_json_has_all_that_asymd_said(void **state)
 
 #define DECISION(seconds, tid) "  20:26:" seconds ".000    " tid "   4->0   steer (parallel: a spare fast CPU)\n"
 
-static void why_explains_in_sentences_with_evidence_and_the_last_ten_decisions(void **state)
+TEST(why_explains_in_sentences_with_evidence_and_the_last_ten_decisions)
 {
     char text[8192];
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "why 4711", text, sizeof text), 0);
     assert_string_equal(text, "stockfish (4711) has 8 runnable threads, so it is highly parallel. \\x1b[31mred\n"
                               "It would get fast CPUs if gzip (4712) stopped.\n"
@@ -365,21 +349,19 @@ static void why_explains_in_sentences_with_evidence_and_the_last_ten_decisions(v
                                           DECISION("44", "4711") DECISION("43", "4720") DECISION("42", "4711"));
 }
 
-static void why_names_the_user_who_set_a_rule_and_no_user_for_the_name_of_a_program(void **state)
+TEST(why_names_the_user_who_set_a_rule_and_no_user_for_the_name_of_a_program)
 {
     char text[8192];
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_HOSTILE, "why 4711", text, sizeof text), 0);
     assert_int_equal(strncmp(text, "set by uid 0 (4711) has 8 runnable threads", 42), 0);
     assert_has(text, "A rule that root (uid 0) has set");
 }
 
-static void why_as_json_has_the_same(void **state)
+TEST(why_as_json_has_the_same)
 {
     static char text[65536];
     const char *first, *name, *value;
     json_int_t id;
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "why 4711 --json", text, sizeof text), 0);
     ASYM_AUTO_JSON json_t *json = json_loads(text, 0, NULL);
     assert_non_null(json);
@@ -392,18 +374,16 @@ static void why_as_json_has_the_same(void **state)
     assert_int_equal(json_array_size(json_object_get(one, "decisions")), 10);
 }
 
-static void a_process_that_asymd_does_not_know_ends_in_1(void **state)
+TEST(a_process_that_asymd_does_not_know_ends_in_1)
 {
     char text[4096];
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "why 404", text, sizeof text), 1);
     assert_string_equal(text, "asymctl: asymd does not know process 404\n");
 }
 
-static void policy_prints_and_switches(void **state)
+TEST(policy_prints_and_switches)
 {
     char text[4096];
-    (void)state;
     fake_service_start(FAKE_SERVICE_PLAIN);
     assert_int_equal(run("policy", text, sizeof text), 0);
     assert_string_equal(text, "pa (auto chose it: the machine has fast and slow CPUs)\n");
@@ -417,7 +397,7 @@ static void policy_prints_and_switches(void **state)
     fake_service_stop();
 }
 
-static void changes_reach_the_service_and_are_confirmed(void **state)
+TEST(changes_reach_the_service_and_are_confirmed)
 {
     static const struct {
         const char *arguments, *calls, *said;
@@ -445,7 +425,6 @@ static void changes_reach_the_service_and_are_confirmed(void **state)
         {"reload", "Reload;", "; rules of asymctl set for 3 processes still hold; it is still paused\n"},
         {"resume --json", "Resume;", "\"schema\": \"asymctl.change/1\""},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char text[4096];
         fake_service_start(FAKE_SERVICE_PAUSED);
@@ -457,7 +436,7 @@ static void changes_reach_the_service_and_are_confirmed(void **state)
 }
 
 /* The service may run with other files and options than the installed ones: --config, --slow, --set. */
-static void verbs_about_the_configuration_ask_the_service(void **state)
+TEST(verbs_about_the_configuration_ask_the_service)
 {
     static const struct {
         const char *arguments, *said;
@@ -470,7 +449,6 @@ static void verbs_about_the_configuration_ask_the_service(void **state)
         {"check", "rr: this machine gives every signal that it needs"},
         {"run --slow grep Cpus_allowed_list /proc/self/status", "Cpus_allowed_list:"},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char text[8192];
         assert_int_equal(run_with(FAKE_SERVICE_PLAIN, rows[i].arguments, text, sizeof text), 0);
@@ -483,7 +461,7 @@ static void verbs_about_the_configuration_ask_the_service(void **state)
     }
 }
 
-static void where_no_cpu_is_slow_a_rule_for_fast_ones_is_said_to_have_no_effect(void **state)
+TEST(where_no_cpu_is_slow_a_rule_for_fast_ones_is_said_to_have_no_effect)
 {
     static const struct {
         const char *arguments, *said;
@@ -492,7 +470,6 @@ static void where_no_cpu_is_slow_a_rule_for_fast_ones_is_said_to_have_no_effect(
         {"set 12 slow", "the rule slow for process 12 has no effect, because no CPU is slow\n"},
         {"set 12 ignore", "asymd leaves process 12 alone until it ends\n"},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char text[4096];
         assert_int_equal(run_with(FAKE_SERVICE_ALIKE, rows[i].arguments, text, sizeof text), 0);
@@ -500,7 +477,7 @@ static void where_no_cpu_is_slow_a_rule_for_fast_ones_is_said_to_have_no_effect(
     }
 }
 
-static void wrong_arguments_reach_no_service(void **state)
+TEST(wrong_arguments_reach_no_service)
 {
     static const struct {
         const char *arguments, *said;
@@ -516,7 +493,6 @@ static void wrong_arguments_reach_no_service(void **state)
         {"set 12 warp", "set: 'warp' is no action; accepted are fast, slow, ignore, steer, auto"},
         {"set 12 fast slow", "stray argument 'slow'"},
     };
-    (void)state;
     setenv("ASYMD_BUS", "/nonexistent/bus", 1);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char text[4096];
@@ -526,10 +502,9 @@ static void wrong_arguments_reach_no_service(void **state)
     unsetenv("ASYMD_BUS");
 }
 
-static void a_refusal_says_why_and_how(void **state)
+TEST(a_refusal_says_why_and_how)
 {
     char text[4096];
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_DENIED, "pause", text, sizeof text), 4);
     assert_string_equal(text, "asymctl: not permitted: Pause changes asymd: run it as root (sudo asymctl ...), or with "
                               "polkit's permission org.asymd.manage\n");
@@ -537,18 +512,16 @@ static void a_refusal_says_why_and_how(void **state)
     assert_string_equal(text, "asymctl: the policy needs ipc, and \\x1b[0m no PMU\n");
 }
 
-static void an_asymd_of_another_version_is_named_as_the_cause(void **state)
+TEST(an_asymd_of_another_version_is_named_as_the_cause)
 {
     char text[4096];
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_OTHER, "status", text, sizeof text), 1);
     assert_has(text, "do not understand each other: use the same version of both\n");
 }
 
-static void a_server_that_says_nothing_is_given_up(void **state)
+TEST(a_server_that_says_nothing_is_given_up)
 {
     char text[4096];
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_SILENT, "policy", text, sizeof text), 1);
     assert_string_equal(text, "asymctl: asymd did not answer within 5 s\n");
 }
@@ -558,10 +531,9 @@ static void a_server_that_says_nothing_is_given_up(void **state)
 
 #define MISSING "asymctl: 2 decisions are missing here: asymd does not remember them\n"
 
-static void watch_prints_decisions_until_asymd_ends(void **state)
+TEST(watch_prints_decisions_until_asymd_ends)
 {
     char text[4096];
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_ENDS, "watch", text, sizeof text), 5);
     assert_has(text, DECIDED OTHER "2 decisions\n");
     assert_has(text, "asymctl: asymd has ended\n");
@@ -593,12 +565,11 @@ static int run_on_terminal(const char *verb, char *ret, size_t size)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void watch_has_headings_on_a_terminal_only(void **state)
+TEST(watch_has_headings_on_a_terminal_only)
 {
     static const char wanted[] = "TIME             TID THREAD            CPU    WHAT (WHY)\r\n"
                                  "20:26:40.250    4720 stock\\x1bfish     4->-   release (idle for 5 s)\r\n";
     char text[4096];
-    (void)state;
     fake_service_start(FAKE_SERVICE_ENDS);
     assert_int_equal(run_on_terminal("watch", text, sizeof text), 5);
     fake_service_stop();
@@ -607,16 +578,15 @@ static void watch_has_headings_on_a_terminal_only(void **state)
     assert_null(strstr(text, "TIME"));
 }
 
-static void watch_ends_when_its_output_cannot_be_written(void **state)
+TEST(watch_ends_when_its_output_cannot_be_written)
 {
     char text[4096];
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "watch 2>&1 >/dev/full #", text, sizeof text), 1);
     assert_has(text, "asymctl: cannot write to standard output: ");
 }
 
 /* It does not wait for the answer of an asymd that leaves a question unread. */
-static void ctrl_c_ends_watch_with_the_count(void **state)
+TEST(ctrl_c_ends_watch_with_the_count)
 {
     static const struct {
         enum fake_service_kind kind;
@@ -625,7 +595,6 @@ static void ctrl_c_ends_watch_with_the_count(void **state)
                 {FAKE_SERVICE_STUCK, DECIDED OTHER "2 decisions\n"},
                 {FAKE_SERVICE_BEHIND, MISSING DECIDED OTHER "2 decisions\n"}};
     char text[4096];
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         fake_service_start(rows[i].kind);
         assert_int_equal(
@@ -639,12 +608,11 @@ static void ctrl_c_ends_watch_with_the_count(void **state)
     }
 }
 
-static void watch_as_json_prints_an_object_a_line(void **state)
+TEST(watch_as_json_prints_an_object_a_line)
 {
     char text[4096];
     const char *comm, *what;
     int to;
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_ENDS, "watch --json", text, sizeof text), 5);
     const char *second = strchr(text, '\n') + 1;
     assert_int_equal(second[0], '{');
@@ -658,10 +626,9 @@ static void watch_as_json_prints_an_object_a_line(void **state)
 
 #define TRACE "record --trace \"${ASYMD_BUS%/bus}/t.json\" --time=300ms --pid=$$ --config=/dev/null"
 
-static void a_trace_has_the_decisions_of_a_running_asymd(void **state)
+TEST(a_trace_has_the_decisions_of_a_running_asymd)
 {
     static char text[1 << 20];
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_PLAIN, TRACE " && cat \"${ASYMD_BUS%/bus}/t.json\"", text, sizeof text), 0);
     assert_has(text, " and 2 decisions of asymd in ");
     assert_has(text, "\"name\":\"release stock\\\\x1bfish\",\"cat\":\"asymd\"");
@@ -707,18 +674,16 @@ static json_t *trace_as_json(enum fake_service_kind kind, json_t **ret_json)
     return notes;
 }
 
-static void a_trace_reports_the_same_as_json(void **state)
+TEST(a_trace_reports_the_same_as_json)
 {
     ASYM_AUTO_JSON json_t *json = NULL;
-    (void)state;
     assert_int_equal(json_array_size(trace_as_json(FAKE_SERVICE_PLAIN, &json)), 0);
 }
 
 /* A script that reads no stderr must not take such a trace for a whole one. */
-static void a_trace_notes_in_json_which_decisions_it_lacks(void **state)
+TEST(a_trace_notes_in_json_which_decisions_it_lacks)
 {
     ASYM_AUTO_JSON json_t *json = NULL;
-    (void)state;
     json_t *notes = trace_as_json(FAKE_SERVICE_ENDS, &json);
     assert_int_equal(json_array_size(notes), 1);
     const char *note = json_string_value(json_array_get(notes, 0));
@@ -731,10 +696,9 @@ static void a_trace_notes_in_json_which_decisions_it_lacks(void **state)
     assert_string_equal(note, "2 decisions are missing in the trace: a shorter [asymd] interval finds more");
 }
 
-static void metrics_are_a_table_too(void **state)
+TEST(metrics_are_a_table_too)
 {
     char text[4096];
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "metrics --table", text, sizeof text), 0);
     assert_tame(text, 80);
     assert_string_equal(text, "COUNTER                               VALUE  MEANING\n"
@@ -745,10 +709,9 @@ static void metrics_are_a_table_too(void **state)
                               "from_the_future_total  18446744073709551615\n");
 }
 
-static void metrics_are_openmetrics_text(void **state)
+TEST(metrics_are_openmetrics_text)
 {
     char text[4096];
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "metrics", text, sizeof text), 0);
     assert_string_equal(text, "# HELP asymd_changes Changes to threads that the kernel has accepted.\n"
                               "# TYPE asymd_changes counter\n"
@@ -766,7 +729,7 @@ static void metrics_are_openmetrics_text(void **state)
 }
 
 /* The objects have what the lines of the text have. */
-static void metrics_as_json_have_the_names_of_the_text(void **state)
+TEST(metrics_as_json_have_the_names_of_the_text)
 {
     static const char *const wanted[] = {
         "{\"name\":\"asymd_changes\",\"type\":\"counter\",\"unit\":null,"
@@ -781,7 +744,6 @@ static void metrics_as_json_have_the_names_of_the_text(void **state)
         "\"samples\":[{\"name\":\"asymd_from_the_future_total\",\"labels\":{},\"value\":1.84467440737096e19}]}",
     };
     char text[8192];
-    (void)state;
     assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "metrics --json", text, sizeof text), 0);
     ASYM_AUTO_JSON json_t *json = json_loads(text, 0, NULL);
     assert_non_null(json);
@@ -794,7 +756,7 @@ static void metrics_as_json_have_the_names_of_the_text(void **state)
     }
 }
 
-static void labels_as_json_are_objects(void **state)
+TEST(labels_as_json_are_objects)
 {
     static const struct {
         const char *name, *labels;
@@ -807,7 +769,6 @@ static void labels_as_json_are_objects(void **state)
         {"a{x=\"\xc3\xa4\"}", "{\"x\":\"\xc3\xa4\"}"},
         {"a{x=\"\xff\"}", "{\"x\":\"\\\\xff\"}"},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         const struct asym_metric metric = {.name = rows[i].name, .kind = "gauge", .fraction = 0.0 / 1.0};
         ASYM_AUTO_JSON json_t *families = asym_openmetrics_json(&metric, 1);
@@ -818,7 +779,7 @@ static void labels_as_json_are_objects(void **state)
 }
 
 /* JSON cannot express what is not finite. */
-static void a_value_as_json_is_a_number_or_null(void **state)
+TEST(a_value_as_json_is_a_number_or_null)
 {
     static const struct {
         struct asym_metric metric;
@@ -827,7 +788,6 @@ static void a_value_as_json_is_a_number_or_null(void **state)
         {{"a_total", "counter", 7, 0}, "7"}, {{"a", "gauge", 0, 12}, "12"},         {{"a", "gauge", 0, 0.1}, "0.1"},
         {{"a", "gauge", 0, -3}, "-3.0"},     {{"a", "gauge", 0, INFINITY}, "null"}, {{"a", "gauge", 0, NAN}, "null"},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         ASYM_AUTO_JSON json_t *value = asym_metric_json(&rows[i].metric);
         ASYM_AUTO_FREE char *said = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
@@ -850,10 +810,9 @@ static const struct asym_metric odd_metrics[] = {
     {.name = "", .kind = "gauge"},
 };
 
-static void samples_of_a_family_stand_together_and_bad_labels_are_left_out(void **state)
+TEST(samples_of_a_family_stand_together_and_bad_labels_are_left_out)
 {
     char text[2048];
-    (void)state;
     FILE *out = fmemopen(text, sizeof text, "w");
     assert_int_equal(asym_openmetrics_print(odd_metrics, ASYM_LENGTH(odd_metrics), out), 0);
     fclose(out);
@@ -871,10 +830,9 @@ static void samples_of_a_family_stand_together_and_bad_labels_are_left_out(void 
     assert_int_equal(json_array_size(json_object_get(json_array_get(families, 1), "samples")), 1);
 }
 
-static void each_family_has_a_unit_that_ends_its_name(void **state)
+TEST(each_family_has_a_unit_that_ends_its_name)
 {
     const struct asym_metric_row *row;
-    (void)state;
     for (size_t i = 0; (row = asym_metric_row_at(i)); i++) {
         const size_t n = strlen(row->name), m = strlen(row->unit);
         assert_true(strcmp(row->kind, "counter") == 0 || strcmp(row->kind, "gauge") == 0);
@@ -885,7 +843,7 @@ static void each_family_has_a_unit_that_ends_its_name(void **state)
     }
 }
 
-static void tables_drop_columns_before_they_cut(void **state)
+TEST(tables_drop_columns_before_they_cut)
 {
     static const struct asym_report_table_column columns[] = {
         {.heading = "NAME", .cut = 12}, {.heading = "N", .right = true, .drop = 1}, {.heading = "WORD", .drop = 2}};
@@ -902,7 +860,6 @@ static void tables_drop_columns_before_they_cut(void **state)
     };
     ASYM_CLEANUP(asym_report_table_done)
     struct asym_report_table table = {.columns = columns, .n_columns = ASYM_LENGTH(columns)};
-    (void)state;
     assert_int_equal(asym_report_table_row(&table, cells), 0);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char text[512];
@@ -929,12 +886,11 @@ static void run_table(unsigned columns, char *ret, size_t size)
 }
 
 /* In a terminal that is too narrow the verb says how wide it has to be; in one as wide as that, the column is there. */
-static void the_table_says_which_width_its_last_column_needs(void **state)
+TEST(the_table_says_which_width_its_last_column_needs)
 {
     static const char notice[] = "asymctl: the column MEANING needs a terminal of ";
     char text[4096];
     unsigned columns = 0, given = 0;
-    (void)state;
     run_table(60, text, sizeof text);
     assert_has(text, notice);
     assert_int_equal(sscanf(strstr(text, notice) + strlen(notice), "%u columns, or COLUMNS=%u", &columns, &given), 2);
@@ -947,49 +903,4 @@ static void the_table_says_which_width_its_last_column_needs(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_service_each_verb_ends_in_5_and_says_how_to_start_it),
-        cmocka_unit_test(without_a_service_status_says_what_asymd_could_do_here),
-        cmocka_unit_test(without_asymd_on_the_system_bus_it_ends_in_5_too),
-        cmocka_unit_test(a_call_that_is_refused_says_so),
-        cmocka_unit_test(status_is_one_screen),
-        cmocka_unit_test(the_patterns_of_screen_lines_match_whole_lines_only),
-        cmocka_unit_test(a_paused_asymd_says_until_when),
-        cmocka_unit_test(status_fits_every_width_and_uses_blocks_in_utf_8),
-        cmocka_unit_test(status_says_which_cpus_are_fast_and_how_fast),
-        cmocka_unit_test(hostile_names_are_escaped_and_do_not_fill_the_screen),
-        cmocka_unit_test(status_as_json_has_all_that_asymd_said),
-        cmocka_unit_test(why_explains_in_sentences_with_evidence_and_the_last_ten_decisions),
-        cmocka_unit_test(why_names_the_user_who_set_a_rule_and_no_user_for_the_name_of_a_program),
-        cmocka_unit_test(why_as_json_has_the_same),
-        cmocka_unit_test(a_process_that_asymd_does_not_know_ends_in_1),
-        cmocka_unit_test(policy_prints_and_switches),
-        cmocka_unit_test(changes_reach_the_service_and_are_confirmed),
-        cmocka_unit_test(verbs_about_the_configuration_ask_the_service),
-        cmocka_unit_test(where_no_cpu_is_slow_a_rule_for_fast_ones_is_said_to_have_no_effect),
-        cmocka_unit_test(wrong_arguments_reach_no_service),
-        cmocka_unit_test(a_refusal_says_why_and_how),
-        cmocka_unit_test(an_asymd_of_another_version_is_named_as_the_cause),
-        cmocka_unit_test(a_server_that_says_nothing_is_given_up),
-        cmocka_unit_test(watch_prints_decisions_until_asymd_ends),
-        cmocka_unit_test(watch_has_headings_on_a_terminal_only),
-        cmocka_unit_test(watch_ends_when_its_output_cannot_be_written),
-        cmocka_unit_test(ctrl_c_ends_watch_with_the_count),
-        cmocka_unit_test(watch_as_json_prints_an_object_a_line),
-        cmocka_unit_test(a_trace_has_the_decisions_of_a_running_asymd),
-        cmocka_unit_test(a_trace_reports_the_same_as_json),
-        cmocka_unit_test(a_trace_notes_in_json_which_decisions_it_lacks),
-        cmocka_unit_test(metrics_are_a_table_too),
-        cmocka_unit_test(the_table_says_which_width_its_last_column_needs),
-        cmocka_unit_test(metrics_are_openmetrics_text),
-        cmocka_unit_test(metrics_as_json_have_the_names_of_the_text),
-        cmocka_unit_test(labels_as_json_are_objects),
-        cmocka_unit_test(a_value_as_json_is_a_number_or_null),
-        cmocka_unit_test(samples_of_a_family_stand_together_and_bad_labels_are_left_out),
-        cmocka_unit_test(each_family_has_a_unit_that_ends_its_name),
-        cmocka_unit_test(tables_drop_columns_before_they_cut),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

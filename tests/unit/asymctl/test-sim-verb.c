@@ -2,11 +2,7 @@
 /* The command asymctl sim, and the figures of an experiment. */
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/macro.h"
@@ -27,6 +22,7 @@
 #include "support/live.h"
 #include "support/process.h"
 #include "support/svg.h"
+#include "support/test.h"
 
 static const char small[] = "[machine]\ncounts=3,1\nspeeds=1,2\n[run]\nduration=2s\n"
                             "[program serial]\nstep=serial 100G\n"
@@ -77,9 +73,8 @@ static int run_file(const char *arguments, char *ret, size_t size)
     return run(line, ret, size);
 }
 
-static void the_table_fits_and_has_a_row_for_each_policy(void **state)
+TEST(the_table_fits_and_has_a_row_for_each_policy)
 {
-    (void)state;
     char text[16384], head[16384];
     assert_int_equal(run_file("--policy=pa,rr --repeat=3", text, sizeof text), 0);
     static const char *const parts[] = {"3 cores at 1x, 1 core at 2x;", "\nnone ", "\npa ", "\nrr ", "\nserial "};
@@ -91,9 +86,8 @@ static void the_table_fits_and_has_a_row_for_each_policy(void **state)
         assert_true(asym_columns_of(line) <= ASYM_COLUMNS_DEFAULT);
 }
 
-static void the_output_does_not_depend_on_the_number_of_workers(void **state)
+TEST(the_output_does_not_depend_on_the_number_of_workers)
 {
-    (void)state;
     static char one[262144], other[262144];
     assert_int_equal(run_file("--json --policy=pa --repeat=4 --workers=1", one, sizeof one), 0);
     assert_int_equal(run_file("--json --policy=pa --repeat=4 --workers=5", other, sizeof other), 0);
@@ -102,9 +96,8 @@ static void the_output_does_not_depend_on_the_number_of_workers(void **state)
     assert_string_not_equal(one, other);
 }
 
-static void cpu_time_of_plans_is_printed_only_where_it_is_asked_for(void **state)
+TEST(cpu_time_of_plans_is_printed_only_where_it_is_asked_for)
 {
-    (void)state;
     static char text[262144];
     assert_int_equal(run_file("--policy=pa --repeat=2", text, sizeof text), 0);
     assert_null(strstr(text, "us of CPU a plan"));
@@ -154,16 +147,14 @@ static double gain_of_game(const char *fast_from)
 }
 
 /* A Core i9-13900K: when only its two favoured cores counted as fast, a game of eight threads gained nothing. */
-static void a_game_of_eight_threads_gains_from_all_p_cores(void **state)
+TEST(a_game_of_eight_threads_gains_from_all_p_cores)
 {
-    (void)state;
     assert_true(gain_of_game("80%") > 0.10);
     assert_true(gain_of_game("100%") < 0.05);
 }
 
-static void one_run_has_no_confidence(void **state)
+TEST(one_run_has_no_confidence)
 {
-    (void)state;
     static char text[262144];
     assert_int_equal(run_file("--policy=pa --repeat=1 --cost", text, sizeof text), 0);
     assert_non_null(strstr(text, "us of CPU a plan"));
@@ -172,9 +163,8 @@ static void one_run_has_no_confidence(void **state)
     assert_non_null(strstr(strstr(text, "us of CPU a plan"), " +-"));
 }
 
-static void json_says_what_was_measured(void **state)
+TEST(json_says_what_was_measured)
 {
-    (void)state;
     static char text[262144];
     assert_int_equal(run_file("--json --policy=pa --repeat=3", text, sizeof text), 0);
     ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
@@ -208,17 +198,15 @@ static double busy_with(const char *program)
 }
 
 /* One thread keeps one of four CPUs busy, however fast it is, and five threads keep all busy, also if they spin. */
-static void busy_is_the_share_of_cpu_time_that_is_used(void **state)
+TEST(busy_is_the_share_of_cpu_time_that_is_used)
 {
-    (void)state;
     assert_float_equal(busy_with("step=serial 100G"), 0.25, 1e-6);
     assert_float_equal(busy_with("threads=5\\nstep=parallel 100G"), 1, 1e-6);
     assert_float_equal(busy_with("threads=4\\nspin=forever\\nstep=parallel 1M\\nstep=serial 100G"), 1, 1e-6);
 }
 
-static void mistakes_are_named_and_end_in_2(void **state)
+TEST(mistakes_are_named_and_end_in_2)
 {
-    (void)state;
     static const struct {
         const char *arguments, *said;
         int status;
@@ -244,9 +232,8 @@ static void mistakes_are_named_and_end_in_2(void **state)
     }
 }
 
-static void too_many_programs_are_reported_with_the_line_of_the_first_too_many(void **state)
+TEST(too_many_programs_are_reported_with_the_line_of_the_first_too_many)
 {
-    (void)state;
     char text[8192], many[80], line[128];
     snprintf(many, sizeof many, "%s.many", path);
     FILE *out = fopen(many, "w");
@@ -261,9 +248,8 @@ static void too_many_programs_are_reported_with_the_line_of_the_first_too_many(v
     assert_non_null(strstr(text, line));
 }
 
-static void the_trace_is_json_with_tracks_runs_and_reasons(void **state)
+TEST(the_trace_is_json_with_tracks_runs_and_reasons)
 {
-    (void)state;
     char text[16384], arguments[256], trace[80];
     unsigned n[128] = {0};
     snprintf(trace, sizeof trace, "%s.json", path);
@@ -305,18 +291,16 @@ static size_t steered(const char *arguments, int status)
     return n;
 }
 
-static void the_trace_is_of_the_first_policy_named(void **state)
+TEST(the_trace_is_of_the_first_policy_named)
 {
-    (void)state;
     assert_true(steered("--policy=pa,none", 0) > 0);
     assert_int_equal(steered("--policy=none,pa", 0), 0);
     /* The scenario's own policy, which is auto. */
     assert_true(steered("", 0) > 0);
 }
 
-static void a_trace_that_cannot_be_written_does_not_cost_the_report(void **state)
+TEST(a_trace_that_cannot_be_written_does_not_cost_the_report)
 {
-    (void)state;
     char text[16384];
     assert_int_equal(run_file("--policy=pa --repeat=1 --trace=/dev/full", text, sizeof text), 1);
     assert_non_null(strstr(text, "/dev/full: "));
@@ -326,9 +310,8 @@ static void a_trace_that_cannot_be_written_does_not_cost_the_report(void **state
     assert_null(strstr(text, "\npa "));
 }
 
-static void every_mean_has_an_interval(void **state)
+TEST(every_mean_has_an_interval)
 {
-    (void)state;
     char text[16384];
     assert_int_equal(run_file("--policy=pa --repeat=3", text, sizeof text), 0);
     const char *sure = strstr(text, "\n+- ");
@@ -358,9 +341,8 @@ static double jitter_without(json_t *programs, size_t n, size_t left_out)
     return sum;
 }
 
-static void jitter_is_as_sure_as_leaving_out_seeds_says(void **state)
+TEST(jitter_is_as_sure_as_leaving_out_seeds_says)
 {
-    (void)state;
     enum { N = 4 };
     static char text[262144];
     assert_int_equal(run_file("--json --policy=pa --repeat=4", text, sizeof text), 0);
@@ -383,9 +365,8 @@ static void jitter_is_as_sure_as_leaving_out_seeds_says(void **state)
         json_is_null(json_object_get(json_array_get(json_object_get(two, "policies"), 0), "jitter_confidence")));
 }
 
-static void the_head_gives_speeds_relative_to_the_slowest_core(void **state)
+TEST(the_head_gives_speeds_relative_to_the_slowest_core)
 {
-    (void)state;
     char text[16384], name[80], line[256];
     snprintf(name, sizeof name, "%s.ghz", path);
     FILE *out = fopen(name, "w");
@@ -400,9 +381,8 @@ static void the_head_gives_speeds_relative_to_the_slowest_core(void **state)
     assert_non_null(strstr(unwrapped(text), ": 2 cores at 1.28x, 1 core at 1.35x, 3 cores at 1x; 6 CPUs"));
 }
 
-static void jobs_that_are_turned_away_are_counted(void **state)
+TEST(jobs_that_are_turned_away_are_counted)
 {
-    (void)state;
     static char text[262144];
     char busy[80], line[256];
     snprintf(busy, sizeof busy, "%s.busy", path);
@@ -429,9 +409,8 @@ static void jobs_that_are_turned_away_are_counted(void **state)
     assert_null(strstr(text, "turned away"));
 }
 
-static void memory_limits_workers_and_then_the_scenario(void **state)
+TEST(memory_limits_workers_and_then_the_scenario)
 {
-    (void)state;
     struct asym_scenario *s;
     struct asym_error err = {""};
     static const char text[] = "[machine]\ncounts=2\nspeeds=1\n[program small]\nstep=serial 1G\n"
@@ -523,9 +502,8 @@ static unsigned interrupt(const char *scenario, const char *repeat, char *text, 
     return done;
 }
 
-static void an_asymctl_that_ends_early_is_not_waited_for(void **state)
+TEST(an_asymctl_that_ends_early_is_not_waited_for)
 {
-    (void)state;
     char text[8192];
     int out;
     const pid_t pid = start("/no/such/scenario.ini", "--repeat=1", &out);
@@ -535,9 +513,8 @@ static void an_asymctl_that_ends_early_is_not_waited_for(void **state)
     assert_non_null(strstr(text, "/no/such/scenario.ini: "));
 }
 
-static void ctrl_c_prints_what_is_done(void **state)
+TEST(ctrl_c_prints_what_is_done)
 {
-    (void)state;
     char text[8192];
     const unsigned done = interrupt(path, "--repeat=1000", text, sizeof text);
     assert_true(done > 0);
@@ -547,9 +524,8 @@ static void ctrl_c_prints_what_is_done(void **state)
         assert_non_null(strstr(strstr(text, "\npa "), " %"));
 }
 
-static void ctrl_c_ends_a_run_whose_steps_take_no_time_to_speak_of(void **state)
+TEST(ctrl_c_ends_a_run_whose_steps_take_no_time_to_speak_of)
 {
-    (void)state;
     char text[8192], tiny[80];
     snprintf(tiny, sizeof tiny, "%s.tiny", path);
     FILE *out = fopen(tiny, "w");
@@ -562,9 +538,8 @@ static void ctrl_c_ends_a_run_whose_steps_take_no_time_to_speak_of(void **state)
     assert_non_null(strstr(text, "0 of 3 trials"));
 }
 
-static void figures_of_an_experiment(void **state)
+TEST(figures_of_an_experiment)
 {
-    (void)state;
     struct asym_scenario *s;
     static const char text[] =
         "[machine]\ncounts=2\nspeeds=1\n[run]\nuntil=done\nduration=100s\n"
@@ -599,9 +574,8 @@ static double mean_of(json_t *policy, const char *key)
 }
 
 /* The table says the same as the JSON. */
-static void policies_are_compared_with_stock(void **state)
+TEST(policies_are_compared_with_stock)
 {
-    (void)state;
     static char text[262144], table[16384];
     char shown[32];
     assert_int_equal(run_file("--json --policy=pa --repeat=5", text, sizeof text), 0);
@@ -624,9 +598,8 @@ static void policies_are_compared_with_stock(void **state)
     assert_non_null(strstr(strstr(table, "\npa "), shown));
 }
 
-static void a_short_line_loses_columns_and_names_them(void **state)
+TEST(a_short_line_loses_columns_and_names_them)
 {
-    (void)state;
     ASYM_CLEANUP(asym_report_table_done) struct asym_report_table table = {.n_columns = 4};
     const struct asym_report_table_column columns[] = {{.heading = "name"},
                                                        {.heading = "first", .drop = 2},
@@ -656,9 +629,8 @@ static void a_short_line_loses_columns_and_names_them(void **state)
     assert_null(strstr(text, "empty"));
 }
 
-static void the_figure_is_xml_that_shows_the_table_and_the_cpus(void **state)
+TEST(the_figure_is_xml_that_shows_the_table_and_the_cpus)
 {
-    (void)state;
     char text[16384], name[80], line[256];
     snprintf(name, sizeof name, "%s.svg", path);
     snprintf(line, sizeof line, "--policy=pa,rr --repeat=3 --figure=%s", name);
@@ -679,9 +651,8 @@ static void the_figure_is_xml_that_shows_the_table_and_the_cpus(void **state)
     assert_non_null(strstr(text, "/no/such/figure.svg: "));
 }
 
-static void a_figure_escapes_texts_and_takes_any_values(void **state)
+TEST(a_figure_escapes_texts_and_takes_any_values)
 {
-    (void)state;
     char name[80];
     snprintf(name, sizeof name, "%s.svg", path);
     const struct asym_chart_bar bars[] = {
@@ -711,9 +682,8 @@ static void a_figure_escapes_texts_and_takes_any_values(void **state)
     unlink(name);
 }
 
-static void progress_says_what_is_left(void **state)
+TEST(progress_says_what_is_left)
 {
-    (void)state;
     char text[200];
     assert_string_equal(asym_progress_text(10, 12, 60, "trials", 100, text, sizeof text),
                         "[########................................] 12 of 60 trials, 40 s left");
@@ -728,35 +698,4 @@ static void progress_says_what_is_left(void **state)
         strstr(asym_progress_text(5, 60, 60, "trials", 80, text, sizeof text), "####] 60 of 60 trials, 0 s left"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_fits_and_has_a_row_for_each_policy),
-        cmocka_unit_test(the_output_does_not_depend_on_the_number_of_workers),
-        cmocka_unit_test(cpu_time_of_plans_is_printed_only_where_it_is_asked_for),
-        cmocka_unit_test(a_game_of_eight_threads_gains_from_all_p_cores),
-        cmocka_unit_test(one_run_has_no_confidence),
-        cmocka_unit_test(json_says_what_was_measured),
-        cmocka_unit_test(busy_is_the_share_of_cpu_time_that_is_used),
-        cmocka_unit_test(mistakes_are_named_and_end_in_2),
-        cmocka_unit_test(too_many_programs_are_reported_with_the_line_of_the_first_too_many),
-        cmocka_unit_test(the_trace_is_json_with_tracks_runs_and_reasons),
-        cmocka_unit_test(the_trace_is_of_the_first_policy_named),
-        cmocka_unit_test(a_trace_that_cannot_be_written_does_not_cost_the_report),
-        cmocka_unit_test(every_mean_has_an_interval),
-        cmocka_unit_test(jitter_is_as_sure_as_leaving_out_seeds_says),
-        cmocka_unit_test(the_head_gives_speeds_relative_to_the_slowest_core),
-        cmocka_unit_test(jobs_that_are_turned_away_are_counted),
-        cmocka_unit_test(memory_limits_workers_and_then_the_scenario),
-        cmocka_unit_test(an_asymctl_that_ends_early_is_not_waited_for),
-        cmocka_unit_test(ctrl_c_prints_what_is_done),
-        cmocka_unit_test(ctrl_c_ends_a_run_whose_steps_take_no_time_to_speak_of),
-        cmocka_unit_test(figures_of_an_experiment),
-        cmocka_unit_test(policies_are_compared_with_stock),
-        cmocka_unit_test(a_short_line_loses_columns_and_names_them),
-        cmocka_unit_test(the_figure_is_xml_that_shows_the_table_and_the_cpus),
-        cmocka_unit_test(a_figure_escapes_texts_and_takes_any_values),
-        cmocka_unit_test(progress_says_what_is_left),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TEST_MAIN_WITH(make_file, remove_file)

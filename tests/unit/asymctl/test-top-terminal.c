@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl top in a terminal that cannot show it, without any asymd: it says why, and how to see a frame nevertheless. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "support/process.h"
+#include "support/test.h"
 
 /* Runs asymctl top in a pseudo-terminal. term: the value of TERM; NULL: none. Returns its exit status; ret: the output. */
 static int run_top(const char *term, char *ret, size_t size)
@@ -55,7 +50,7 @@ static void unwrap(char *text)
     *out = '\0';
 }
 
-static void a_terminal_that_cannot_is_told_why_before_asymd_is_asked(void **state)
+TEST(a_terminal_that_cannot_is_told_why_before_asymd_is_asked)
 {
 #define ONCE "; asymctl top --once prints one frame as text"
     static const struct {
@@ -67,7 +62,6 @@ static void a_terminal_that_cannot_is_told_why_before_asymd_is_asked(void **stat
         {"", "asymctl: TERM does not say which terminal this is" ONCE},
         {NULL, "asymctl: TERM does not say which terminal this is" ONCE},
     };
-    (void)state;
     setenv("ASYMD_BUS", "/nonexistent/bus", 1);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char text[1024];
@@ -79,10 +73,9 @@ static void a_terminal_that_cannot_is_told_why_before_asymd_is_asked(void **stat
 }
 
 /* In a terminal that can, it goes on to ask asymd, which does not run here. */
-static void a_terminal_that_can_is_accepted(void **state)
+TEST(a_terminal_that_can_is_accepted)
 {
     char text[1024];
-    (void)state;
     setenv("ASYMD_BUS", "/nonexistent/bus", 1);
     assert_int_equal(run_top("vt100", text, sizeof text), 5);
     unwrap(text);
@@ -90,11 +83,4 @@ static void a_terminal_that_can_is_accepted(void **state)
         fail_msg("asymctl top said: %s", text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_terminal_that_cannot_is_told_why_before_asymd_is_asked),
-        cmocka_unit_test(a_terminal_that_can_is_accepted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

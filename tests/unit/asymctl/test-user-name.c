@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The reason for the policy, and the sentence on a rule, name the user who has set it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "client/client.h"
 #include "daemon/asymctl/wording.h"
+#include "support/test.h"
 
 typedef const char *name_fn(const char *text, char *buf, size_t size);
 
@@ -26,7 +21,7 @@ static void assert_named(name_fn *name, const struct row *rows, size_t n)
     }
 }
 
-static void the_user_who_set_the_policy_has_a_name_where_the_machine_knows_it(void **state)
+TEST(the_user_who_set_the_policy_has_a_name_where_the_machine_knows_it)
 {
     static const struct row rows[] = {
         {"set by uid 0 over the bus", "set by root (uid 0) over the bus"},
@@ -41,11 +36,10 @@ static void the_user_who_set_the_policy_has_a_name_where_the_machine_knows_it(vo
         {"the default", NULL},
         {"", NULL},
     };
-    (void)state;
     assert_named(asym_name_user_of_policy, rows, ASYM_LENGTH(rows));
 }
 
-static void an_application_has_the_name_of_its_program_or_its_cgroup(void **state)
+TEST(an_application_has_the_name_of_its_program_or_its_cgroup)
 {
     static char gzip[] = "gzip", make[] = "make", sshd[] = "sshd", none[] = "", root[] = "/",
                 unit[] = "/a.slice/ssh.service";
@@ -59,7 +53,6 @@ static void an_application_has_the_name_of_its_program_or_its_cgroup(void **stat
         {{.processes = 3, .comm = sshd, .cgroup = unit}, "ssh.service, 3 processes"},
         {{.processes = 2, .comm = sshd, .cgroup = root}, "sshd, 2 processes"},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char text[128];
         assert_string_equal(asym_name_app(&rows[i].app, text, sizeof text), rows[i].shown);
@@ -68,7 +61,7 @@ static void an_application_has_the_name_of_its_program_or_its_cgroup(void **stat
 }
 
 /* Programs can have the names "set by uid 0" and "A rule that uid", which has as many bytes as a name can have. */
-static void the_user_who_set_a_rule_has_a_name_and_a_program_keeps_its_own(void **state)
+TEST(the_user_who_set_a_rule_has_a_name_and_a_program_keeps_its_own)
 {
     static const struct row rows[] = {
         {"A rule that uid 0 has set (asymctl set 3 slow)", "A rule that root (uid 0) has set (asymctl set 3 slow)"},
@@ -81,16 +74,7 @@ static void the_user_who_set_a_rule_has_a_name_and_a_program_keeps_its_own(void 
         {"The rule \"A rule that uid 0 has set (asymctl set\" matches.", NULL},
         {"", NULL},
     };
-    (void)state;
     assert_named(asym_name_user_of_rule, rows, ASYM_LENGTH(rows));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_application_has_the_name_of_its_program_or_its_cgroup),
-        cmocka_unit_test(the_user_who_set_the_policy_has_a_name_where_the_machine_knows_it),
-        cmocka_unit_test(the_user_who_set_a_rule_has_a_name_and_a_program_keeps_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

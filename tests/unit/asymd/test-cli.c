@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The command line of asymd. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/settings.h>
 
 #include "base/macro.h"
 #include "daemon/asymd/cli.h"
+#include "support/test.h"
 
 static int parse(char **argv, struct asym_invocation *ret_cli, struct asym_error *err)
 {
@@ -22,9 +17,8 @@ static int parse(char **argv, struct asym_invocation *ret_cli, struct asym_error
     return asym_cli_parse(argc, argv, ret_cli, err);
 }
 
-static void without_arguments_it_explains_itself(void **state)
+TEST(without_arguments_it_explains_itself)
 {
-    (void)state;
     struct asym_invocation cli;
     char *argv[] = {(char *)"asymd", NULL};
     assert_int_equal(parse(argv, &cli, NULL), 0);
@@ -37,9 +31,8 @@ static void without_arguments_it_explains_itself(void **state)
     asym_cli_done(&cli);
 }
 
-static void each_mode_has_its_option(void **state)
+TEST(each_mode_has_its_option)
 {
-    (void)state;
     static const struct {
         const char *option;
         enum asym_mode mode;
@@ -66,9 +59,8 @@ static void each_mode_has_its_option(void **state)
     }
 }
 
-static void everything_at_once(void **state)
+TEST(everything_at_once)
 {
-    (void)state;
     struct asym_invocation cli;
     char *argv[] = {(char *)"asymd",         (char *)"--dry-run",      (char *)"--json",
                     (char *)"--config=/c",   (char *)"--policy=rr",    (char *)"--pid=17",
@@ -99,9 +91,8 @@ static void everything_at_once(void **state)
     asym_cli_done(&cli);
 }
 
-static void an_empty_value_is_one_where_it_means_something(void **state)
+TEST(an_empty_value_is_one_where_it_means_something)
 {
-    (void)state;
     struct asym_invocation cli;
     char *argv[] = {(char *)"asymd", (char *)"--slow=", NULL};
     assert_int_equal(parse(argv, &cli, NULL), 0);
@@ -109,9 +100,8 @@ static void an_empty_value_is_one_where_it_means_something(void **state)
     asym_cli_done(&cli);
 }
 
-static void wrong_usage_is_refused_in_words(void **state)
+TEST(wrong_usage_is_refused_in_words)
 {
-    (void)state;
     static const struct {
         const char *args[3];
         const char *words;
@@ -168,9 +158,8 @@ static void wrong_usage_is_refused_in_words(void **state)
 }
 
 /* A row for each option, with the modes that accept it. */
-static void an_option_goes_with_the_modes_of_its_row(void **state)
+TEST(an_option_goes_with_the_modes_of_its_row)
 {
-    (void)state;
     static const char *const modes[] = {NULL,      "--service",      "--dry-run", "--once",        "--restore",
                                         "--check", "--print-config", "--help",    "--help-config", "--version"};
     static const struct {
@@ -239,9 +228,8 @@ static int is_in_help(void *ctx, const char *section, const struct asym_option *
     return 0;
 }
 
-static void help_holds_every_row_and_names_the_page_of_the_options(void **state)
+TEST(help_holds_every_row_and_names_the_page_of_the_options)
 {
-    (void)state;
     struct asym_arg rows[ASYM_CLI_MAX_ROWS];
     char *text = printed_by(asym_cli_help, 200);
     asym_cli_rows(rows);
@@ -256,9 +244,8 @@ static void help_holds_every_row_and_names_the_page_of_the_options(void **state)
     free(text);
 }
 
-static void help_config_holds_every_option(void **state)
+TEST(help_config_holds_every_option)
 {
-    (void)state;
     struct asym_settings *s;
     char *text = printed_by(asym_cli_help_config, ASYM_COLUMNS_DEFAULT);
     assert_int_equal(asym_settings_new(&s), 0);
@@ -268,9 +255,8 @@ static void help_config_holds_every_option(void **state)
 }
 
 /* A terminal of 60 lines shows all of --help. */
-static void help_fits_terminals_of_60_lines_and_any_width(void **state)
+TEST(help_fits_terminals_of_60_lines_and_any_width)
 {
-    (void)state;
     print_fn *const pages[] = {asym_cli_help, asym_cli_help_config};
     for (size_t columns = ASYM_COLUMNS_LEAST; columns <= 120; columns += 20) {
         for (size_t i = 0; i < ASYM_LENGTH(pages); i++) {
@@ -292,9 +278,8 @@ static uint64_t next_random(uint64_t *x)
     return *x;
 }
 
-static void any_arguments_end_in_a_result_or_a_message(void **state)
+TEST(any_arguments_end_in_a_result_or_a_message)
 {
-    (void)state;
     struct asym_arg rows[ASYM_CLI_MAX_ROWS];
     const size_t n_rows = asym_cli_rows(rows);
     uint64_t seed = 4711;
@@ -323,19 +308,4 @@ static void any_arguments_end_in_a_result_or_a_message(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_arguments_it_explains_itself),
-        cmocka_unit_test(each_mode_has_its_option),
-        cmocka_unit_test(everything_at_once),
-        cmocka_unit_test(an_empty_value_is_one_where_it_means_something),
-        cmocka_unit_test(wrong_usage_is_refused_in_words),
-        cmocka_unit_test(an_option_goes_with_the_modes_of_its_row),
-        cmocka_unit_test(help_holds_every_row_and_names_the_page_of_the_options),
-        cmocka_unit_test(help_config_holds_every_option),
-        cmocka_unit_test(help_fits_terminals_of_60_lines_and_any_width),
-        cmocka_unit_test(any_arguments_end_in_a_result_or_a_message),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

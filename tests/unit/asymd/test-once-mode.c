@@ -2,24 +2,19 @@
 /* Tests what --once enforces, records, prints and returns, with the real engine, actuator and ledger, and a fake kernel. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "daemon/asymd/once-mode.h"
 #include "linux/enforce/ledger-internal.h"
 #include "support/engine-fixture.h"
 #include "support/fake-kernel.h"
+#include "support/test.h"
 
 /* No real process has these numbers: kernel.pid_max is at most 4194304. */
 #define PID  2000000000
@@ -127,9 +122,8 @@ static void expect(int32_t tid, uint64_t bits)
         assert_int_equal(e->original.w[0], 0xff);
 }
 
-static void the_plan_is_enforced_and_on_record(void **state)
+TEST_WITH(the_plan_is_enforced_and_on_record, set_up, tear_down)
 {
-    (void)state;
     assert_int_equal(enforce(), 0);
     assert_string_equal(f.said, "steered 2 of 2 threads; asymd --restore undoes this\n");
     expect(PID + 1, 0xf0);
@@ -141,9 +135,8 @@ static void the_plan_is_enforced_and_on_record(void **state)
     assert_int_equal(f.planned.n, 0);
 }
 
-static void a_refusal_is_no_error_while_another_thread_is_steered(void **state)
+TEST_WITH(a_refusal_is_no_error_while_another_thread_is_steered, set_up, tear_down)
 {
-    (void)state;
     fake_kernel_fail(fake_kernel_find(LAST), FAKE_SET_MASK, -EPERM, 0);
     assert_int_equal(enforce(), 0);
     assert_string_equal(f.said, "steered 1 of 2 threads; asymd --restore undoes this\n");
@@ -151,9 +144,8 @@ static void a_refusal_is_no_error_while_another_thread_is_steered(void **state)
     expect(LAST, 0xff);
 }
 
-static void nothing_but_refusals_is_an_error(void **state)
+TEST_WITH(nothing_but_refusals_is_an_error, set_up, tear_down)
 {
-    (void)state;
     fake_kernel_fail(fake_kernel_find(PID + 1), FAKE_SET_MASK, -EPERM, 0);
     fake_kernel_fail(fake_kernel_find(LAST), FAKE_SET_MASK, -EACCES, 0);
     assert_int_equal(enforce(), -EPERM);
@@ -163,9 +155,8 @@ static void nothing_but_refusals_is_an_error(void **state)
     expect(LAST, 0xff);
 }
 
-static void threads_that_have_ended_are_no_error(void **state)
+TEST_WITH(threads_that_have_ended_are_no_error, set_up, tear_down)
 {
-    (void)state;
     fake_kernel_end(PID + 1);
     fake_kernel_end(LAST);
     assert_int_equal(enforce(), 0);
@@ -183,10 +174,9 @@ static rlim_t limit_files(rlim_t bytes)
     return before;
 }
 
-static void without_a_ledger_no_thread_is_steered(void **state)
+TEST_WITH(without_a_ledger_no_thread_is_steered, set_up, tear_down)
 {
     char wanted[256];
-    (void)state;
     signal(SIGXFSZ, SIG_IGN);
     const rlim_t before = limit_files(1);
     const int r = enforce();
@@ -200,13 +190,4 @@ static void without_a_ledger_no_thread_is_steered(void **state)
     assert_int_equal(f.n_feedback, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        T(the_plan_is_enforced_and_on_record),    T(a_refusal_is_no_error_while_another_thread_is_steered),
-        T(nothing_but_refusals_is_an_error),      T(threads_that_have_ended_are_no_error),
-        T(without_a_ledger_no_thread_is_steered),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The bus announces changed properties. No cycle runs: the test changes what a cycle would have changed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/macro.h"
@@ -18,6 +12,7 @@
 #include "report/json.h"
 #include "support/engine-fixture.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 struct bus_fixture {
     struct tree tree;
@@ -124,7 +119,7 @@ static void forget_and_order_another_policy(struct bus_fixture *f)
     asym_service_changed(&f->s);
 }
 
-static void a_change_is_announced_once(void **state)
+TEST_WITH(a_change_is_announced_once, set_up, tear_down)
 {
     struct bus_fixture *f = *state;
     static const struct {
@@ -179,7 +174,7 @@ static void record_applications(struct bus_fixture *f, size_t n, const char *cgr
     free(plan_tasks);
 }
 
-static void a_status_has_a_bound_of_applications(void **state)
+TEST_WITH(a_status_has_a_bound_of_applications, set_up, tear_down)
 {
     struct bus_fixture *f = *state;
     const struct asym_bus_caller caller = {.is_root = true};
@@ -204,7 +199,7 @@ static void a_status_has_a_bound_of_applications(void **state)
 }
 
 /* The reports that a user gets again are the bus's memory: housekeeping frees what is too old, and none is large. */
-static void what_the_bus_keeps_has_a_bound(void **state)
+TEST_WITH(what_the_bus_keeps_has_a_bound, set_up, tear_down)
 {
     struct bus_fixture *f = *state;
     const struct asym_bus_caller caller = {.uid = 2002};
@@ -227,14 +222,4 @@ static void what_the_bus_keeps_has_a_bound(void **state)
     }
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(a_change_is_announced_once),
-        T(a_status_has_a_bound_of_applications),
-        T(what_the_bus_keeps_has_a_bound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -3,14 +3,8 @@
  * Orders to a running service, and its answers. The service is real; its source is a fixture with one program, whose
  * process is a child of the test; its actuator sets the masks of the fixture.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -31,6 +25,7 @@
 #include "support/engine-fixture.h"
 #include "support/process.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 #define TICK (100 * ASYM_MSEC)
 
@@ -257,7 +252,7 @@ static uint64_t count_decisions(const struct control_fixture *f)
     return asym_monitor_last_decision(f->s.control.monitor);
 }
 
-static void a_pause_takes_effect_at_once_and_so_does_its_end(void **state)
+TEST_WITH(a_pause_takes_effect_at_once_and_so_does_its_end, setup, teardown)
 {
     struct control_fixture *f = *state;
     struct asym_service_facts facts;
@@ -296,7 +291,7 @@ static void pause_and_resume(struct control_fixture *f)
 }
 
 /* Samples and plans are not: they take as long as the machine has threads. A cycle without a change keeps the priority as it is. */
-static void changes_have_real_time_priority(void **state)
+TEST_WITH(changes_have_real_time_priority, setup, teardown)
 {
     struct control_fixture *f = *state;
     static const struct {
@@ -320,7 +315,7 @@ static void changes_have_real_time_priority(void **state)
     own_policy = sched_error = 0;
 }
 
-static void a_priority_that_stays_is_dropped_before_the_next_sample(void **state)
+TEST_WITH(a_priority_that_stays_is_dropped_before_the_next_sample, setup, teardown)
 {
     struct control_fixture *f = *state;
     own_policy = SCHED_OTHER;
@@ -329,7 +324,7 @@ static void a_priority_that_stays_is_dropped_before_the_next_sample(void **state
     assert_string_equal(steps, "FafoFaof");
 }
 
-static void a_refused_priority_is_logged_once(void **state)
+TEST_WITH(a_refused_priority_is_logged_once, setup, teardown)
 {
     struct control_fixture *f = *state;
     own_policy = SCHED_OTHER;
@@ -344,7 +339,7 @@ static void a_refused_priority_is_logged_once(void **state)
 }
 
 /* The sentences are those of asymctl why. */
-static void a_change_of_class_is_logged_in_the_sentences_of_why(void **state)
+TEST_WITH(a_change_of_class_is_logged_in_the_sentences_of_why, setup, teardown)
 {
     struct control_fixture *f = *state;
     struct asym_service_explanation e;
@@ -361,7 +356,7 @@ static void a_change_of_class_is_logged_in_the_sentences_of_why(void **state)
 }
 
 /* A reload may have changed the budget: housekeeping passes it on. */
-static void a_new_budget_is_in_force_at_the_next_housekeeping(void **state)
+TEST_WITH(a_new_budget_is_in_force_at_the_next_housekeeping, setup, teardown)
 {
     struct control_fixture *f = *state;
     static const char *const budgets[] = {"asymd.cpu_budget=2", "asymd.cpu_budget=0.5"};
@@ -373,7 +368,7 @@ static void a_new_budget_is_in_force_at_the_next_housekeeping(void **state)
     }
 }
 
-static void many_changes_have_no_real_time_priority(void **state)
+TEST_WITH(many_changes_have_no_real_time_priority, setup, teardown)
 {
     struct control_fixture *f = *state;
     assert_false(asym_service_is_urgent(f->run.settings, 0));
@@ -382,7 +377,7 @@ static void many_changes_have_no_real_time_priority(void **state)
     assert_false(asym_service_is_urgent(f->run.settings, ASYM_URGENT_MAX + 1));
 }
 
-static void a_pause_with_a_time_ends_by_itself(void **state)
+TEST_WITH(a_pause_with_a_time_ends_by_itself, setup, teardown)
 {
     struct control_fixture *f = *state;
     struct asym_service_facts facts;
@@ -399,7 +394,7 @@ static void a_pause_with_a_time_ends_by_itself(void **state)
     assert_int_equal(facts.paused_until, 0);
 }
 
-static void the_last_pause_counts(void **state)
+TEST_WITH(the_last_pause_counts, setup, teardown)
 {
     struct control_fixture *f = *state;
     struct asym_error err = {""};
@@ -417,7 +412,7 @@ static void the_last_pause_counts(void **state)
 }
 
 /* The sources cannot return the last snapshot while another one is in progress. */
-static void during_a_sample_an_order_waits_for_its_end(void **state)
+TEST_WITH(during_a_sample_an_order_waits_for_its_end, setup, teardown)
 {
     struct control_fixture *f = *state;
     struct asym_error err = {""};
@@ -434,7 +429,7 @@ static void during_a_sample_an_order_waits_for_its_end(void **state)
 }
 
 /* So the bus forgets what it has kept, and announces the number of steered threads. */
-static void each_order_for_a_program_is_announced(void **state)
+TEST_WITH(each_order_for_a_program_is_announced, setup, teardown)
 {
     struct control_fixture *f = *state;
     struct asym_error err = {""};
@@ -465,7 +460,7 @@ static void assert_explained(struct control_fixture *f, const char *says)
         fail_msg("'%s' does not say '%s'", f->text, says);
 }
 
-static void a_process_is_ignored_given_back_to_the_rules_and_ruled(void **state)
+TEST_WITH(a_process_is_ignored_given_back_to_the_rules_and_ruled, setup, teardown)
 {
     struct control_fixture *f = *state;
     struct asym_error err = {""};
@@ -489,7 +484,7 @@ static void a_process_is_ignored_given_back_to_the_rules_and_ruled(void **state)
 }
 
 /* No process has the number of the job any more: its leader has ended. */
-static void an_order_for_a_job_is_for_each_of_its_processes(void **state)
+TEST_WITH(an_order_for_a_job_is_for_each_of_its_processes, setup, teardown)
 {
     struct control_fixture *f = *state;
     struct asym_error err = {""};
@@ -534,7 +529,7 @@ static void *wait_for_cancel(void *ctx)
     return NULL;
 }
 
-static void processes_that_cannot_be_steered_are_refused(void **state)
+TEST_WITH(processes_that_cannot_be_steered_are_refused, setup, teardown)
 {
     struct control_fixture *f = *state;
     struct asym_error err = {""};
@@ -563,7 +558,7 @@ static void processes_that_cannot_be_steered_are_refused(void **state)
 }
 
 /* A container has no kernel threads: here the child has the flags of one. */
-static void a_kernel_thread_is_refused(void **state)
+TEST_WITH(a_kernel_thread_is_refused, setup, teardown)
 {
     struct control_fixture *f = *state;
     struct asym_error err = {""};
@@ -577,7 +572,7 @@ static void a_kernel_thread_is_refused(void **state)
     assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), 0);
 }
 
-static void orders_end_with_their_process(void **state)
+TEST_WITH(orders_end_with_their_process, setup, teardown)
 {
     struct control_fixture *f = *state;
     struct asym_error err = {""};
@@ -594,7 +589,7 @@ static void orders_end_with_their_process(void **state)
     assert_int_equal(asym_overrides_count(f->s.control.overrides), 0);
 }
 
-static void an_unknown_policy_is_refused_with_the_known_ones(void **state)
+TEST_WITH(an_unknown_policy_is_refused_with_the_known_ones, setup, teardown)
 {
     struct control_fixture *f = *state;
     struct asym_error err = {""};
@@ -608,9 +603,8 @@ static void an_unknown_policy_is_refused_with_the_known_ones(void **state)
     assert_ptr_equal(f->run.policy, &engine_fixture_policy_type);
 }
 
-static void actions_have_the_names_of_the_rules(void **state)
+TEST(actions_have_the_names_of_the_rules)
 {
-    (void)state;
     enum asym_rule_action action;
     struct asym_error err = {""};
     static const char *const names[] = {"steer", "ignore", "fast", "slow"};
@@ -622,7 +616,7 @@ static void actions_have_the_names_of_the_rules(void **state)
     assert_true(*err.text);
 }
 
-static void a_permanent_policy_is_the_last_file_to_be_read(void **state)
+TEST_WITH(a_permanent_policy_is_the_last_file_to_be_read, setup, teardown)
 {
     struct control_fixture *f = *state;
     struct asym_settings *settings;
@@ -665,7 +659,7 @@ static int add_counter(void *ctx, const struct asym_service_counter *c)
     return 0;
 }
 
-static void counters_count(void **state)
+TEST_WITH(counters_count, setup, teardown)
 {
     struct control_fixture *f = *state;
     struct asym_error err = {""};
@@ -689,7 +683,7 @@ static void counters_count(void **state)
 }
 
 /* The table of families has no row that the service has forgotten. It hands out nothing without a row: the id is the row. */
-static void each_family_has_a_sample(void **state)
+TEST_WITH(each_family_has_a_sample, setup, teardown)
 {
     struct control_fixture *f = *state;
     struct asym_error err = {""};
@@ -703,7 +697,7 @@ static void each_family_has_a_sample(void **state)
     asym_bus_close(f->s.bus);
 }
 
-static void a_thread_is_explained_with_its_masks(void **state)
+TEST_WITH(a_thread_is_explained_with_its_masks, setup, teardown)
 {
     struct control_fixture *f = *state;
     struct asym_service_explanation e;
@@ -727,7 +721,7 @@ static void add_lack(void *ctx, const char *sentence)
 }
 
 /* They are in asymctl policies and asymctl check. */
-static void policies_that_are_not_in_use_are_no_limit(void **state)
+TEST_WITH(policies_that_are_not_in_use_are_no_limit, setup, teardown)
 {
     struct control_fixture *f = *state;
     f->s.cycle.snapshot.missing[ASYM_SIGNAL_IPC] = "this machine has no PMU";
@@ -735,7 +729,7 @@ static void policies_that_are_not_in_use_are_no_limit(void **state)
     assert_null(strstr(f->text, "PMU"));
 }
 
-static void a_policy_that_auto_chose_is_said_to_be_its_choice(void **state)
+TEST_WITH(a_policy_that_auto_chose_is_said_to_be_its_choice, setup, teardown)
 {
     struct control_fixture *f = *state;
     struct asym_service_facts facts;
@@ -752,7 +746,7 @@ static void a_policy_that_auto_chose_is_said_to_be_its_choice(void **state)
 }
 
 /* The status line has the number. */
-static void changes_that_were_made_are_counted(void **state)
+TEST_WITH(changes_that_were_made_are_counted, setup, teardown)
 {
     struct control_fixture *f = *state;
     assert_int_equal(f->s.n_changes, 1);
@@ -760,36 +754,4 @@ static void changes_that_were_made_are_counted(void **state)
     assert_int_equal(f->s.n_changes, 1);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(changes_have_real_time_priority),
-        T(a_priority_that_stays_is_dropped_before_the_next_sample),
-        T(a_refused_priority_is_logged_once),
-        T(a_change_of_class_is_logged_in_the_sentences_of_why),
-        T(a_new_budget_is_in_force_at_the_next_housekeeping),
-        T(many_changes_have_no_real_time_priority),
-        T(a_pause_takes_effect_at_once_and_so_does_its_end),
-        T(changes_that_were_made_are_counted),
-        T(a_pause_with_a_time_ends_by_itself),
-        T(the_last_pause_counts),
-        T(during_a_sample_an_order_waits_for_its_end),
-        T(each_order_for_a_program_is_announced),
-        T(a_process_is_ignored_given_back_to_the_rules_and_ruled),
-        T(an_order_for_a_job_is_for_each_of_its_processes),
-        T(processes_that_cannot_be_steered_are_refused),
-        T(a_kernel_thread_is_refused),
-        T(orders_end_with_their_process),
-        T(an_unknown_policy_is_refused_with_the_known_ones),
-        cmocka_unit_test(actions_have_the_names_of_the_rules),
-        T(a_permanent_policy_is_the_last_file_to_be_read),
-        T(counters_count),
-        T(each_family_has_a_sample),
-        T(a_thread_is_explained_with_its_masks),
-        T(policies_that_are_not_in_use_are_no_limit),
-        T(a_policy_that_auto_chose_is_said_to_be_its_choice),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The turns of the loop, and reports while a snapshot is in progress. The source of the test completes no snapshot. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "daemon/asymd/service-internal.h"
 #include "support/captured-log.h"
+#include "support/test.h"
 
 /* The calls up to now, a letter each: n(ext) r(efresh). */
 static char calls[16];
@@ -53,9 +48,8 @@ static void expect_calls(const char *expected)
 }
 
 /* docs/known-limits.md states this limit. */
-static void a_report_waits_for_the_snapshot_in_progress(void **state)
+TEST_WITH(a_report_waits_for_the_snapshot_in_progress, set_up, NULL)
 {
-    (void)state;
     struct asym_settings settings = {.daemon = {.interval = 100 * ASYM_MSEC}};
     struct asym_run run = {.log = {.level = LOG_DEBUG}, .settings = &settings};
     struct asym_service s = {.run = &run, .cycle = {.source = &source}};
@@ -78,9 +72,8 @@ static void a_report_waits_for_the_snapshot_in_progress(void **state)
 }
 
 /* Programs and policies ask for early samples: their number says nothing. */
-static void failed_samples_are_skipped_and_a_hundred_intervals_of_them_end_the_loop(void **state)
+TEST_WITH(failed_samples_are_skipped_and_a_hundred_intervals_of_them_end_the_loop, set_up, NULL)
 {
-    (void)state;
     struct asym_settings settings = {.daemon = {.interval = 3600 * ASYM_SEC}};
     struct asym_run run = {.log = {.level = LOG_DEBUG}, .settings = &settings};
     struct asym_service s = {.run = &run, .cycle = {.source = &source}};
@@ -133,9 +126,8 @@ void __wrap_asym_service_update_budget(struct asym_service *s, asym_usec now)
 }
 
 /* Without it the samples of a busy machine take as much CPU time as they like. Each piece of a sample counts. */
-static void each_sample_is_held_to_the_budget(void **state)
+TEST_WITH(each_sample_is_held_to_the_budget, set_up, NULL)
 {
-    (void)state;
     struct asym_settings settings = {.daemon = {.interval = 100 * ASYM_MSEC}};
     struct asym_run run = {.settings = &settings};
     struct asym_service s = {.run = &run, .cycle = {.source = &source}};
@@ -154,9 +146,8 @@ static void each_sample_is_held_to_the_budget(void **state)
 }
 
 /* The interval between two samples can be a minute: no sample comes in this test. */
-static void housekeeping_does_not_wait_for_a_sample(void **state)
+TEST_WITH(housekeeping_does_not_wait_for_a_sample, set_up, NULL)
 {
-    (void)state;
     struct asym_service s = {.cycle = {.source = &source}};
     uint64_t due = 0;
     asym_service_block_signals();
@@ -187,9 +178,8 @@ static int on_event(sd_event_source *event_source, void *userdata)
 }
 
 /* The bus bounds what it does in a turn, so it must know of each one. */
-static void the_loop_tells_the_bus_of_each_turn(void **state)
+TEST_WITH(the_loop_tells_the_bus_of_each_turn, set_up, NULL)
 {
-    (void)state;
     struct asym_service s = {.cycle = {.source = &source}};
     sd_event_source *defer = NULL;
     unsigned n_turns = 0;
@@ -202,14 +192,4 @@ static void the_loop_tells_the_bus_of_each_turn(void **state)
     sd_event_unref(s.event);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_report_waits_for_the_snapshot_in_progress, set_up),
-        cmocka_unit_test_setup(failed_samples_are_skipped_and_a_hundred_intervals_of_them_end_the_loop, set_up),
-        cmocka_unit_test_setup(each_sample_is_held_to_the_budget, set_up),
-        cmocka_unit_test_setup(housekeeping_does_not_wait_for_a_sample, set_up),
-        cmocka_unit_test_setup(the_loop_tells_the_bus_of_each_turn, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

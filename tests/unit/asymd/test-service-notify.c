@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The messages to the service manager, while its queue is full and when it has room. A call that waits ends in SIGALRM. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +9,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "daemon/asymd/service-notify.h"
 #include "support/notify-socket.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 struct notify_fixture {
     struct tree tree;
@@ -70,7 +65,7 @@ static const char *received(const struct notify_fixture *f, char *ret, size_t si
         assert_string_equal(received(f, text, sizeof text), expected);                                                 \
     } while (0)
 
-static void a_manager_that_reads_gets_each_message_at_once(void **state)
+TEST_WITH(a_manager_that_reads_gets_each_message_at_once, set_up, tear_down)
 {
     struct notify_fixture *f = *state;
     asym_notify_state(&f->n, "READY=1");
@@ -79,7 +74,7 @@ static void a_manager_that_reads_gets_each_message_at_once(void **state)
     assert_received(f, "STATUS=policy pa, 4 threads\n");
 }
 
-static void states_wait_for_room_in_order_and_a_status_does_not(void **state)
+TEST_WITH(states_wait_for_room_in_order_and_a_status_does_not, set_up, tear_down)
 {
     struct notify_fixture *f = *state;
     asym_notify_socket_fill();
@@ -93,7 +88,7 @@ static void states_wait_for_room_in_order_and_a_status_does_not(void **state)
     assert_received(f, "STATUS=later\n");
 }
 
-static void of_more_states_than_places_the_newest_are_kept(void **state)
+TEST_WITH(of_more_states_than_places_the_newest_are_kept, set_up, tear_down)
 {
     struct notify_fixture *f = *state;
     char expected[256] = "", state_text[16];
@@ -110,7 +105,7 @@ static void of_more_states_than_places_the_newest_are_kept(void **state)
     assert_received(f, expected);
 }
 
-static void an_abstract_socket_is_one_too(void **state)
+TEST_WITH(an_abstract_socket_is_one_too, set_up, tear_down)
 {
     struct notify_fixture *f = *state;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -129,7 +124,7 @@ static void an_abstract_socket_is_one_too(void **state)
 }
 
 /* A state that no manager can get must not come to a later one as if it were new. */
-static void without_a_manager_nothing_waits(void **state)
+TEST_WITH(without_a_manager_nothing_waits, set_up, tear_down)
 {
     struct notify_fixture *f = *state;
     static const char *const values[] = {"", "x", "@", "vsock:2:1234", "/nonexistent/notify", NULL};
@@ -144,7 +139,7 @@ static void without_a_manager_nothing_waits(void **state)
 }
 
 /* asymd keeps a descriptor for each thread that it observes, so none may be left for a moment. */
-static void a_state_waits_for_a_free_descriptor(void **state)
+TEST_WITH(a_state_waits_for_a_free_descriptor, set_up, tear_down)
 {
     struct notify_fixture *f = *state;
     struct rlimit limit;
@@ -186,7 +181,7 @@ static void stop_pings(struct notify_fixture *f, sd_event *event)
 }
 
 /* A user who fills the queue again and again takes most places, but not all: the ping needs one of many attempts. */
-static void a_ping_that_found_no_room_is_tried_again_soon(void **state)
+TEST_WITH(a_ping_that_found_no_room_is_tried_again_soon, set_up, tear_down)
 {
     struct notify_fixture *f = *state;
     sd_event *event = start_pings(f, "30000000");
@@ -211,7 +206,7 @@ static int count(sd_event_source *source, void *n)
 }
 
 /* Reports of programs have this priority, and a user may send them without a pause. */
-static void pings_come_while_an_important_source_is_always_ready(void **state)
+TEST_WITH(pings_come_while_an_important_source_is_always_ready, set_up, tear_down)
 {
     struct notify_fixture *f = *state;
     sd_event *event = start_pings(f, "2000");
@@ -226,7 +221,7 @@ static void pings_come_while_an_important_source_is_always_ready(void **state)
     stop_pings(f, event);
 }
 
-static void without_a_watchdog_there_are_no_pings(void **state)
+TEST_WITH(without_a_watchdog_there_are_no_pings, set_up, tear_down)
 {
     struct notify_fixture *f = *state;
     sd_event *event;
@@ -236,7 +231,7 @@ static void without_a_watchdog_there_are_no_pings(void **state)
     sd_event_unref(event);
 }
 
-static void pings_do_not_wait_and_come_again_when_there_is_room(void **state)
+TEST_WITH(pings_do_not_wait_and_come_again_when_there_is_room, set_up, tear_down)
 {
     struct notify_fixture *f = *state;
     sd_event *event = start_pings(f, "200000");
@@ -253,21 +248,4 @@ static void pings_do_not_wait_and_come_again_when_there_is_room(void **state)
     stop_pings(f, event);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(a_manager_that_reads_gets_each_message_at_once),
-        T(states_wait_for_room_in_order_and_a_status_does_not),
-        T(of_more_states_than_places_the_newest_are_kept),
-        T(an_abstract_socket_is_one_too),
-        T(without_a_manager_nothing_waits),
-        T(a_state_waits_for_a_free_descriptor),
-        T(a_ping_that_found_no_room_is_tried_again_soon),
-        T(pings_come_while_an_important_source_is_always_ready),
-        T(without_a_watchdog_there_are_no_pings),
-        T(pings_do_not_wait_and_come_again_when_there_is_room),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

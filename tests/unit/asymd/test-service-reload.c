@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A new configuration, another policy and hotplug in a running service: all of it comes into force, or nothing. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -28,6 +22,7 @@
 #include "support/captured-log.h"
 #include "support/process.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 /* The service reads a machine of four CPUs from files, CPUs 2 and 3 count as slow, and no process runs there. */
 struct reload_fixture {
@@ -123,7 +118,7 @@ static void assert_cpus(const struct asym_mask *mask, const char *list)
     assert_string_equal(asym_mask_format_list(mask, text, sizeof text), list);
 }
 
-static void a_good_file_is_in_force_at_once(void **state)
+TEST_WITH(a_good_file_is_in_force_at_once, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     struct asym_error err = {""};
@@ -140,7 +135,7 @@ static void a_good_file_is_in_force_at_once(void **state)
 }
 
 /* Each of these files is refused: asymd keeps the settings, the policy and the slow CPUs, and says why. */
-static void a_bad_file_changes_nothing(void **state)
+TEST_WITH(a_bad_file_changes_nothing, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     struct asym_error err = {""};
@@ -206,7 +201,7 @@ static void assert_why(struct reload_fixture *f, const char *says)
 }
 
 /* No snapshot lists a process that sleeps, so none tells the monitor which of the new rules matches. */
-static void why_knows_the_new_rules_of_a_program_that_sleeps(void **state)
+TEST_WITH(why_knows_the_new_rules_of_a_program_that_sleeps, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     struct asym_error err = {""};
@@ -226,7 +221,7 @@ static void why_knows_the_new_rules_of_a_program_that_sleeps(void **state)
     assert_why(f, "job (10) is idle.\nNo rule matches.\n");
 }
 
-static void a_policy_of_the_user_outlives_a_reload(void **state)
+TEST_WITH(a_policy_of_the_user_outlives_a_reload, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     struct asym_service_facts facts;
@@ -246,7 +241,7 @@ static void a_policy_of_the_user_outlives_a_reload(void **state)
     assert_string_equal(facts.policy_reason, reason);
 }
 
-static void a_reload_says_that_orders_for_processes_still_hold(void **state)
+TEST_WITH(a_reload_says_that_orders_for_processes_still_hold, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     struct asym_error err = {""};
@@ -268,7 +263,7 @@ static void a_reload_says_that_orders_for_processes_still_hold(void **state)
     }
 }
 
-static void a_policy_that_cannot_run_here_is_refused(void **state)
+TEST_WITH(a_policy_that_cannot_run_here_is_refused, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     struct asym_error err = {""};
@@ -286,7 +281,7 @@ static void a_policy_that_cannot_run_here_is_refused(void **state)
 }
 
 /* The file of a permanent policy is read at the next reload; a policy of the command line would win over it. */
-static void a_permanent_policy_is_that_of_the_files_from_then_on(void **state)
+TEST_WITH(a_permanent_policy_is_that_of_the_files_from_then_on, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     struct asym_error err = {""};
@@ -304,7 +299,7 @@ static void a_permanent_policy_is_that_of_the_files_from_then_on(void **state)
     assert_string_equal(f->run.policy->name, "rr");
 }
 
-static void cpus_that_come_and_go_are_planned_for(void **state)
+TEST_WITH(cpus_that_come_and_go_are_planned_for, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     const uint64_t generation = f->run.machine->generation;
@@ -324,7 +319,7 @@ static void cpus_that_come_and_go_are_planned_for(void **state)
 }
 
 /* Boost, the driver and the maximum frequency change what a CPU can do; a limit of the frequency does not. */
-static void abilities_that_change_are_read_anew(void **state)
+TEST_WITH(abilities_that_change_are_read_anew, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     tree_write_cpu(&f->tree, 0, "cpufreq/scaling_max_freq", "800000\n");
@@ -338,7 +333,7 @@ static void abilities_that_change_are_read_anew(void **state)
 }
 
 /* Preferred cores of amd-pstate change while the system runs, and not those of CPU 0 only. */
-static void a_rank_that_changes_is_read_anew(void **state)
+TEST_WITH(a_rank_that_changes_is_read_anew, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     static const char *const best[] = {"236\n", "166\n"};
@@ -380,7 +375,7 @@ static void reload(struct reload_fixture *f)
 }
 
 /* asymd says at its start and after a reload that a rule names CPUs which this machine does not have. */
-static void hotplug_logs_no_notice_on_the_file_again(void **state)
+TEST_WITH(hotplug_logs_no_notice_on_the_file_again, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     write_config(f, "pa", "[rule \"far\"]\nmatch_comm = job\ncpus = 0,9\n[asymd]");
@@ -394,7 +389,7 @@ static void switch_policy(struct reload_fixture *f)
     assert_int_equal(asym_service_set_policy(&f->s, "rr", false, 0, NULL), 0);
 }
 
-static void another_policy_logs_no_notice_on_the_file_again(void **state)
+TEST_WITH(another_policy_logs_no_notice_on_the_file_again, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     tree_write(&f->tree, "asymd.conf",
@@ -407,7 +402,7 @@ static void another_policy_logs_no_notice_on_the_file_again(void **state)
     assert_string_equal(f->run.policy->name, "rr");
 }
 
-static void auto_selects_again_when_cpus_change(void **state)
+TEST_WITH(auto_selects_again_when_cpus_change, set_up_auto, tear_down)
 {
     struct reload_fixture *f = *state;
     assert_string_equal(f->run.policy->name, "asym");
@@ -432,7 +427,7 @@ static void have_the_ledger(struct reload_fixture *f)
         asym_service_report_apply(&f->s, 0);
 }
 
-static void a_ledger_that_cannot_be_written_is_logged_once_and_its_return_once(void **state)
+TEST_WITH(a_ledger_that_cannot_be_written_is_logged_once_and_its_return_once, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     assert_int_equal(count_lines(have_the_ledger, f, "ledger"), 0);
@@ -442,7 +437,7 @@ static void a_ledger_that_cannot_be_written_is_logged_once_and_its_return_once(v
 }
 
 /* It writes no record, and so says nothing about the ledger. */
-static void a_cycle_without_actions_does_not_show_that_the_ledger_can_be_written(void **state)
+TEST_WITH(a_cycle_without_actions_does_not_show_that_the_ledger_can_be_written, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     f->s.ledger_failed = true;
@@ -452,7 +447,7 @@ static void a_cycle_without_actions_does_not_show_that_the_ledger_can_be_written
 }
 
 /* A file stands where the directory of the drop-ins should be. */
-static void a_permanent_policy_that_cannot_be_written_changes_nothing(void **state)
+TEST_WITH(a_permanent_policy_that_cannot_be_written_changes_nothing, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     struct asym_error err = {""};
@@ -497,7 +492,7 @@ static void assert_file(const struct reload_fixture *f, const char *name, const 
 }
 
 /* The rule of a program is as it was if asymd cannot read the configuration again. */
-static void a_lasting_rule_that_cannot_be_in_force_changes_no_file(void **state)
+TEST_WITH(a_lasting_rule_that_cannot_be_in_force_changes_no_file, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     struct asym_error err = {""};
@@ -521,7 +516,7 @@ static void a_lasting_rule_that_cannot_be_in_force_changes_no_file(void **state)
     assert_int_equal(asym_process_signal(child, SIGKILL), 0);
 }
 
-static void a_program_does_not_change_the_lasting_rule_of_another_one(void **state)
+TEST_WITH(a_program_does_not_change_the_lasting_rule_of_another_one, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     struct asym_error err = {""};
@@ -560,7 +555,7 @@ static pid_t start_copy(const char *path)
 }
 
 /* A rule for the end of the path would be one for other programs, too. */
-static void a_path_that_no_rule_can_hold_is_refused(void **state)
+TEST_WITH(a_path_that_no_rule_can_hold_is_refused, set_up, tear_down)
 {
     struct reload_fixture *f = *state;
     struct asym_set_rule said;
@@ -578,30 +573,4 @@ static void a_path_that_no_rule_can_hold_is_refused(void **state)
     }
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(a_good_file_is_in_force_at_once),
-        T(a_bad_file_changes_nothing),
-        T(why_knows_the_new_rules_of_a_program_that_sleeps),
-        T(a_policy_of_the_user_outlives_a_reload),
-        T(a_reload_says_that_orders_for_processes_still_hold),
-        T(a_policy_that_cannot_run_here_is_refused),
-        T(a_permanent_policy_is_that_of_the_files_from_then_on),
-        T(cpus_that_come_and_go_are_planned_for),
-        T(abilities_that_change_are_read_anew),
-        T(a_rank_that_changes_is_read_anew),
-        T(hotplug_logs_no_notice_on_the_file_again),
-        T(another_policy_logs_no_notice_on_the_file_again),
-        cmocka_unit_test_setup_teardown(auto_selects_again_when_cpus_change, set_up_auto, tear_down),
-        T(a_ledger_that_cannot_be_written_is_logged_once_and_its_return_once),
-        T(a_cycle_without_actions_does_not_show_that_the_ledger_can_be_written),
-        T(a_permanent_policy_that_cannot_be_written_changes_nothing),
-        T(a_lasting_rule_that_cannot_be_in_force_changes_no_file),
-        T(a_program_does_not_change_the_lasting_rule_of_another_one),
-        T(a_path_that_no_rule_can_hold_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of lib/base: masks and their text formats, parsers, escaping, the stable sort, the arena, the errno table. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/plan.h>
 
@@ -18,6 +12,7 @@
 #include "base/parse.h"
 #include "base/sort.h"
 #include "base/text.h"
+#include "support/test.h"
 
 static void check_list(const char *text, const char *canonical)
 {
@@ -27,9 +22,8 @@ static void check_list(const char *text, const char *canonical)
     assert_string_equal(asym_mask_format_list(&m, buf, sizeof buf), canonical);
 }
 
-static void lists_are_read_and_written_as_the_kernel_does(void **state)
+TEST(lists_are_read_and_written_as_the_kernel_does)
 {
-    (void)state;
     check_list("0-3,8", "0-3,8");
     check_list(" 5\n", "5");
     check_list("", "");
@@ -38,9 +32,8 @@ static void lists_are_read_and_written_as_the_kernel_does(void **state)
     check_list("63-64,1023", "63-64,1023");
 }
 
-static void a_list_that_is_none_is_refused_and_changes_nothing(void **state)
+TEST(a_list_that_is_none_is_refused_and_changes_nothing)
 {
-    (void)state;
     static const struct {
         const char *text;
         int error;
@@ -53,18 +46,16 @@ static void a_list_that_is_none_is_refused_and_changes_nothing(void **state)
     }
 }
 
-static void a_short_buffer_cuts_a_list_at_a_whole_range(void **state)
+TEST(a_short_buffer_cuts_a_list_at_a_whole_range)
 {
-    (void)state;
     struct asym_mask m;
     char buf[8];
     assert_int_equal(asym_mask_parse_list("0-3,10-12,20", 12, &m), 0);
     assert_string_equal(asym_mask_format_list(&m, buf, sizeof buf), "0-3");
 }
 
-static void hex_masks_of_proc_status(void **state)
+TEST(hex_masks_of_proc_status)
 {
-    (void)state;
     struct asym_mask m;
     char buf[64];
     assert_int_equal(asym_mask_parse_hex("3", 1, &m), 0);
@@ -82,9 +73,8 @@ static void hex_masks_of_proc_status(void **state)
     assert_int_equal(asym_mask_count(&m), ASYM_MAX_CPUS);
 }
 
-static void set_operations(void **state)
+TEST(set_operations)
 {
-    (void)state;
     struct asym_mask a = {0}, b = {0}, r;
     asym_mask_set(&a, 1);
     asym_mask_set(&a, 1000);
@@ -101,9 +91,8 @@ static void set_operations(void **state)
     assert_int_equal(asym_mask_next(&a, 1024), -1);
 }
 
-static void durations_need_a_unit(void **state)
+TEST(durations_need_a_unit)
 {
-    (void)state;
     asym_usec d = 7;
     assert_int_equal(asym_parse_duration("100ms", 5, &d), 0);
     assert_int_equal(d, 100 * ASYM_MSEC);
@@ -132,9 +121,8 @@ static void durations_need_a_unit(void **state)
     assert_int_equal(d, 1500 * ASYM_MSEC);
 }
 
-static void numbers_at_the_edges(void **state)
+TEST(numbers_at_the_edges)
 {
-    (void)state;
     uint64_t u = 0;
     int64_t i = 0;
     double f = 0;
@@ -155,9 +143,8 @@ static void numbers_at_the_edges(void **state)
     assert_int_equal(asym_parse_number("99999999999999999999", 20, &f), -ERANGE);
 }
 
-static void lines_are_counted_and_trimmed(void **state)
+TEST(lines_are_counted_and_trimmed)
 {
-    (void)state;
     static const char text[] = "a b\r\n\n \tc \nd";
     static const struct {
         const char *line;
@@ -180,9 +167,8 @@ static void lines_are_counted_and_trimmed(void **state)
     assert_false(asym_line_is_text("\0", 1));
 }
 
-static void hostile_names_become_printable(void **state)
+TEST(hostile_names_become_printable)
 {
-    (void)state;
     static const struct {
         const char *bytes, *text;
     } cases[] = {{"plain", "plain"},
@@ -216,9 +202,8 @@ static void hostile_names_become_printable(void **state)
     assert_string_equal(asym_text_escape("ab\xff", 3, tiny, sizeof tiny), "ab");
 }
 
-static void a_text_grows_by_whole_pieces(void **state)
+TEST(a_text_grows_by_whole_pieces)
 {
-    (void)state;
     char buf[8] = "before";
     struct asym_text text = asym_text_in(buf, sizeof buf);
     assert_string_equal(buf, "");
@@ -231,9 +216,8 @@ static void a_text_grows_by_whole_pieces(void **state)
     assert_int_equal(text.used, 7);
 }
 
-static void distance_finds_the_nearest_spelling(void **state)
+TEST(distance_finds_the_nearest_spelling)
 {
-    (void)state;
     assert_int_equal(asym_text_distance("interval", "interval"), 0);
     assert_int_equal(asym_text_distance("intervall", "interval"), 1);
     assert_int_equal(asym_text_distance("", "abc"), 3);
@@ -246,9 +230,8 @@ static int by_tens(uint32_t a, uint32_t b, const void *ctx)
     return (int)(a / 10) - (int)(b / 10);
 }
 
-static void sort_is_stable_at_every_length(void **state)
+TEST(sort_is_stable_at_every_length)
 {
-    (void)state;
     static uint32_t v[3000], scratch[3000];
     uint32_t seed = 1;
     for (size_t n = 0; n <= 3000; n = n < 70 ? n + 1 : n * 2 + 3) {
@@ -274,9 +257,8 @@ static int by_number(uint32_t a, uint32_t b, const void *ctx)
     return a < b ? -1 : a > b;
 }
 
-static void sort_least_brings_the_first_to_the_front(void **state)
+TEST(sort_least_brings_the_first_to_the_front)
 {
-    (void)state;
     static uint32_t v[700];
     uint32_t seed = 1;
     for (size_t n = 0; n <= ASYM_LENGTH(v); n = n < 20 ? n + 1 : n * 2) {
@@ -301,9 +283,8 @@ static void sort_least_brings_the_first_to_the_front(void **state)
     }
 }
 
-static void arena_refuses_and_says_what_would_do(void **state)
+TEST(arena_refuses_and_says_what_would_do)
 {
-    (void)state;
     _Alignas(16) unsigned char memory[64];
     struct asym_arena a = {.base = memory, .size = sizeof memory};
     assert_non_null(asym_arena_take(&a, 3, 16));
@@ -320,9 +301,8 @@ static void arena_refuses_and_says_what_would_do(void **state)
     }
 }
 
-static void errno_table(void **state)
+TEST(errno_table)
 {
-    (void)state;
     assert_int_equal(asym_outcome_of(0), ASYM_OUTCOME_DONE);
     assert_int_equal(asym_outcome_of(-ESRCH), ASYM_OUTCOME_GONE);
     assert_int_equal(asym_outcome_of(-EAGAIN), ASYM_OUTCOME_RETRY);
@@ -333,24 +313,4 @@ static void errno_table(void **state)
     assert_int_equal(asym_outcome_of(-12345), ASYM_OUTCOME_HANDS_OFF);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_are_read_and_written_as_the_kernel_does),
-        cmocka_unit_test(a_list_that_is_none_is_refused_and_changes_nothing),
-        cmocka_unit_test(a_short_buffer_cuts_a_list_at_a_whole_range),
-        cmocka_unit_test(hex_masks_of_proc_status),
-        cmocka_unit_test(set_operations),
-        cmocka_unit_test(durations_need_a_unit),
-        cmocka_unit_test(numbers_at_the_edges),
-        cmocka_unit_test(lines_are_counted_and_trimmed),
-        cmocka_unit_test(hostile_names_become_printable),
-        cmocka_unit_test(a_text_grows_by_whole_pieces),
-        cmocka_unit_test(distance_finds_the_nearest_spelling),
-        cmocka_unit_test(sort_is_stable_at_every_length),
-        cmocka_unit_test(sort_least_brings_the_first_to_the_front),
-        cmocka_unit_test(arena_refuses_and_says_what_would_do),
-        cmocka_unit_test(errno_table),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of the clocks: their unit, and the time that each counts. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <pthread.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
+#include "support/test.h"
 
 static uint64_t ns(clockid_t clock)
 {
@@ -19,9 +14,8 @@ static uint64_t ns(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static void a_clock_counts_microseconds(void **state)
+TEST(a_clock_counts_microseconds)
 {
-    (void)state;
     const clockid_t clocks[] = {CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_THREAD_CPUTIME_ID, CLOCK_PROCESS_CPUTIME_ID};
     for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
         const uint64_t before = ns(clocks[i]);
@@ -38,9 +32,8 @@ static void *use_cpu(void *arg)
     return NULL;
 }
 
-static void each_clock_counts_its_own_time(void **state)
+TEST(each_clock_counts_its_own_time)
 {
-    (void)state;
     pthread_t thread;
     const asym_usec now = asym_clock_now(), cpu = asym_clock_thread_cpu(), all = asym_clock_process_cpu();
     usleep(10000);
@@ -51,19 +44,10 @@ static void each_clock_counts_its_own_time(void **state)
     assert_true(asym_clock_thread_cpu() - cpu < 20 * ASYM_MSEC);
 }
 
-static void a_clock_that_is_none_reads_0(void **state)
+TEST(a_clock_that_is_none_reads_0)
 {
-    (void)state;
     assert_int_equal(asym_clock_read(-1000), 0);
     assert_int_equal(asym_clock_read(12345), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_clock_counts_microseconds),
-        cmocka_unit_test(each_clock_counts_its_own_time),
-        cmocka_unit_test(a_clock_that_is_none_reads_0),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of the hash table against a plain array, and of its errors when memory runs out. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static bool scarce;
 
@@ -19,6 +13,7 @@ static void *scarce_calloc(size_t n, size_t size)
 
 #define calloc(n, size) scarce_calloc(n, size)
 #include "base/hash.c"
+#include "support/test.h"
 #undef calloc
 
 enum { N_ITEMS = 3000, N_CHANGES = 100000 };
@@ -48,9 +43,8 @@ static bool has(const struct asym_hash *h, uint32_t hash, size_t item)
     return n == 1;
 }
 
-static void items_are_found_whatever_comes_and_goes(void **state)
+TEST(items_are_found_whatever_comes_and_goes)
 {
-    (void)state;
     static const struct {
         uint32_t (*hash_of)(size_t);
         size_t n_items, n_changes;
@@ -85,9 +79,8 @@ static void items_are_found_whatever_comes_and_goes(void **state)
     }
 }
 
-static void an_item_gets_another_number(void **state)
+TEST(an_item_gets_another_number)
 {
-    (void)state;
     struct asym_hash h = {0};
     assert_int_equal(asym_hash_reserve(&h, 3), 0);
     asym_hash_add(&h, 15, 1);
@@ -101,16 +94,14 @@ static void an_item_gets_another_number(void **state)
     asym_hash_done(&h);
 }
 
-static void an_empty_table_has_nothing(void **state)
+TEST(an_empty_table_has_nothing)
 {
-    (void)state;
     const struct asym_hash h = {0};
     assert_false(has(&h, 0, 0));
 }
 
-static void a_table_lives_in_memory_of_its_caller(void **state)
+TEST(a_table_lives_in_memory_of_its_caller)
 {
-    (void)state;
     struct asym_hash_slot slots[32];
     struct asym_hash h;
     for (size_t i = 0; i < 32; i++)
@@ -126,9 +117,8 @@ static void a_table_lives_in_memory_of_its_caller(void **state)
     assert_ptr_equal(h.slots, slots);
 }
 
-static void without_memory_the_table_is_as_it_was(void **state)
+TEST(without_memory_the_table_is_as_it_was)
 {
-    (void)state;
     struct asym_hash h = {0};
     scarce = true;
     assert_int_equal(asym_hash_reserve(&h, 1), -ENOMEM);
@@ -148,9 +138,8 @@ static void without_memory_the_table_is_as_it_was(void **state)
 }
 
 /* Every bit of a mask must change its hash, because masks of large machines may differ in one CPU. */
-static void each_cpu_changes_the_hash_of_a_mask(void **state)
+TEST(each_cpu_changes_the_hash_of_a_mask)
 {
-    (void)state;
     static uint32_t hashes[ASYM_MAX_CPUS];
     for (unsigned cpu = 0; cpu < ASYM_MAX_CPUS; cpu++) {
         struct asym_mask m = {0};
@@ -161,15 +150,4 @@ static void each_cpu_changes_the_hash_of_a_mask(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(items_are_found_whatever_comes_and_goes),
-        cmocka_unit_test(an_item_gets_another_number),
-        cmocka_unit_test(an_empty_table_has_nothing),
-        cmocka_unit_test(a_table_lives_in_memory_of_its_caller),
-        cmocka_unit_test(without_memory_the_table_is_as_it_was),
-        cmocka_unit_test(each_cpu_changes_the_hash_of_a_mask),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -2,18 +2,13 @@
 /* Reads and writes that take several system calls. */
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/io.h"
+#include "support/test.h"
 
 /* More than a pipe holds, so that a blocking write needs a reader. */
 enum { SIZE = 1 << 18 };
@@ -30,9 +25,8 @@ static void *send_all(void *fd)
     return (void *)(intptr_t)(r | second);
 }
 
-static void all_bytes_arrive_in_order(void **state)
+TEST(all_bytes_arrive_in_order)
 {
-    (void)state;
     static const size_t sizes[] = {SIZE - 1, SIZE, SIZE + 1};
     for (size_t i = 0; i < SIZE; i++)
         sent[i] = (char)(i * 7 + i / 251);
@@ -59,7 +53,7 @@ static void on_alarm(int signal)
 }
 
 /* A signal ends a system call early, with a part of the bytes or with EINTR. */
-static void signals_lose_no_bytes(void **state)
+TEST(signals_lose_no_bytes)
 {
     const struct sigaction action = {.sa_handler = on_alarm}; /* no SA_RESTART */
     struct sigaction before;
@@ -72,9 +66,8 @@ static void signals_lose_no_bytes(void **state)
     assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
 }
 
-static void errors_are_returned(void **state)
+TEST(errors_are_returned)
 {
-    (void)state;
     char c = 0;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -88,12 +81,4 @@ static void errors_are_returned(void **state)
     close(ends[1]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_bytes_arrive_in_order),
-        cmocka_unit_test(signals_lose_no_bytes),
-        cmocka_unit_test(errors_are_returned),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

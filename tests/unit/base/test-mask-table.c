@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The mask table: each mask once, at one address, until the table drops or sweeps it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 /* This test compiles the files that allocate with an allocator that fails on request. */
 static long allocations_left = -1; /* below 0: no limit */
@@ -41,6 +35,7 @@ static void *scarce_calloc(size_t n, size_t size)
 
 #include "base/mask.h"
 #include "base/mask-table.h"
+#include "support/test.h"
 
 enum { N = 10000 };
 
@@ -51,9 +46,8 @@ static struct asym_mask mask_of(unsigned i)
     return m;
 }
 
-static void ten_thousand_masks_are_each_kept_once(void **state)
+TEST(ten_thousand_masks_are_each_kept_once)
 {
-    (void)state;
     struct asym_mask_table masks = {0};
     static const struct asym_mask *first[N];
     for (int round = 0; round < 2; round++)
@@ -75,9 +69,8 @@ static void ten_thousand_masks_are_each_kept_once(void **state)
     asym_mask_table_done(&masks);
 }
 
-static void the_empty_mask_has_a_number_of_its_own(void **state)
+TEST(the_empty_mask_has_a_number_of_its_own)
 {
-    (void)state;
     struct asym_mask_table masks = {0};
     const struct asym_mask empty = {0}, *got = asym_mask_table_get(&masks, &empty);
     assert_int_equal(asym_mask_table_id(&masks, &empty), ASYM_MASK_NONE);
@@ -87,9 +80,8 @@ static void the_empty_mask_has_a_number_of_its_own(void **state)
     asym_mask_table_done(&masks);
 }
 
-static void a_number_that_was_dropped_is_given_out_again(void **state)
+TEST(a_number_that_was_dropped_is_given_out_again)
 {
-    (void)state;
     struct asym_mask_table masks = {0};
     uint32_t ids[200];
     for (unsigned i = 0; i < 200; i++) {
@@ -112,9 +104,8 @@ static void a_number_that_was_dropped_is_given_out_again(void **state)
     asym_mask_table_done(&masks);
 }
 
-static void a_sweep_leaves_what_is_marked(void **state)
+TEST(a_sweep_leaves_what_is_marked)
 {
-    (void)state;
     struct asym_mask_table masks = {0};
     static uint32_t ids[1200];
     for (unsigned i = 0; i < 1200; i++) {
@@ -138,9 +129,8 @@ static void a_sweep_leaves_what_is_marked(void **state)
     asym_mask_table_done(&masks);
 }
 
-static void where_room_was_made_no_memory_is_wanted(void **state)
+TEST(where_room_was_made_no_memory_is_wanted)
 {
-    (void)state;
     struct asym_mask_table masks = {0};
     bool refused_before = true;
     for (long n = 0; refused_before; n++) {
@@ -159,9 +149,8 @@ static void where_room_was_made_no_memory_is_wanted(void **state)
 }
 
 /* Each allocation fails in turn: the table still finds its old masks, and takes new ones once there is memory. */
-static void without_memory_a_mask_has_no_number_yet(void **state)
+TEST(without_memory_a_mask_has_no_number_yet)
 {
-    (void)state;
     struct asym_mask_table masks = {0};
     unsigned n_refused = 0;
     for (unsigned i = 0; i < 3000; i++) {
@@ -179,15 +168,4 @@ static void without_memory_a_mask_has_no_number_yet(void **state)
     asym_mask_table_done(&masks);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ten_thousand_masks_are_each_kept_once),
-        cmocka_unit_test(the_empty_mask_has_a_number_of_its_own),
-        cmocka_unit_test(a_number_that_was_dropped_is_given_out_again),
-        cmocka_unit_test(a_sweep_leaves_what_is_marked),
-        cmocka_unit_test(where_room_was_made_no_memory_is_wanted),
-        cmocka_unit_test(without_memory_a_mask_has_no_number_yet),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The runnable time of threads by their lines of schedstat and their states. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "linux/sys/proc-parse.h"
+#include "support/test.h"
 
 #define MS       1000000ull
 #define INTERVAL 100 /* ms */
@@ -86,9 +81,8 @@ static void read_line(struct asym_schedstat *s, const struct interval *n)
     assert_int_equal(asym_parse_schedstat(line, strlen(line), s), 0);
 }
 
-static void a_thread_counts_for_what_it_ran_and_waited(void **state)
+TEST(a_thread_counts_for_what_it_ran_and_waited)
 {
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct asym_schedstat before = {0}, now = {0};
         int64_t balance = 0;
@@ -106,8 +100,4 @@ static void a_thread_counts_for_what_it_ran_and_waited(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_thread_counts_for_what_it_ran_and_waited)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of the binary search against a linear one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/search.h"
+#include "support/test.h"
 
 struct item {
     char pad;
@@ -16,9 +11,8 @@ struct item {
     } id;
 };
 
-static void the_first_that_is_not_below_is_found(void **state)
+TEST(the_first_that_is_not_below_is_found)
 {
-    (void)state;
     static struct item items[40];
     for (size_t n = 0; n <= 40; n++) {
         /* every number occurs twice; the first are negative */
@@ -38,18 +32,10 @@ static void the_first_that_is_not_below_is_found(void **state)
     }
 }
 
-static void nothing_is_searched_where_there_are_no_items(void **state)
+TEST(nothing_is_searched_where_there_are_no_items)
 {
-    (void)state;
     const struct item *items = NULL;
     assert_int_equal(ASYM_LOWER_BOUND(items, 0, id.number, 1), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_that_is_not_below_is_found),
-        cmocka_unit_test(nothing_is_searched_where_there_are_no_items),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

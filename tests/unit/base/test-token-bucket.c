@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The rate, the capacity, the debt and the overdraft of a token bucket. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/token-bucket.h"
+#include "support/test.h"
 
 /* A caller that works whenever the bucket allows it gets the rate and the capacity, and not more. */
-static void the_rate_is_kept_in_the_long_run(void **state)
+TEST(the_rate_is_kept_in_the_long_run)
 {
     struct asym_token_bucket b = asym_token_bucket_full(0.01, 100 * ASYM_MSEC, ASYM_SEC);
     asym_usec spent = 0;
-    (void)state;
     b.resume = 2 * ASYM_MSEC;
     for (asym_usec now = ASYM_SEC; now < 101 * ASYM_SEC; now += 100)
         if (asym_token_bucket_has(&b, now)) {
@@ -26,10 +20,9 @@ static void the_rate_is_kept_in_the_long_run(void **state)
 }
 
 /* After the overdraft the caller sleeps until the bucket holds tokens for a while, and not for each call. */
-static void an_overdrawn_bucket_says_when_it_allows_work_again(void **state)
+TEST(an_overdrawn_bucket_says_when_it_allows_work_again)
 {
     struct asym_token_bucket b = asym_token_bucket_full(0.01, 100 * ASYM_MSEC, ASYM_SEC);
-    (void)state;
     b.resume = 2 * ASYM_MSEC;
     assert_true(asym_token_bucket_due(&b) <= ASYM_SEC);
     asym_token_bucket_charge(&b, 101 * ASYM_MSEC, ASYM_SEC);
@@ -46,10 +39,9 @@ static void an_overdrawn_bucket_says_when_it_allows_work_again(void **state)
     assert_false(asym_token_bucket_has(&b, due));
 }
 
-static void without_resume_an_overdraft_ends_at_no_tokens(void **state)
+TEST(without_resume_an_overdraft_ends_at_no_tokens)
 {
     struct asym_token_bucket b = asym_token_bucket_full(1, 1000, 500);
-    (void)state;
     asym_token_bucket_charge(&b, 1010, 500);
     assert_in_range(asym_token_bucket_due(&b), 510, 511);
     assert_false(asym_token_bucket_has(&b, 509));
@@ -60,10 +52,9 @@ static void without_resume_an_overdraft_ends_at_no_tokens(void **state)
     assert_true(asym_token_bucket_has(&b, asym_token_bucket_due(&b)));
 }
 
-static void a_debt_has_a_bound_if_it_was_given_one(void **state)
+TEST(a_debt_has_a_bound_if_it_was_given_one)
 {
     struct asym_token_bucket b = asym_token_bucket_full(0.01, 100 * ASYM_MSEC, ASYM_SEC), bounded = b;
-    (void)state;
     bounded.most_debt = 10 * ASYM_MSEC;
     asym_token_bucket_charge(&b, 10 * ASYM_SEC, ASYM_SEC);
     asym_token_bucket_charge(&bounded, 10 * ASYM_SEC, ASYM_SEC);
@@ -74,19 +65,17 @@ static void a_debt_has_a_bound_if_it_was_given_one(void **state)
 }
 
 /* No time helps, so the caller asks again in a second. */
-static void a_bucket_without_a_rate_is_due_once_a_second(void **state)
+TEST(a_bucket_without_a_rate_is_due_once_a_second)
 {
     struct asym_token_bucket b = asym_token_bucket_full(0, 1000, 500);
-    (void)state;
     asym_token_bucket_charge(&b, 1001, 500);
     assert_int_equal(asym_token_bucket_due(&b), 500 + ASYM_SEC);
     assert_false(asym_token_bucket_has(&b, 500 + ASYM_SEC));
 }
 
-static void it_holds_no_more_than_its_capacity(void **state)
+TEST(it_holds_no_more_than_its_capacity)
 {
     struct asym_token_bucket b = asym_token_bucket_full(0.5, 1000, 0);
-    (void)state;
     asym_token_bucket_charge(&b, 1, 1000 * ASYM_SEC);
     asym_token_bucket_charge(&b, 1000, 1000 * ASYM_SEC);
     assert_false(asym_token_bucket_has(&b, 1000 * ASYM_SEC));
@@ -97,10 +86,9 @@ static void it_holds_no_more_than_its_capacity(void **state)
 }
 
 /* The charge falls on the full bucket: what it earned beyond its capacity before that is lost. */
-static void a_charge_fills_first(void **state)
+TEST(a_charge_fills_first)
 {
     struct asym_token_bucket b = asym_token_bucket_full(1, 1000, 0);
-    (void)state;
     asym_token_bucket_charge(&b, 400, 300);
     assert_true(b.tokens == 600);
     asym_token_bucket_charge(&b, 50, 400);
@@ -113,10 +101,9 @@ static void a_charge_fills_first(void **state)
     assert_true(b.tokens == 89 && b.is_overdrawn);
 }
 
-static void a_clock_that_stands_or_runs_backwards_earns_nothing(void **state)
+TEST(a_clock_that_stands_or_runs_backwards_earns_nothing)
 {
     struct asym_token_bucket b = asym_token_bucket_full(1, 1000, 500);
-    (void)state;
     asym_token_bucket_charge(&b, 2000, 500);
     assert_false(asym_token_bucket_has(&b, 500));
     assert_false(asym_token_bucket_has(&b, 400));
@@ -124,28 +111,13 @@ static void a_clock_that_stands_or_runs_backwards_earns_nothing(void **state)
     assert_true(b.tokens == -1000 && b.at == 500);
 }
 
-static void a_changed_rate_counts_from_the_last_time_on(void **state)
+TEST(a_changed_rate_counts_from_the_last_time_on)
 {
     struct asym_token_bucket b = asym_token_bucket_full(0, 1000, 0);
-    (void)state;
     asym_token_bucket_charge(&b, 1000, 100);
     b.rate = 2;
     asym_token_bucket_fill(&b, 150);
     assert_true(b.tokens == 100);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_rate_is_kept_in_the_long_run),
-        cmocka_unit_test(an_overdrawn_bucket_says_when_it_allows_work_again),
-        cmocka_unit_test(without_resume_an_overdraft_ends_at_no_tokens),
-        cmocka_unit_test(a_debt_has_a_bound_if_it_was_given_one),
-        cmocka_unit_test(a_bucket_without_a_rate_is_due_once_a_second),
-        cmocka_unit_test(it_holds_no_more_than_its_capacity),
-        cmocka_unit_test(a_charge_fills_first),
-        cmocka_unit_test(a_clock_that_stands_or_runs_backwards_earns_nothing),
-        cmocka_unit_test(a_changed_rate_counts_from_the_last_time_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

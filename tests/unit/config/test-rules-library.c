@@ -2,20 +2,15 @@
 /* The library of rules, and asymd.default for programs that no rule names. */
 #include <dirent.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/settings.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 struct fixture {
     struct tree tree;
@@ -61,7 +56,7 @@ static struct asym_rule_match match(const struct fixture *f, const char *comm)
     return asym_rules_match(f->s->rules, &(struct asym_rule_subject){.comm = comm});
 }
 
-static void the_library_is_off_by_default(void **state)
+TEST_WITH(the_library_is_off_by_default, setup, teardown)
 {
     struct fixture *f = *state;
     assert_int_equal(load(f, ""), 0);
@@ -69,7 +64,7 @@ static void the_library_is_off_by_default(void **state)
     assert_int_equal(asym_rules_need(f->s->rules), 0);
 }
 
-static void include_turns_on_the_named_groups_only(void **state)
+TEST_WITH(include_turns_on_the_named_groups_only, setup, teardown)
 {
     struct fixture *f = *state;
     assert_int_equal(load(f, "[asymd]\ninclude =  builds\n"), 0);
@@ -81,7 +76,7 @@ static void include_turns_on_the_named_groups_only(void **state)
     assert_int_equal(found.facts->policy_class, ASYM_RULE_CLASS_PARALLEL);
 }
 
-static void a_group_named_twice_is_read_once(void **state)
+TEST_WITH(a_group_named_twice_is_read_once, setup, teardown)
 {
     struct fixture *f = *state;
     assert_int_equal(load(f, "[asymd]\ninclude = games builds games\n"), 0);
@@ -90,7 +85,7 @@ static void a_group_named_twice_is_read_once(void **state)
     assert_false(asym_rules_at(f->s->rules, 2, NULL, &rule));
 }
 
-static void rules_of_the_user_come_first(void **state)
+TEST_WITH(rules_of_the_user_come_first, setup, teardown)
 {
     struct fixture *f = *state;
     assert_int_equal(load(f, "[asymd]\ninclude = games\n[rule mine]\nmatch_comm = st*\naction = slow\n"), 0);
@@ -100,7 +95,7 @@ static void rules_of_the_user_come_first(void **state)
     assert_false(found.facts->library);
 }
 
-static void a_rule_of_the_user_replaces_the_one_of_its_name(void **state)
+TEST_WITH(a_rule_of_the_user_replaces_the_one_of_its_name, setup, teardown)
 {
     struct fixture *f = *state;
     assert_int_equal(load(f, "[asymd]\ninclude = games\n[rule steam]\nmatch_comm = other\naction = slow\n"), 0);
@@ -108,7 +103,7 @@ static void a_rule_of_the_user_replaces_the_one_of_its_name(void **state)
     assert_int_equal(match(f, "other").action, ASYM_RULE_SLOW);
 }
 
-static void an_unknown_group_names_the_known_ones(void **state)
+TEST_WITH(an_unknown_group_names_the_known_ones, setup, teardown)
 {
     struct fixture *f = *state;
     char want[512];
@@ -121,7 +116,7 @@ static void an_unknown_group_names_the_known_ones(void **state)
     assert_int_equal(load(f, "[asymd]\ninclude = ../library/games\n"), -EINVAL);
 }
 
-static void a_missing_library_is_an_error_only_if_it_is_needed(void **state)
+TEST_WITH(a_missing_library_is_an_error_only_if_it_is_needed, setup, teardown)
 {
     struct fixture *f = *state;
     snprintf(f->library, sizeof f->library, "%s/none", f->tree.path);
@@ -130,7 +125,7 @@ static void a_missing_library_is_an_error_only_if_it_is_needed(void **state)
     assert_non_null(strstr(f->err.text, f->library));
 }
 
-static void a_file_of_the_library_has_rules_only(void **state)
+TEST_WITH(a_file_of_the_library_has_rules_only, setup, teardown)
 {
     struct fixture *f = *state;
     char want[512];
@@ -141,7 +136,7 @@ static void a_file_of_the_library_has_rules_only(void **state)
     assert_string_equal(f->err.text, want);
 }
 
-static void default_is_for_programs_without_a_rule(void **state)
+TEST_WITH(default_is_for_programs_without_a_rule, setup, teardown)
 {
     struct fixture *f = *state;
     assert_int_equal(load(f, "[asymd]\ndefault = ignore\n[rule a]\nmatch_comm = a\naction = steer\n"), 0);
@@ -154,7 +149,7 @@ static void default_is_for_programs_without_a_rule(void **state)
 }
 
 /* Every group that asymd installs can be used, alone and with all others, and says why in a comment before each rule. */
-static void the_installed_groups_are_valid(void **state)
+TEST_WITH(the_installed_groups_are_valid, setup, teardown)
 {
     struct fixture *f = *state;
     struct dirent *e;
@@ -198,20 +193,4 @@ static void the_installed_groups_are_valid(void **state)
     }
 }
 
-int main(void)
-{
-#define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(the_library_is_off_by_default),
-        T(include_turns_on_the_named_groups_only),
-        T(a_group_named_twice_is_read_once),
-        T(rules_of_the_user_come_first),
-        T(a_rule_of_the_user_replaces_the_one_of_its_name),
-        T(an_unknown_group_names_the_known_ones),
-        T(a_missing_library_is_an_error_only_if_it_is_needed),
-        T(a_file_of_the_library_has_rules_only),
-        T(default_is_for_programs_without_a_rule),
-        T(the_installed_groups_are_valid),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The match of a rule. test-settings-errors.c tests which rules are valid. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/settings.h>
 
 #include "base/macro.h"
 #include "config/rules-match.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 static struct asym_settings *read_rules(const char *text)
 {
@@ -43,9 +38,8 @@ static void assert_match(const struct asym_settings *s, struct asym_rule_subject
     assert_string_equal(found.name, name);
 }
 
-static void without_rules_everything_is_steered(void **state)
+TEST(without_rules_everything_is_steered)
 {
-    (void)state;
     const struct asym_rule_subject subject = {.comm = "a"};
     struct asym_settings *s = read_rules("");
     const struct asym_rule_match found = asym_rules_match(s->rules, &subject);
@@ -55,7 +49,7 @@ static void without_rules_everything_is_steered(void **state)
     asym_settings_free(s);
 }
 
-static void a_rule_that_any_user_can_meet_says_so(void **state)
+TEST(a_rule_that_any_user_can_meet_says_so)
 {
     static const struct {
         const char *rule;
@@ -81,7 +75,6 @@ static void a_rule_that_any_user_can_meet_says_so(void **state)
         {"match_comm = game\nnice = 5\n", false},
     };
     const struct asym_mask none = {{0}}, slow = {{0xf0}};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char text[256];
         struct asym_rule_view rule;
@@ -95,9 +88,8 @@ static void a_rule_that_any_user_can_meet_says_so(void **state)
     }
 }
 
-static void each_key_looks_at_its_own_text(void **state)
+TEST(each_key_looks_at_its_own_text)
 {
-    (void)state;
     static const struct {
         const char *key;
         struct asym_rule_subject hit, miss;
@@ -119,9 +111,8 @@ static void each_key_looks_at_its_own_text(void **state)
     }
 }
 
-static void a_uid_is_compared_as_a_number(void **state)
+TEST(a_uid_is_compared_as_a_number)
 {
-    (void)state;
     struct asym_settings *s = read_rules("[rule r]\nmatch_uid = 01000\t7  4294967294\naction = ignore\n");
     assert_int_equal(match(s, (struct asym_rule_subject){.uid = 1000}), ASYM_RULE_IGNORE);
     assert_int_equal(match(s, (struct asym_rule_subject){.uid = 7}), ASYM_RULE_IGNORE);
@@ -132,9 +123,8 @@ static void a_uid_is_compared_as_a_number(void **state)
     asym_settings_free(s);
 }
 
-static void any_of_the_globs_is_enough(void **state)
+TEST(any_of_the_globs_is_enough)
 {
-    (void)state;
     struct asym_settings *s = read_rules("[rule r]\nmatch_comm = cc1  cc1plus\trust* [xy]z a?c\naction = fast\n");
     static const char *const hits[] = {"cc1", "cc1plus", "rustc", "rust", "xz", "yz", "abc"};
     static const char *const misses[] = {"cc", "cc11", "trust", "zz", "ac", "abbc", "", "CC1"};
@@ -146,9 +136,8 @@ static void any_of_the_globs_is_enough(void **state)
 }
 
 /* systemd writes "-" in the name of a unit as "\x2d". */
-static void a_word_in_quotes_has_spaces_and_a_backslash_is_one(void **state)
+TEST(a_word_in_quotes_has_spaces_and_a_backslash_is_one)
 {
-    (void)state;
     struct asym_settings *s = read_rules("[rule r]\nmatch_comm = x \"Pianoteq STAGE\" \"a b*\"\naction = \"fast\"\n"
                                          "[rule q]\nmatch_cgroup = */my\\x2dgame.scope\naction = slow\n");
     static const char *const hits[] = {"x", "Pianoteq STAGE", "a bc"}, *const misses[] = {"Pianoteq", "STAGE", "\"a",
@@ -161,9 +150,8 @@ static void a_word_in_quotes_has_spaces_and_a_backslash_is_one(void **state)
     asym_settings_free(s);
 }
 
-static void a_star_passes_slashes_and_spaces(void **state)
+TEST(a_star_passes_slashes_and_spaces)
 {
-    (void)state;
     struct asym_settings *s = read_rules("[rule r]\nmatch_exe = /usr/*/cc1\naction = fast\n"
                                          "[rule q]\nmatch_cmdline = *--jobs*\naction = slow\n");
     assert_int_equal(match(s, (struct asym_rule_subject){.exe = "/usr/lib/gcc/12/cc1"}), ASYM_RULE_FAST);
@@ -172,9 +160,8 @@ static void a_star_passes_slashes_and_spaces(void **state)
     asym_settings_free(s);
 }
 
-static void all_keys_of_a_rule_have_to_match(void **state)
+TEST(all_keys_of_a_rule_have_to_match)
 {
-    (void)state;
     struct asym_settings *s = read_rules("[rule r]\nmatch_comm = a\nmatch_uid = 5\nmatch_exe = /x\naction = slow\n");
     assert_int_equal(match(s, (struct asym_rule_subject){.comm = "a", .uid = 5, .exe = "/x"}), ASYM_RULE_SLOW);
     assert_int_equal(match(s, (struct asym_rule_subject){.comm = "b", .uid = 5, .exe = "/x"}), ASYM_RULE_STEER);
@@ -184,9 +171,8 @@ static void all_keys_of_a_rule_have_to_match(void **state)
     asym_settings_free(s);
 }
 
-static void the_first_rule_that_matches_counts(void **state)
+TEST(the_first_rule_that_matches_counts)
 {
-    (void)state;
     struct asym_settings *s = read_rules("[rule one]\nmatch_comm = ab*\naction = steer\n"
                                          "[rule \"the two\"]\nmatch_comm = a*\naction = slow\n"
                                          "[rule three]\nmatch_comm = *\naction = fast\n");
@@ -196,9 +182,8 @@ static void the_first_rule_that_matches_counts(void **state)
     asym_settings_free(s);
 }
 
-static void hostile_names_match_as_bytes(void **state)
+TEST(hostile_names_match_as_bytes)
 {
-    (void)state;
     struct asym_settings *s = read_rules("[rule r]\nmatch_comm = ?*)\naction = slow\n");
     assert_int_equal(match(s, (struct asym_rule_subject){.comm = "a\n)"}), ASYM_RULE_SLOW);
     assert_int_equal(match(s, (struct asym_rule_subject){.comm = "\xff\xfe)"}), ASYM_RULE_SLOW);
@@ -206,9 +191,8 @@ static void hostile_names_match_as_bytes(void **state)
     asym_settings_free(s);
 }
 
-static void a_thousand_rules_keep_their_order(void **state)
+TEST(a_thousand_rules_keep_their_order)
 {
-    (void)state;
     static char text[65536];
     size_t n = 0;
     char comm[16], want[16];
@@ -223,9 +207,8 @@ static void a_thousand_rules_keep_their_order(void **state)
     asym_settings_free(s);
 }
 
-static void cpus_of_a_cache_are_those_of_the_machine(void **state)
+TEST(cpus_of_a_cache_are_those_of_the_machine)
 {
-    (void)state;
     struct asym_settings *s = read_rules("[rule one]\nmatch_comm = a\ncpus = big-cache\n"
                                          "[rule two]\nmatch_comm = b\ncpus = high-clock\n"
                                          "[rule three]\nmatch_comm = c\ncpus = 2\n");
@@ -244,9 +227,8 @@ static void cpus_of_a_cache_are_those_of_the_machine(void **state)
     asym_settings_free(s);
 }
 
-static void cpus_nice_and_class_are_facts_of_a_rule_that_steers(void **state)
+TEST(cpus_nice_and_class_are_facts_of_a_rule_that_steers)
 {
-    (void)state;
     struct asym_settings *s = read_rules("[rule one]\nmatch_comm = a\ncpus = 0-1,3\nnice = -4\npolicy_class = serial\n"
                                          "[rule two]\nmatch_comm = b\naction = slow\nnice = 0\n");
     const struct asym_rule_match one = asym_rules_match(s->rules, &(struct asym_rule_subject){.comm = "a"});
@@ -261,9 +243,8 @@ static void cpus_nice_and_class_are_facts_of_a_rule_that_steers(void **state)
     asym_settings_free(s);
 }
 
-static void a_view_says_which_keys_miss(void **state)
+TEST(a_view_says_which_keys_miss)
 {
-    (void)state;
     struct asym_rule_view v;
     struct asym_settings *s = read_rules("[rule one]\nmatch_comm = a\nmatch_uid = 5\nmatch_exe = /x\naction = slow\n");
     assert_true(asym_rules_at(s->rules, 0, &(struct asym_rule_subject){.comm = "a", .uid = 6, .exe = "/y"}, &v));
@@ -279,23 +260,4 @@ static void a_view_says_which_keys_miss(void **state)
     asym_settings_free(s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_rules_everything_is_steered),
-        cmocka_unit_test(a_rule_that_any_user_can_meet_says_so),
-        cmocka_unit_test(each_key_looks_at_its_own_text),
-        cmocka_unit_test(a_uid_is_compared_as_a_number),
-        cmocka_unit_test(any_of_the_globs_is_enough),
-        cmocka_unit_test(a_word_in_quotes_has_spaces_and_a_backslash_is_one),
-        cmocka_unit_test(a_star_passes_slashes_and_spaces),
-        cmocka_unit_test(all_keys_of_a_rule_have_to_match),
-        cmocka_unit_test(the_first_rule_that_matches_counts),
-        cmocka_unit_test(hostile_names_match_as_bytes),
-        cmocka_unit_test(a_thousand_rules_keep_their_order),
-        cmocka_unit_test(cpus_nice_and_class_are_facts_of_a_rule_that_steers),
-        cmocka_unit_test(cpus_of_a_cache_are_those_of_the_machine),
-        cmocka_unit_test(a_view_says_which_keys_miss),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

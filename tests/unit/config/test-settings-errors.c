@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Each bad file gives a message with file and line, and changes nothing. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <asym/settings.h>
 
 #include "base/macro.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 struct fixture {
     struct tree tree;
@@ -80,7 +75,7 @@ static const char *refused(struct fixture *f, const void *bytes, size_t len, uns
     return err->text + n;
 }
 
-static void each_bad_line_is_named_with_what_is_accepted(void **state)
+TEST_WITH(each_bad_line_is_named_with_what_is_accepted, set_up, tear_down)
 {
     static const struct {
         const char *text;
@@ -189,7 +184,7 @@ static void each_bad_line_is_named_with_what_is_accepted(void **state)
     }
 }
 
-static void binary_junk_is_called_so(void **state)
+TEST_WITH(binary_junk_is_called_so, set_up, tear_down)
 {
     static const char nul[] = "[asymd]\nint\0erval = 1ms\n", elf[] = "\177ELF\2\1\1\0\0\0",
                       escape[] = "[asymd]\n\x1b[2J=1\n";
@@ -199,14 +194,14 @@ static void binary_junk_is_called_so(void **state)
     assert_string_equal(refused(*state, escape, sizeof escape - 1, 2, &err), "binary data; accepted is text");
 }
 
-static void bytes_that_are_not_utf8_are_shown_escaped(void **state)
+TEST_WITH(bytes_that_are_not_utf8_are_shown_escaped, set_up, tear_down)
 {
     static const char text[] = "[asymd]\n\xff\xfe = 1\n";
     struct asym_error err;
     assert_non_null(strstr(refused(*state, text, sizeof text - 1, 2, &err), "unknown key '\\xff\\xfe'"));
 }
 
-static void a_line_longer_than_inih_can_hold_is_refused(void **state)
+TEST_WITH(a_line_longer_than_inih_can_hold_is_refused, set_up, tear_down)
 {
     struct fixture *f = *state;
     char text[512] = "[asymd]\nstate_dir = /";
@@ -222,7 +217,7 @@ static void a_line_longer_than_inih_can_hold_is_refused(void **state)
     assert_int_equal(strlen(f->s->daemon.state_dir), 160);
 }
 
-static void a_line_of_10_MB_is_refused_in_words(void **state)
+TEST_WITH(a_line_of_10_MB_is_refused_in_words, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_error err = {""};
@@ -239,7 +234,7 @@ static void a_line_of_10_MB_is_refused_in_words(void **state)
     free(text);
 }
 
-static void what_is_no_file_is_refused(void **state)
+TEST_WITH(what_is_no_file_is_refused, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_error err = {""};
@@ -260,7 +255,7 @@ static void what_is_no_file_is_refused(void **state)
     assert_unchanged(f);
 }
 
-static void a_rules_d_that_is_a_file_is_an_error(void **state)
+TEST_WITH(a_rules_d_that_is_a_file_is_an_error, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_error err = {""};
@@ -271,7 +266,7 @@ static void a_rules_d_that_is_a_file_is_an_error(void **state)
 }
 
 /* Root can read any file, so a child that gives up root gives the answer. */
-static void no_permission_is_an_error_and_not_a_default(void **state)
+TEST_WITH(no_permission_is_an_error_and_not_a_default, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_error err = {""};
@@ -297,7 +292,7 @@ static uint64_t next_random(uint64_t *x)
 }
 
 /* asymd reads the file, or refuses it with a printable message of one line that names the file; then nothing has changed. */
-static void whatever_is_read_ends_in_settings_or_in_a_message(void **state)
+TEST_WITH(whatever_is_read_ends_in_settings_or_in_a_message, set_up, tear_down)
 {
     static const char *const words[] = {"[",
                                         "]",
@@ -364,20 +359,4 @@ static void whatever_is_read_ends_in_settings_or_in_a_message(void **state)
     close(fd);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(each_bad_line_is_named_with_what_is_accepted),
-        TEST(binary_junk_is_called_so),
-        TEST(bytes_that_are_not_utf8_are_shown_escaped),
-        TEST(a_line_longer_than_inih_can_hold_is_refused),
-        TEST(a_line_of_10_MB_is_refused_in_words),
-        TEST(what_is_no_file_is_refused),
-        TEST(a_rules_d_that_is_a_file_is_an_error),
-        TEST(no_permission_is_an_error_and_not_a_default),
-        TEST(whatever_is_read_ends_in_settings_or_in_a_message),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The printed configuration reads back as the same settings; the sample configuration matches the table of options. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/settings.h>
 
 #include "base/macro.h"
 #include "config/config-internal.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 static char *print(const struct asym_settings *s)
 {
@@ -81,9 +76,8 @@ static struct asym_settings *defaults(void)
     return s;
 }
 
-static void the_defaults_are_printed_with_where_they_came_from(void **state)
+TEST(the_defaults_are_printed_with_where_they_came_from)
 {
-    (void)state;
     struct asym_settings *s = defaults();
     char *text = print(s);
     assert_non_null(strstr(text, "[asymd]\npolicy = auto ; default\n"));
@@ -98,9 +92,8 @@ static void the_defaults_are_printed_with_where_they_came_from(void **state)
     asym_settings_free(s);
 }
 
-static void every_value_is_read_back_as_it_was(void **state)
+TEST(every_value_is_read_back_as_it_was)
 {
-    (void)state;
     static const char *const assignments[] = {
         "asymd.cpu_budget=0.0123456789",
         "asymd.cpu_budget=99.999999999",
@@ -129,9 +122,8 @@ static void every_value_is_read_back_as_it_was(void **state)
     asym_settings_free(s);
 }
 
-static void a_number_is_printed_without_loss(void **state)
+TEST(a_number_is_printed_without_loss)
 {
-    (void)state;
     struct asym_settings *s = defaults();
     assert_int_equal(asym_settings_set(s, "asymd.cpu_budget=0.0123456789", "--set", NULL), 0);
     char *text = print(s);
@@ -140,9 +132,8 @@ static void a_number_is_printed_without_loss(void **state)
     asym_settings_free(s);
 }
 
-static void rules_are_read_back_as_they_were(void **state)
+TEST(rules_are_read_back_as_they_were)
 {
-    (void)state;
     struct tree tree;
     char file[128], name[ASYM_RULE_NAME_MAX + 1], value[ASYM_VALUE_MAX + 1];
     memset(name, 'n', sizeof name - 1);
@@ -185,9 +176,8 @@ static int count_row(void *ctx, const char *section, const struct asym_option *r
     return 0;
 }
 
-static void every_row_has_help_and_a_default_that_it_accepts(void **state)
+TEST(every_row_has_help_and_a_default_that_it_accepts)
 {
-    (void)state;
     size_t n = 0, want = 0;
     struct asym_settings *s = defaults();
     assert_int_equal(asym_settings_each(s, count_row, &n), 0);
@@ -206,9 +196,8 @@ static int stop(void *ctx, const char *section, const struct asym_option *row, c
     return ++*(int *)ctx == 3 ? -ECANCELED : 0;
 }
 
-static void each_ends_at_its_limit(void **state)
+TEST(each_ends_at_its_limit)
 {
-    (void)state;
     int n = 0;
     struct asym_settings *s = defaults();
     assert_int_equal(asym_settings_each(s, stop, &n), -ECANCELED);
@@ -216,9 +205,8 @@ static void each_ends_at_its_limit(void **state)
     asym_settings_free(s);
 }
 
-static void a_full_disk_is_noticed(void **state)
+TEST(a_full_disk_is_noticed)
 {
-    (void)state;
     struct asym_settings *s = defaults();
     FILE *full = fopen("/dev/full", "w");
     assert_non_null(full);
@@ -240,9 +228,8 @@ static char *sample(void)
     return text;
 }
 
-static void the_installed_configuration_is_the_tables(void **state)
+TEST(the_installed_configuration_is_the_tables)
 {
-    (void)state;
     char file[65536];
     FILE *in = fopen(ASYM_TEST_BIN "/conf/asymd.conf", "r");
     assert_non_null(in);
@@ -254,9 +241,8 @@ static void the_installed_configuration_is_the_tables(void **state)
     free(text);
 }
 
-static void the_installed_configuration_changes_nothing(void **state)
+TEST(the_installed_configuration_changes_nothing)
 {
-    (void)state;
     struct asym_settings *s = defaults(), *plain = defaults();
     assert_int_equal(asym_settings_load(s, ASYM_TEST_BIN "/conf/asymd.conf", true, NULL), 0);
     assert_int_equal(asym_settings_check(s, NULL), 0);
@@ -268,9 +254,8 @@ static void the_installed_configuration_changes_nothing(void **state)
     asym_settings_free(plain);
 }
 
-static void uncommented_it_is_accepted_and_says_the_defaults(void **state)
+TEST(uncommented_it_is_accepted_and_says_the_defaults)
 {
-    (void)state;
     struct tree tree;
     char file[128];
     struct asym_error err = {""};
@@ -298,19 +283,4 @@ static void uncommented_it_is_accepted_and_says_the_defaults(void **state)
     tree_remove(&tree);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_defaults_are_printed_with_where_they_came_from),
-        cmocka_unit_test(every_value_is_read_back_as_it_was),
-        cmocka_unit_test(a_number_is_printed_without_loss),
-        cmocka_unit_test(rules_are_read_back_as_they_were),
-        cmocka_unit_test(every_row_has_help_and_a_default_that_it_accepts),
-        cmocka_unit_test(each_ends_at_its_limit),
-        cmocka_unit_test(a_full_disk_is_noticed),
-        cmocka_unit_test(the_installed_configuration_is_the_tables),
-        cmocka_unit_test(the_installed_configuration_changes_nothing),
-        cmocka_unit_test(uncommented_it_is_accepted_and_says_the_defaults),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

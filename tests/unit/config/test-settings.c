@@ -2,13 +2,7 @@
 /* Which files asymd reads, and which value takes precedence. test-settings-errors.c has the bad files. */
 #include <errno.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/settings.h>
 
@@ -16,6 +10,7 @@
 #include "base/mask.h"
 #include "config/config-internal.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 struct fixture {
     struct tree tree;
@@ -51,7 +46,7 @@ static void load(struct fixture *f, const char *text)
         fail_msg("%s", err.text);
 }
 
-static void the_defaults_are_those_of_the_sources(void **state)
+TEST_WITH(the_defaults_are_those_of_the_sources, set_up, tear_down)
 {
     struct fixture *f = *state;
     const struct asym_settings *s = f->s;
@@ -78,7 +73,7 @@ static void the_defaults_are_those_of_the_sources(void **state)
     assert_int_equal(asym_settings_check(s, NULL), 0);
 }
 
-static void a_file_sets_what_it_names_and_nothing_else(void **state)
+TEST_WITH(a_file_sets_what_it_names_and_nothing_else, set_up, tear_down)
 {
     struct fixture *f = *state;
     load(f, "[asymd]\npolicy = mintlp\ninterval=1.5ms\ncpu_budget: 0.25\ngroup = cgroup\n"
@@ -98,7 +93,7 @@ static void a_file_sets_what_it_names_and_nothing_else(void **state)
     assert_int_equal(asym_settings_check(f->s, NULL), 0);
 }
 
-static void a_policys_own_options_are_in_its_section(void **state)
+TEST_WITH(a_policys_own_options_are_in_its_section, set_up, tear_down)
 {
     struct fixture *f = *state;
     const struct asym_policy *pa = asym_policy_find("pa");
@@ -109,7 +104,7 @@ static void a_policys_own_options_are_in_its_section(void **state)
     assert_null(asym_settings_params(f->s, asym_policy_find("none")));
 }
 
-static void harmless_forms_are_read(void **state)
+TEST_WITH(harmless_forms_are_read, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const char *const texts[] = {
@@ -131,7 +126,7 @@ static void harmless_forms_are_read(void **state)
     assert_int_equal(f->s->daemon.interval, 7 * ASYM_MSEC);
 }
 
-static void a_comment_may_be_of_any_length(void **state)
+TEST_WITH(a_comment_may_be_of_any_length, set_up, tear_down)
 {
     struct fixture *f = *state;
     char text[4096] = "[asymd]\ninterval = 7ms ;";
@@ -144,7 +139,7 @@ static void a_comment_may_be_of_any_length(void **state)
     assert_int_equal(f->s->daemon.interval, 7 * ASYM_MSEC);
 }
 
-static void the_character_device_null_is_an_empty_configuration(void **state)
+TEST_WITH(the_character_device_null_is_an_empty_configuration, set_up, tear_down)
 {
     struct fixture *f = *state;
     assert_int_equal(asym_settings_load(f->s, "/dev/null", true, NULL), 0);
@@ -170,7 +165,7 @@ static const char *origin_of(const struct asym_settings *s, const char *section,
     return wanted[2];
 }
 
-static void rules_d_comes_after_the_file_by_name(void **state)
+TEST_WITH(rules_d_comes_after_the_file_by_name, set_up, tear_down)
 {
     struct fixture *f = *state;
     char want[160];
@@ -193,7 +188,7 @@ static void rules_d_comes_after_the_file_by_name(void **state)
     assert_string_equal(found.name, "a");
 }
 
-static void a_missing_file_is_an_error_only_when_it_was_asked_for(void **state)
+TEST_WITH(a_missing_file_is_an_error_only_when_it_was_asked_for, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_error err = {""};
@@ -208,7 +203,7 @@ static void a_missing_file_is_an_error_only_when_it_was_asked_for(void **state)
     assert_int_equal(f->s->daemon.interval, 20 * ASYM_MSEC);
 }
 
-static void a_bad_file_in_rules_d_leaves_everything_as_it_was(void **state)
+TEST_WITH(a_bad_file_in_rules_d_leaves_everything_as_it_was, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_error err = {""};
@@ -223,7 +218,7 @@ static void a_bad_file_in_rules_d_leaves_everything_as_it_was(void **state)
     assert_string_equal(origin_of(f->s, "enforce", "settle"), "default");
 }
 
-static void what_is_set_by_hand_wins_and_says_so(void **state)
+TEST_WITH(what_is_set_by_hand_wins_and_says_so, set_up, tear_down)
 {
     struct fixture *f = *state;
     load(f, "[asymd]\ninterval = 10ms\n");
@@ -235,7 +230,7 @@ static void what_is_set_by_hand_wins_and_says_so(void **state)
     assert_string_equal(origin_of(f->s, "enforce", "settle"), "--set");
 }
 
-static void bad_assignments_are_refused_and_change_nothing(void **state)
+TEST_WITH(bad_assignments_are_refused_and_change_nothing, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const struct {
@@ -285,7 +280,7 @@ static void bad_assignments_are_refused_and_change_nothing(void **state)
     the_defaults_are_those_of_the_sources(state);
 }
 
-static void a_text_too_long_for_a_line_is_refused(void **state)
+TEST_WITH(a_text_too_long_for_a_line_is_refused, set_up, tear_down)
 {
     struct fixture *f = *state;
     char text[512] = "asymd.state_dir=/";
@@ -297,9 +292,8 @@ static void a_text_too_long_for_a_line_is_refused(void **state)
     assert_non_null(strstr(err.text, "at most 160 bytes"));
 }
 
-static void slow_speeds_are_shares_or_frequencies(void **state)
+TEST_WITH(slow_speeds_are_shares_or_frequencies, set_up, tear_down)
 {
-    (void)state;
     static const struct {
         const char *text;
         double share;
@@ -315,12 +309,11 @@ static void slow_speeds_are_shares_or_frequencies(void **state)
     }
 }
 
-static void slow_speeds_may_name_cpus(void **state)
+TEST_WITH(slow_speeds_may_name_cpus, set_up, tear_down)
 {
     static const char *const bad[] = {
         "2-3:75% 3:50%", "75% 50%", "2-3:75%,4:50%", "2-3:", ":50%", "2-3:75 4:50%", "a:50%", ""};
     struct asym_slow_speeds speeds;
-    (void)state;
     assert_int_equal(asym_slow_speeds_parse(" 2-3,6:75% 4-5:1400MHz\t25% ", &speeds), 0);
     assert_true(asym_slow_speed_of(&speeds, 6)->share > 0.749 && asym_slow_speed_of(&speeds, 6)->share < 0.751);
     assert_int_equal(asym_slow_speed_of(&speeds, 4)->khz, 1400000);
@@ -332,9 +325,8 @@ static void slow_speeds_may_name_cpus(void **state)
             fail_msg("accepted: %s", bad[i]);
 }
 
-static void speeds_of_cpus_are_read(void **state)
+TEST_WITH(speeds_of_cpus_are_read, set_up, tear_down)
 {
-    (void)state;
     double speed[ASYM_MAX_CPUS];
     struct asym_mask cpus;
     assert_int_equal(asym_speeds_parse("  0-1,4:1.5\t2-3:1 ", speed, &cpus), 0);
@@ -344,7 +336,7 @@ static void speeds_of_cpus_are_read(void **state)
     assert_true(asym_mask_empty(&cpus));
 }
 
-static void a_share_is_a_percentage_and_printed_as_it_was_given(void **state)
+TEST_WITH(a_share_is_a_percentage_and_printed_as_it_was_given, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const struct {
@@ -374,7 +366,7 @@ static void a_share_is_a_percentage_and_printed_as_it_was_given(void **state)
     }
 }
 
-static void an_error_of_the_combination_says_where_the_value_came_from(void **state)
+TEST_WITH(an_error_of_the_combination_says_where_the_value_came_from, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const struct {
@@ -418,7 +410,7 @@ static void an_error_of_the_combination_says_where_the_value_came_from(void **st
     }
 }
 
-static void every_policy_of_the_table_is_accepted(void **state)
+TEST_WITH(every_policy_of_the_table_is_accepted, set_up, tear_down)
 {
     struct fixture *f = *state;
     char assignment[128];
@@ -431,29 +423,4 @@ static void every_policy_of_the_table_is_accepted(void **state)
     assert_non_null(asym_policy_at(0));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_defaults_are_those_of_the_sources),
-        TEST(a_file_sets_what_it_names_and_nothing_else),
-        TEST(a_policys_own_options_are_in_its_section),
-        TEST(harmless_forms_are_read),
-        TEST(a_comment_may_be_of_any_length),
-        TEST(the_character_device_null_is_an_empty_configuration),
-        TEST(rules_d_comes_after_the_file_by_name),
-        TEST(a_missing_file_is_an_error_only_when_it_was_asked_for),
-        TEST(a_bad_file_in_rules_d_leaves_everything_as_it_was),
-        TEST(what_is_set_by_hand_wins_and_says_so),
-        TEST(bad_assignments_are_refused_and_change_nothing),
-        TEST(a_text_too_long_for_a_line_is_refused),
-        TEST(slow_speeds_may_name_cpus),
-        TEST(slow_speeds_are_shares_or_frequencies),
-        TEST(speeds_of_cpus_are_read),
-        TEST(a_share_is_a_percentage_and_printed_as_it_was_given),
-        TEST(an_error_of_the_combination_says_where_the_value_came_from),
-        TEST(every_policy_of_the_table_is_accepted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

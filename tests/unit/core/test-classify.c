@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Phases, classes and the boost of SP, as the engine sees them over time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <limits.h>
 #include <math.h>
@@ -15,6 +9,7 @@
 #include "base/macro.h"
 #include "core/classify.h"
 #include "support/engine-fixture.h"
+#include "support/test.h"
 
 #define TICK (100 * ASYM_MSEC)
 
@@ -58,7 +53,7 @@ static enum asym_class class_of(struct engine_fixture *w, int32_t tid)
     return engine_fixture_planned(w, tid)->class;
 }
 
-static void phases_begin_at_half_a_thread_above_their_counts(void **state)
+TEST_WITH(phases_begin_at_half_a_thread_above_their_counts, setup, teardown)
 {
     static const struct {
         double count;
@@ -83,7 +78,7 @@ static void phases_begin_at_half_a_thread_above_their_counts(void **state)
 }
 
 /* A program that needs half of a CPU: it is active from half on, down to a quarter. */
-static void a_program_at_half_of_a_cpu_does_not_flicker(void **state)
+TEST_WITH(a_program_at_half_of_a_cpu_does_not_flicker, setup, teardown)
 {
     static const struct {
         double count;
@@ -99,7 +94,7 @@ static void a_program_at_half_of_a_cpu_does_not_flicker(void **state)
     }
 }
 
-static void serial_max_threads_bounds_the_serial_phase(void **state)
+TEST_WITH(serial_max_threads_bounds_the_serial_phase, setup, teardown)
 {
     struct engine_fixture *w = *state;
     w->config.classify.serial_max_threads = 1;
@@ -110,7 +105,7 @@ static void serial_max_threads_bounds_the_serial_phase(void **state)
     assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_PARALLEL);
 }
 
-static void hp_threshold_is_the_setting_or_fast_cores_and_one(void **state)
+TEST_WITH(hp_threshold_is_the_setting_or_fast_cores_and_one, setup, teardown)
 {
     struct engine_fixture *w = *state;
     assert_int_equal(asym_hp_threshold(&w->config.classify, &w->machine), 5);
@@ -127,7 +122,7 @@ static void hp_threshold_is_the_setting_or_fast_cores_and_one(void **state)
     assert_int_equal(class_of(w, 101), ASYM_CLASS_HP);
 }
 
-static void a_program_with_high_nice_values_is_highly_parallel(void **state)
+TEST_WITH(a_program_with_high_nice_values_is_highly_parallel, setup, teardown)
 {
     struct engine_fixture *w = *state;
     w->config.classify.background_nice = 10;
@@ -153,7 +148,7 @@ static void a_program_with_high_nice_values_is_highly_parallel(void **state)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
 }
 
-static void the_nice_value_that_a_rule_lends_counts(void **state)
+TEST_WITH(the_nice_value_that_a_rule_lends_counts, setup, teardown)
 {
     struct engine_fixture *w = *state;
     const struct asym_rule_facts rule = {.has_nice = true, .nice = 12};
@@ -164,7 +159,7 @@ static void the_nice_value_that_a_rule_lends_counts(void **state)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_HP);
 }
 
-static void a_rule_decides_before_the_nice_value(void **state)
+TEST_WITH(a_rule_decides_before_the_nice_value, setup, teardown)
 {
     struct engine_fixture *w = *state;
     const struct asym_rule_facts rule = {.policy_class = ASYM_RULE_CLASS_SERIAL};
@@ -178,7 +173,7 @@ static void a_rule_decides_before_the_nice_value(void **state)
 }
 
 /* A build: its compilers count as parallel by a rule, its linker as serial. */
-static void one_process_that_counts_as_parallel_makes_its_job_parallel(void **state)
+TEST_WITH(one_process_that_counts_as_parallel_makes_its_job_parallel, setup, teardown)
 {
     struct engine_fixture *w = *state;
     static const struct asym_rule_facts serial = {.policy_class = ASYM_RULE_CLASS_SERIAL},
@@ -202,7 +197,7 @@ static void one_process_that_counts_as_parallel_makes_its_job_parallel(void **st
     }
 }
 
-static void the_instant_estimator_counts_threads_in_state_r(void **state)
+TEST_WITH(the_instant_estimator_counts_threads_in_state_r, setup, teardown)
 {
     struct engine_fixture *w = *state;
     w->config.classify.estimator = ASYM_ESTIMATOR_INSTANT;
@@ -213,7 +208,7 @@ static void the_instant_estimator_counts_threads_in_state_r(void **state)
     assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL);
 }
 
-static void a_class_changes_only_after_it_has_held(void **state)
+TEST_WITH(a_class_changes_only_after_it_has_held, setup, teardown)
 {
     struct engine_fixture *w = *state;
     tick(w, 1, 1, 0, 0);
@@ -232,7 +227,7 @@ static void a_class_changes_only_after_it_has_held(void **state)
     assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_HP);
 }
 
-static void other_values_on_the_way_do_not_add_up(void **state)
+TEST_WITH(other_values_on_the_way_do_not_add_up, setup, teardown)
 {
     struct engine_fixture *w = *state;
     tick(w, 1, 1, 0, 0);
@@ -245,7 +240,7 @@ static void other_values_on_the_way_do_not_add_up(void **state)
     assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_IDLE);
 }
 
-static void an_application_that_is_not_listed_is_idle(void **state)
+TEST_WITH(an_application_that_is_not_listed_is_idle, setup, teardown)
 {
     struct engine_fixture *w = *state;
     w->config.classify.hysteresis = 2;
@@ -263,7 +258,7 @@ static void an_application_that_is_not_listed_is_idle(void **state)
     assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_NONE);
 }
 
-static void phase_since_tells_seniority(void **state)
+TEST_WITH(phase_since_tells_seniority, setup, teardown)
 {
     struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
@@ -276,7 +271,7 @@ static void phase_since_tells_seniority(void **state)
     assert_int_equal(w->orders.apps[0].phase_since, w->now);
 }
 
-static void sp_is_the_one_runnable_thread_after_a_parallel_phase(void **state)
+TEST_WITH(sp_is_the_one_runnable_thread_after_a_parallel_phase, setup, teardown)
 {
     struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
@@ -287,7 +282,7 @@ static void sp_is_the_one_runnable_thread_after_a_parallel_phase(void **state)
     assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_MP);
 }
 
-static void two_threads_are_parallel_enough_for_sp(void **state)
+TEST_WITH(two_threads_are_parallel_enough_for_sp, setup, teardown)
 {
     struct engine_fixture *w = *state;
     tick(w, 2, 1, 1, 0); /* serial by serial_max_threads, but more than one thread */
@@ -296,7 +291,7 @@ static void two_threads_are_parallel_enough_for_sp(void **state)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
 }
 
-static void an_application_that_was_never_parallel_has_no_sp(void **state)
+TEST_WITH(an_application_that_was_never_parallel_has_no_sp, setup, teardown)
 {
     struct engine_fixture *w = *state;
     for (int i = 0; i < 3; i++) {
@@ -308,7 +303,7 @@ static void an_application_that_was_never_parallel_has_no_sp(void **state)
     }
 }
 
-static void sp_lasts_for_amp_boost_and_not_longer(void **state)
+TEST_WITH(sp_lasts_for_amp_boost_and_not_longer, setup, teardown)
 {
     struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
@@ -326,7 +321,7 @@ static void sp_lasts_for_amp_boost_and_not_longer(void **state)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_MP); /* the boost does not begin again by itself */
 }
 
-static void sp_ends_with_the_next_parallel_phase_and_begins_anew_after_it(void **state)
+TEST_WITH(sp_ends_with_the_next_parallel_phase_and_begins_anew_after_it, setup, teardown)
 {
     struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
@@ -338,7 +333,7 @@ static void sp_ends_with_the_next_parallel_phase_and_begins_anew_after_it(void *
     assert_int_equal(w->orders.threads[0].class_since, w->now);
 }
 
-static void flicker_below_one_and_a_half_does_not_end_sp(void **state)
+TEST_WITH(flicker_below_one_and_a_half_does_not_end_sp, setup, teardown)
 {
     struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
@@ -350,7 +345,7 @@ static void flicker_below_one_and_a_half_does_not_end_sp(void **state)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
 }
 
-static void sp_follows_the_thread_that_does_the_serial_work(void **state)
+TEST_WITH(sp_follows_the_thread_that_does_the_serial_work, setup, teardown)
 {
     struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
@@ -363,7 +358,7 @@ static void sp_follows_the_thread_that_does_the_serial_work(void **state)
     assert_int_equal(w->orders.threads[0].class_since, since); /* one boost for both, not one each */
 }
 
-static void a_spinning_thread_is_not_the_sp_thread(void **state)
+TEST_WITH(a_spinning_thread_is_not_the_sp_thread, setup, teardown)
 {
     struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
@@ -372,7 +367,7 @@ static void a_spinning_thread_is_not_the_sp_thread(void **state)
     assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
 }
 
-static void a_master_is_sp_at_once_whatever_the_count(void **state)
+TEST_WITH(a_master_is_sp_at_once_whatever_the_count, setup, teardown)
 {
     struct engine_fixture *w = *state;
     w->config.classify.hysteresis = 3;
@@ -396,7 +391,7 @@ static void a_master_is_sp_at_once_whatever_the_count(void **state)
     assert_int_equal(w->orders.threads[1].class_since, w->now);
 }
 
-static void a_master_is_sp_for_amp_boost_once_a_phase(void **state)
+TEST_WITH(a_master_is_sp_for_amp_boost_once_a_phase, setup, teardown)
 {
     struct engine_fixture *w = *state;
     w->threads[0].task.flags = ASYM_TASK_MASTER;
@@ -409,7 +404,7 @@ static void a_master_is_sp_for_amp_boost_once_a_phase(void **state)
 }
 
 /* The program reported the serial phase and its end, so the thread count decides neither. */
-static void the_end_of_a_reported_phase_ends_the_boost(void **state)
+TEST_WITH(the_end_of_a_reported_phase_ends_the_boost, setup, teardown)
 {
     struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
@@ -421,7 +416,7 @@ static void the_end_of_a_reported_phase_ends_the_boost(void **state)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
 }
 
-static void a_master_that_waits_is_not_sp(void **state)
+TEST_WITH(a_master_that_waits_is_not_sp, setup, teardown)
 {
     struct engine_fixture *w = *state;
     w->threads[0].task.flags = ASYM_TASK_MASTER | ASYM_TASK_SPINNING;
@@ -429,7 +424,7 @@ static void a_master_that_waits_is_not_sp(void **state)
     assert_int_not_equal(class_of(w, 100), ASYM_CLASS_SP);
 }
 
-static void a_short_pause_does_not_break_the_transition(void **state)
+TEST_WITH(a_short_pause_does_not_break_the_transition, setup, teardown)
 {
     struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
@@ -438,7 +433,7 @@ static void a_short_pause_does_not_break_the_transition(void **state)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
 }
 
-static void a_long_pause_does(void **state)
+TEST_WITH(a_long_pause_does, setup, teardown)
 {
     struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
@@ -448,7 +443,7 @@ static void a_long_pause_does(void **state)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
 }
 
-static void no_boost_with_amp_boost_0(void **state)
+TEST_WITH(no_boost_with_amp_boost_0, setup, teardown)
 {
     struct engine_fixture *w = *state;
     w->config.classify.amp_boost = 0;
@@ -458,7 +453,7 @@ static void no_boost_with_amp_boost_0(void **state)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
 }
 
-static void hysteresis_holds_for_sp_too(void **state)
+TEST_WITH(hysteresis_holds_for_sp_too, setup, teardown)
 {
     struct engine_fixture *w = *state;
     w->config.classify.hysteresis = 2;
@@ -475,7 +470,7 @@ static void hysteresis_holds_for_sp_too(void **state)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
 }
 
-static void class_since_is_when_the_thread_got_its_class(void **state)
+TEST_WITH(class_since_is_when_the_thread_got_its_class, setup, teardown)
 {
     struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
@@ -486,7 +481,7 @@ static void class_since_is_when_the_thread_got_its_class(void **state)
     assert_int_equal(w->orders.threads[2].class_since, w->now);
 }
 
-static void counts_that_make_no_sense_are_idle(void **state)
+TEST_WITH(counts_that_make_no_sense_are_idle, setup, teardown)
 {
     struct engine_fixture *w = *state;
     struct asym_app_state m = {0};
@@ -502,41 +497,4 @@ static void counts_that_make_no_sense_are_idle(void **state)
     assert_int_equal(m.class.value, ASYM_CLASS_HP);
 }
 
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(phases_begin_at_half_a_thread_above_their_counts),
-        T(a_program_at_half_of_a_cpu_does_not_flicker),
-        T(serial_max_threads_bounds_the_serial_phase),
-        T(a_program_with_high_nice_values_is_highly_parallel),
-        T(the_nice_value_that_a_rule_lends_counts),
-        T(a_rule_decides_before_the_nice_value),
-        T(one_process_that_counts_as_parallel_makes_its_job_parallel),
-        T(hp_threshold_is_the_setting_or_fast_cores_and_one),
-        T(the_instant_estimator_counts_threads_in_state_r),
-        T(a_class_changes_only_after_it_has_held),
-        T(other_values_on_the_way_do_not_add_up),
-        T(an_application_that_is_not_listed_is_idle),
-        T(phase_since_tells_seniority),
-        T(sp_is_the_one_runnable_thread_after_a_parallel_phase),
-        T(two_threads_are_parallel_enough_for_sp),
-        T(an_application_that_was_never_parallel_has_no_sp),
-        T(sp_lasts_for_amp_boost_and_not_longer),
-        T(sp_ends_with_the_next_parallel_phase_and_begins_anew_after_it),
-        T(flicker_below_one_and_a_half_does_not_end_sp),
-        T(sp_follows_the_thread_that_does_the_serial_work),
-        T(a_spinning_thread_is_not_the_sp_thread),
-        T(a_master_is_sp_at_once_whatever_the_count),
-        T(a_master_is_sp_for_amp_boost_once_a_phase),
-        T(the_end_of_a_reported_phase_ends_the_boost),
-        T(a_master_that_waits_is_not_sp),
-        T(a_short_pause_does_not_break_the_transition),
-        T(a_long_pause_does),
-        T(no_boost_with_amp_boost_0),
-        T(hysteresis_holds_for_sp_too),
-        T(class_since_is_when_the_thread_got_its_class),
-        T(counts_that_make_no_sense_are_idle),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

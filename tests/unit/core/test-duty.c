@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The duty of a thread: what it would run if it never waited. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "core/thread-state.h"
+#include "support/test.h"
 
 #define TICK (100 * ASYM_MSEC)
 #define FROM 0.7
@@ -23,9 +18,8 @@ static void pass(struct asym_duty *d, unsigned n, double running, double runnabl
         asym_duty_add(d, now += TICK + gap, TICK, asym_duty_decay(TICK), running, runnable, FROM);
 }
 
-static void a_duty_is_the_run_time_by_the_time_without_waiting(void **state)
+TEST(a_duty_is_the_run_time_by_the_time_without_waiting)
 {
-    (void)state;
     static const struct {
         double running, runnable;
         asym_usec gap;
@@ -45,9 +39,8 @@ static void a_duty_is_the_run_time_by_the_time_without_waiting(void **state)
     }
 }
 
-static void a_new_thread_counts_by_its_first_interval(void **state)
+TEST(a_new_thread_counts_by_its_first_interval)
 {
-    (void)state;
     struct asym_duty busy = {.at = 0}, light = {.at = 0};
     assert_float_equal(asym_duty_share(&busy), 1, 0);
     pass(&busy, 1, 0.75, 0.75, 0);
@@ -57,9 +50,8 @@ static void a_new_thread_counts_by_its_first_interval(void **state)
 }
 
 /* It holds its CPU until its duty falls below 0.56, and again from 0.7 on. */
-static void a_thread_between_the_limits_stays_what_it_was(void **state)
+TEST(a_thread_between_the_limits_stays_what_it_was)
 {
-    (void)state;
     static const struct {
         double share;
         bool light;
@@ -72,9 +64,8 @@ static void a_thread_between_the_limits_stays_what_it_was(void **state)
 }
 
 /* A thread that begins to compute after a long sleep is not light from the second after it on; one that stops, within a second. */
-static void the_means_are_of_about_a_second(void **state)
+TEST(the_means_are_of_about_a_second)
 {
-    (void)state;
     struct asym_duty d = {.at = 0};
     pass(&d, 50, 0.1, 0.1, 0);
     pass(&d, 10, 1, 1, 0);
@@ -86,13 +77,4 @@ static void the_means_are_of_about_a_second(void **state)
     assert_true(d.light);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_duty_is_the_run_time_by_the_time_without_waiting),
-        cmocka_unit_test(a_new_thread_counts_by_its_first_interval),
-        cmocka_unit_test(a_thread_between_the_limits_stays_what_it_was),
-        cmocka_unit_test(the_means_are_of_about_a_second),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

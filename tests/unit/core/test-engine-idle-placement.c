@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Transit CPUs of running threads whose new mask leaves out their CPU. CPUs 0-3 are slow, 4-7 fast; two LLCs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 
 #include "base/mask.h"
 #include "support/engine-fixture.h"
+#include "support/test.h"
 
 #define TICK (100 * ASYM_MSEC)
 
@@ -33,7 +28,7 @@ static int transit_cpu(const struct engine_fixture *w, int32_t tid)
     return (int)a->transit_cpu - 1;
 }
 
-static void it_goes_to_a_cpu_where_no_thread_runs(void **state)
+TEST_WITH(it_goes_to_a_cpu_where_no_thread_runs, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100);
@@ -61,7 +56,7 @@ static void take_cpu_4(struct engine_fixture *w, int32_t on_103, int32_t on_104,
 }
 
 /* The case of the trace: the serial thread takes a fast CPU, and the thread there gets the CPU that the serial one left. */
-static void a_thread_that_makes_room_gets_the_cpu_that_is_left(void **state)
+TEST_WITH(a_thread_that_makes_room_gets_the_cpu_that_is_left, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     take_cpu_4(w, 2, 3, 3);
@@ -72,7 +67,7 @@ static void a_thread_that_makes_room_gets_the_cpu_that_is_left(void **state)
 }
 
 /* 100 would leave its CPU for one where 101 still runs, if its action came first. */
-static void others_leave_a_cpu_before_a_thread_takes_it_exclusively(void **state)
+TEST_WITH(others_leave_a_cpu_before_a_thread_takes_it_exclusively, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     static const int32_t order[] = {101, 103, 100, 104, 102};
@@ -84,7 +79,7 @@ static void others_leave_a_cpu_before_a_thread_takes_it_exclusively(void **state
         assert_int_equal(w->actions[i].id.tid, order[i]);
 }
 
-static void of_idle_cpus_that_are_equal_it_gets_the_favoured_one(void **state)
+TEST_WITH(of_idle_cpus_that_are_equal_it_gets_the_favoured_one, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100);
@@ -96,7 +91,7 @@ static void of_idle_cpus_that_are_equal_it_gets_the_favoured_one(void **state)
     assert_int_equal(transit_cpu(w, 100), 2);
 }
 
-static void no_two_are_sent_to_one_cpu(void **state)
+TEST_WITH(no_two_are_sent_to_one_cpu, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100);
@@ -114,7 +109,7 @@ static void no_two_are_sent_to_one_cpu(void **state)
     }
 }
 
-static void without_an_idle_cpu_the_kernel_chooses(void **state)
+TEST_WITH(without_an_idle_cpu_the_kernel_chooses, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100);
@@ -125,7 +120,7 @@ static void without_an_idle_cpu_the_kernel_chooses(void **state)
     assert_int_equal(transit_cpu(w, 104), -1);
 }
 
-static void one_that_sleeps_takes_no_cpu_and_needs_none(void **state)
+TEST_WITH(one_that_sleeps_takes_no_cpu_and_needs_none, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100);
@@ -137,7 +132,7 @@ static void one_that_sleeps_takes_no_cpu_and_needs_none(void **state)
     assert_int_equal(transit_cpu(w, 102), 0);
 }
 
-static void an_unsteered_thread_occupies_its_cpu_too(void **state)
+TEST_WITH(an_unsteered_thread_occupies_its_cpu_too, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100), other = engine_fixture_proc(w, 200);
@@ -149,7 +144,7 @@ static void an_unsteered_thread_occupies_its_cpu_too(void **state)
     assert_int_equal(transit_cpu(w, 100), 1);
 }
 
-static void the_cpu_of_asymd_counts_as_idle_but_comes_last(void **state)
+TEST_WITH(the_cpu_of_asymd_counts_as_idle_but_comes_last, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100), self = engine_fixture_proc(w, 200);
@@ -164,7 +159,7 @@ static void the_cpu_of_asymd_counts_as_idle_but_comes_last(void **state)
     assert_int_equal(transit_cpu(w, 101), 2);
 }
 
-static void idle_cores_come_before_idle_siblings(void **state)
+TEST_WITH(idle_cores_come_before_idle_siblings, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100);
@@ -178,7 +173,7 @@ static void idle_cores_come_before_idle_siblings(void **state)
 }
 
 /* A refresh repeats the CPU of the last sample: the engine must not move the thread off it a second time. */
-static void a_thread_that_has_moved_occupies_its_new_cpu(void **state)
+TEST_WITH(a_thread_that_has_moved_occupies_its_new_cpu, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100);
@@ -195,30 +190,4 @@ static void a_thread_that_has_moved_occupies_its_new_cpu(void **state)
     assert_int_equal(transit_cpu(w, 100), -1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_goes_to_a_cpu_where_no_thread_runs, engine_fixture_setup,
-                                        engine_fixture_teardown),
-        cmocka_unit_test_setup_teardown(a_thread_that_makes_room_gets_the_cpu_that_is_left, engine_fixture_setup,
-                                        engine_fixture_teardown),
-        cmocka_unit_test_setup_teardown(others_leave_a_cpu_before_a_thread_takes_it_exclusively, engine_fixture_setup,
-                                        engine_fixture_teardown),
-        cmocka_unit_test_setup_teardown(of_idle_cpus_that_are_equal_it_gets_the_favoured_one, engine_fixture_setup,
-                                        engine_fixture_teardown),
-        cmocka_unit_test_setup_teardown(no_two_are_sent_to_one_cpu, engine_fixture_setup, engine_fixture_teardown),
-        cmocka_unit_test_setup_teardown(without_an_idle_cpu_the_kernel_chooses, engine_fixture_setup,
-                                        engine_fixture_teardown),
-        cmocka_unit_test_setup_teardown(one_that_sleeps_takes_no_cpu_and_needs_none, engine_fixture_setup,
-                                        engine_fixture_teardown),
-        cmocka_unit_test_setup_teardown(an_unsteered_thread_occupies_its_cpu_too, engine_fixture_setup,
-                                        engine_fixture_teardown),
-        cmocka_unit_test_setup_teardown(the_cpu_of_asymd_counts_as_idle_but_comes_last, engine_fixture_setup,
-                                        engine_fixture_teardown),
-        cmocka_unit_test_setup_teardown(idle_cores_come_before_idle_siblings, engine_fixture_setup,
-                                        engine_fixture_teardown),
-        cmocka_unit_test_setup_teardown(a_thread_that_has_moved_occupies_its_new_cpu, engine_fixture_setup,
-                                        engine_fixture_teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

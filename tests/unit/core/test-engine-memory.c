@@ -3,13 +3,7 @@
  * The engine when memory runs out; its memory use must not grow without bound. This test compiles the files that allocate
  * with an allocator that fails on request.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -46,14 +40,14 @@ static void *scarce_calloc(size_t n, size_t size)
 #include "base/pool.c"
 #include "core/engine.c"
 #include "core/task-table.c"
+#include "support/test.h"
 #undef malloc
 #undef calloc
 
 #define TICK (100 * ASYM_MSEC)
 
-static void a_new_engine_without_memory_is_refused(void **state)
+TEST(a_new_engine_without_memory_is_refused)
 {
-    (void)state;
     struct engine_fixture w;
     engine_fixture_init(&w);
     bool succeeded = false;
@@ -83,9 +77,8 @@ static void populate(struct engine_fixture *w)
         w->threads[i].mask = w->threads[i].cpuset;
 }
 
-static void a_step_without_memory_changes_nothing_and_can_be_repeated(void **state)
+TEST(a_step_without_memory_changes_nothing_and_can_be_repeated)
 {
-    (void)state;
     unsigned failures = 0;
     for (long n = 0;; n++) {
         struct engine_fixture w;
@@ -111,9 +104,8 @@ static void a_step_without_memory_changes_nothing_and_can_be_repeated(void **sta
     assert_true(failures > 10);
 }
 
-static void memory_that_runs_out_while_steering_loses_nothing(void **state)
+TEST(memory_that_runs_out_while_steering_loses_nothing)
 {
-    (void)state;
     for (long n = 0; n < 8; n++) {
         struct engine_fixture w;
         engine_fixture_init(&w);
@@ -138,9 +130,8 @@ static void memory_that_runs_out_while_steering_loses_nothing(void **state)
     }
 }
 
-static void a_configuration_without_memory_leaves_the_old_one(void **state)
+TEST(a_configuration_without_memory_leaves_the_old_one)
 {
-    (void)state;
     for (long n = 0; n < 3; n++) {
         struct engine_fixture w;
         engine_fixture_init(&w);
@@ -157,9 +148,8 @@ static void a_configuration_without_memory_leaves_the_old_one(void **state)
     }
 }
 
-static void an_untouchable_is_kept_also_when_there_is_no_memory_to_put_it_by(void **state)
+TEST(an_untouchable_is_kept_also_when_there_is_no_memory_to_put_it_by)
 {
-    (void)state;
     struct engine_fixture w;
     engine_fixture_init(&w);
     struct engine_fixture_thread *t = engine_fixture_thread(&w, engine_fixture_proc(&w, 100), 100, 5);
@@ -175,9 +165,8 @@ static void an_untouchable_is_kept_also_when_there_is_no_memory_to_put_it_by(voi
     engine_fixture_done(&w);
 }
 
-static void memory_is_bounded_by_what_is_alive(void **state)
+TEST(memory_is_bounded_by_what_is_alive)
 {
-    (void)state;
     struct engine_fixture w;
     engine_fixture_init(&w);
     engine_fixture_thread(&w, engine_fixture_proc(&w, 100), 100, 5);
@@ -202,9 +191,8 @@ static void memory_is_bounded_by_what_is_alive(void **state)
     engine_fixture_done(&w);
 }
 
-static void a_table_finds_what_was_put_in_and_nothing_else(void **state)
+TEST(a_table_finds_what_was_put_in_and_nothing_else)
 {
-    (void)state;
     struct asym_table t;
     asym_table_init(&t, sizeof(struct asym_taskid) + 8);
     for (int32_t i = 0; i < 1000; i++)
@@ -225,16 +213,4 @@ static void a_table_finds_what_was_put_in_and_nothing_else(void **state)
     asym_table_done(&t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_engine_without_memory_is_refused),
-        cmocka_unit_test(a_step_without_memory_changes_nothing_and_can_be_repeated),
-        cmocka_unit_test(memory_that_runs_out_while_steering_loses_nothing),
-        cmocka_unit_test(a_configuration_without_memory_leaves_the_old_one),
-        cmocka_unit_test(an_untouchable_is_kept_also_when_there_is_no_memory_to_put_it_by),
-        cmocka_unit_test(memory_is_bounded_by_what_is_alive),
-        cmocka_unit_test(a_table_finds_what_was_put_in_and_nothing_else),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* When the engine calls a policy, what the policy sees, and how its targets become masks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <limits.h>
@@ -17,6 +11,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "support/engine-fixture.h"
+#include "support/test.h"
 
 #define TICK (100 * ASYM_MSEC)
 
@@ -25,7 +20,7 @@ static void configure(struct engine_fixture *w)
     assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
 }
 
-static void mappings_change_at_the_swap_period_only(void **state)
+TEST_WITH(mappings_change_at_the_swap_period_only, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -46,7 +41,7 @@ static void mappings_change_at_the_swap_period_only(void **state)
 }
 
 /* The times between snapshots of one swap period after a plan in which the policy asked for 30 ms, and whether each is a plan. */
-static void a_policy_may_ask_for_a_plan_before_the_period_ends(void **state)
+TEST_WITH(a_policy_may_ask_for_a_plan_before_the_period_ends, engine_fixture_setup, engine_fixture_teardown)
 {
     static const struct {
         asym_usec again, dt;
@@ -81,7 +76,7 @@ static void a_policy_may_ask_for_a_plan_before_the_period_ends(void **state)
     assert_int_equal(asym_engine_again(w->engine), 0);
 }
 
-static void a_thread_seen_between_two_swaps_waits(void **state)
+TEST_WITH(a_thread_seen_between_two_swaps_waits, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -95,7 +90,7 @@ static void a_thread_seen_between_two_swaps_waits(void **state)
     assert_int_equal(engine_fixture_action(w, 200)->kind, ASYM_ACTION_STEER);
 }
 
-static void a_steered_thread_that_wakes_between_two_swaps_keeps_its_mask(void **state)
+TEST_WITH(a_steered_thread_that_wakes_between_two_swaps_keeps_its_mask, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -110,7 +105,7 @@ static void a_steered_thread_that_wakes_between_two_swaps_keeps_its_mask(void **
     engine_fixture_assert_mask(&engine_fixture_planned(w, 200)->mask, "4-7");
 }
 
-static void a_timer_that_is_a_little_early_does_not_lose_a_period(void **state)
+TEST_WITH(a_timer_that_is_a_little_early_does_not_lose_a_period, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -125,7 +120,7 @@ static void a_timer_that_is_a_little_early_does_not_lose_a_period(void **state)
     assert_in_range(w->orders.calls - before, 900, 961);
 }
 
-static void a_changed_machine_is_planned_for_at_once(void **state)
+TEST_WITH(a_changed_machine_is_planned_for_at_once, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -137,7 +132,7 @@ static void a_changed_machine_is_planned_for_at_once(void **state)
     assert_int_equal(w->orders.calls, 2);
 }
 
-static void changed_settings_are_planned_for_at_once(void **state)
+TEST_WITH(changed_settings_are_planned_for_at_once, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -149,7 +144,7 @@ static void changed_settings_are_planned_for_at_once(void **state)
     engine_fixture_assert_mask(&w->threads[0].mask, "5");
 }
 
-static void the_same_policy_keeps_its_state_and_a_new_one_starts_from_zero(void **state)
+TEST_WITH(the_same_policy_keeps_its_state_and_a_new_one_starts_from_zero, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -179,7 +174,7 @@ static void the_same_policy_keeps_its_state_and_a_new_one_starts_from_zero(void 
 
 /* A refreshed snapshot repeats the measurements of the last one. */
 /* No thread was planned meanwhile: the measurements of the next plan are of one interval, not of the gap. */
-static void a_gap_without_threads_is_no_interval(void **state)
+TEST_WITH(a_gap_without_threads_is_no_interval, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -192,7 +187,7 @@ static void a_gap_without_threads_is_no_interval(void **state)
     assert_int_equal(w->orders.interval, TICK);
 }
 
-static void the_interval_of_a_plan_is_that_of_its_new_measurements(void **state)
+TEST_WITH(the_interval_of_a_plan_is_that_of_its_new_measurements, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     static const struct {
@@ -211,7 +206,7 @@ static void the_interval_of_a_plan_is_that_of_its_new_measurements(void **state)
     }
 }
 
-static void nice_groups_are_numbered_for_the_policy(void **state)
+TEST_WITH(nice_groups_are_numbered_for_the_policy, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     static const int32_t sessions[] = {4194303, 0, 7, 4194303, 12};
@@ -229,7 +224,7 @@ static void nice_groups_are_numbered_for_the_policy(void **state)
     }
 }
 
-static void another_policy_takes_over_what_is_steered(void **state)
+TEST_WITH(another_policy_takes_over_what_is_steered, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -247,7 +242,8 @@ static void another_policy_takes_over_what_is_steered(void **state)
     engine_fixture_assert_mask(&t->mask, "0-7");
 }
 
-static void per_thread_state_is_zero_for_a_new_thread_and_stays_with_its_thread(void **state)
+TEST_WITH(per_thread_state_is_zero_for_a_new_thread_and_stays_with_its_thread, engine_fixture_setup,
+          engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     unsigned p = engine_fixture_proc(w, 100);
@@ -266,7 +262,7 @@ static void per_thread_state_is_zero_for_a_new_thread_and_stays_with_its_thread(
     assert_int_equal(w->orders.state[39], 2);
 }
 
-static void a_policy_sees_active_applications_with_steerable_threads_only(void **state)
+TEST_WITH(a_policy_sees_active_applications_with_steerable_threads_only, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     unsigned a = engine_fixture_proc(w, 100), b = engine_fixture_proc(w, 200), c = engine_fixture_proc(w, 300),
@@ -290,7 +286,7 @@ static void a_policy_sees_active_applications_with_steerable_threads_only(void *
     assert_int_equal(w->orders.threads[3].app, 1);
 }
 
-static void equal_sets_have_equal_addresses(void **state)
+TEST_WITH(equal_sets_have_equal_addresses, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     unsigned p = engine_fixture_proc(w, 100);
@@ -304,7 +300,8 @@ static void equal_sets_have_equal_addresses(void **state)
     assert_ptr_not_equal(w->orders.threads[0].allowed, w->orders.threads[1].allowed);
 }
 
-static void the_preferred_cpu_is_the_last_target_in_force_or_else_where_it_ran(void **state)
+TEST_WITH(the_preferred_cpu_is_the_last_target_in_force_or_else_where_it_ran, engine_fixture_setup,
+          engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -327,7 +324,7 @@ static void the_preferred_cpu_is_the_last_target_in_force_or_else_where_it_ran(v
     assert_int_equal(w->orders.threads[0].preferred_cpu, 3);
 }
 
-static void a_thread_prefers_no_cpu_outside_its_cpuset(void **state)
+TEST_WITH(a_thread_prefers_no_cpu_outside_its_cpuset, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 2);
@@ -337,7 +334,7 @@ static void a_thread_prefers_no_cpu_outside_its_cpuset(void **state)
     assert_int_equal(w->orders.threads[0].preferred_cpu, -1);
 }
 
-static void nothing_to_narrow_is_nothing_to_do(void **state)
+TEST_WITH(nothing_to_narrow_is_nothing_to_do, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_machine(&w->machine, 8, 0, 4);
@@ -365,7 +362,7 @@ static struct engine_fixture_thread *fits(struct engine_fixture *w)
 }
 
 /* Its own mask no longer fits the plan, and the new one could not be set. */
-static void a_target_that_a_failed_action_replaces_is_not_in_force(void **state)
+TEST_WITH(a_target_that_a_failed_action_replaces_is_not_in_force, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     fits(w);
@@ -378,7 +375,7 @@ static void a_target_that_a_failed_action_replaces_is_not_in_force(void **state)
     assert_int_equal(w->orders.threads[0].preferred_cpu, 2);
 }
 
-static void a_target_that_fits_outlasts_a_sleep_but_no_end_of_steering(void **state)
+TEST_WITH(a_target_that_fits_outlasts_a_sleep_but_no_end_of_steering, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = fits(w);
@@ -396,9 +393,8 @@ static void a_target_that_fits_outlasts_a_sleep_but_no_end_of_steering(void **st
     assert_int_equal(w->orders.threads[0].preferred_cpu, 2);
 }
 
-static void pin_says_how_wide_the_mask_is(void **state)
+TEST_WITH(pin_says_how_wide_the_mask_is, engine_fixture_setup, engine_fixture_teardown)
 {
-    (void)state;
     static const struct {
         int pin;
         const struct asym_policy *policy;
@@ -428,7 +424,7 @@ static void pin_says_how_wide_the_mask_is(void **state)
 }
 
 /* CPU 5 is left idle; thread 102 has it as its target, and thread 103 holds CPU 6. */
-static void a_policy_gives_each_thread_its_width_and_leaves_cpus_idle(void **state)
+TEST_WITH(a_policy_gives_each_thread_its_width_and_leaves_cpus_idle, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     static const struct {
@@ -461,7 +457,7 @@ static void a_policy_gives_each_thread_its_width_and_leaves_cpus_idle(void **sta
     engine_fixture_assert_mask(&w->threads[1].mask, "4");
 }
 
-static void the_policy_learns_of_unsteered_and_sleeping_threads(void **state)
+TEST_WITH(the_policy_learns_of_unsteered_and_sleeping_threads, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     w->config.policy = &engine_fixture_policy_each;
@@ -498,7 +494,7 @@ static void the_policy_learns_of_unsteered_and_sleeping_threads(void **state)
     assert_true(fabs((double)w->orders.asleep[5] - 0) < 1e-9);
 }
 
-static void pin_llc_stays_within_the_targets_type(void **state)
+TEST_WITH(pin_llc_stays_within_the_targets_type, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_machine(&w->machine, 4, 4, 8);
@@ -509,7 +505,7 @@ static void pin_llc_stays_within_the_targets_type(void **state)
     engine_fixture_assert_mask(&t->mask, "4-7");
 }
 
-static void an_exclusive_cpu_is_used_by_exclusive_threads_only(void **state)
+TEST_WITH(an_exclusive_cpu_is_used_by_exclusive_threads_only, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     unsigned p = engine_fixture_proc(w, 100), q = engine_fixture_proc(w, 200);
@@ -532,7 +528,7 @@ static void an_exclusive_cpu_is_used_by_exclusive_threads_only(void **state)
     engine_fixture_assert_mask(&c->mask, "4-7");
 }
 
-static void other_threads_share_the_cpus_when_all_are_exclusive(void **state)
+TEST_WITH(other_threads_share_the_cpus_when_all_are_exclusive, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_machine(&w->machine, 4, 1, 5);
@@ -544,7 +540,7 @@ static void other_threads_share_the_cpus_when_all_are_exclusive(void **state)
     engine_fixture_assert_mask(&t->mask, "4"); /* the kernel accepts no empty mask */
 }
 
-static void pin_cpu_pins_an_exclusive_thread_to_its_one_cpu(void **state)
+TEST_WITH(pin_cpu_pins_an_exclusive_thread_to_its_one_cpu, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     w->config.enforce.pin = ASYM_PIN_CPU;
@@ -574,7 +570,7 @@ static void set_limit(struct engine_fixture *w, enum asym_pin pin)
 }
 
 /* A game that sleeps most of the time on CPU 4; five busy threads on the four slow CPUs, one on CPU 5. */
-static void a_light_thread_shares_its_cpu_with_a_crowd(void **state)
+TEST_WITH(a_light_thread_shares_its_cpu_with_a_crowd, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     set_limit(w, ASYM_PIN_TYPE);
@@ -603,7 +599,7 @@ static void a_light_thread_shares_its_cpu_with_a_crowd(void **state)
 }
 
 /* The next turn comes soon, but the CPU would be idle for a part of each turn. Thread 304 is measured on its core type. */
-static void threads_in_turns_are_a_crowd_but_not_where_they_are_measured(void **state)
+TEST_WITH(threads_in_turns_are_a_crowd_but_not_where_they_are_measured, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     set_limit(w, ASYM_PIN_TYPE);
@@ -622,7 +618,7 @@ static void threads_in_turns_are_a_crowd_but_not_where_they_are_measured(void **
 }
 
 /* Four busy threads have a CPU each: they keep their masks, whatever the CPU of the game does. */
-static void without_a_crowd_nothing_is_shared(void **state)
+TEST_WITH(without_a_crowd_nothing_is_shared, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     set_limit(w, ASYM_PIN_TYPE);
@@ -636,7 +632,7 @@ static void without_a_crowd_nothing_is_shared(void **state)
 }
 
 /* Another thread holds one of the two CPUs that the thread may use, and the light one shares the other. */
-static void a_busy_thread_beside_a_held_and_a_shared_cpu_has_a_mask(void **state)
+TEST_WITH(a_busy_thread_beside_a_held_and_a_shared_cpu_has_a_mask, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     set_limit(w, ASYM_PIN_TYPE);
@@ -652,7 +648,7 @@ static void a_busy_thread_beside_a_held_and_a_shared_cpu_has_a_mask(void **state
     engine_fixture_assert_mask(&engine_fixture_planned(w, 201)->mask, "4");
 }
 
-static void the_two_of_a_crowded_cpu_get_the_shared_one_under_pin_cpu(void **state)
+TEST_WITH(the_two_of_a_crowded_cpu_get_the_shared_one_under_pin_cpu, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     set_limit(w, ASYM_PIN_CPU);
@@ -666,7 +662,7 @@ static void the_two_of_a_crowded_cpu_get_the_shared_one_under_pin_cpu(void **sta
 }
 
 /* The fast CPUs 4 and 5 have light threads only, and 7 has none. */
-static void light_threads_use_each_others_cpus_under_pin_cpu(void **state)
+TEST_WITH(light_threads_use_each_others_cpus_under_pin_cpu, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     set_limit(w, ASYM_PIN_CPU);
@@ -683,7 +679,7 @@ static void light_threads_use_each_others_cpus_under_pin_cpu(void **state)
 }
 
 /* Its duty swings across the limit within each second, as a game's does. Masks change for the first second at most. */
-static void masks_stay_while_a_duty_swings(void **state)
+TEST_WITH(masks_stay_while_a_duty_swings, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     set_limit(w, ASYM_PIN_TYPE);
@@ -700,7 +696,7 @@ static void masks_stay_while_a_duty_swings(void **state)
     assert_int_equal(changes, 0);
 }
 
-static void a_target_it_may_not_have_is_not_followed(void **state)
+TEST_WITH(a_target_it_may_not_have_is_not_followed, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -713,7 +709,7 @@ static void a_target_it_may_not_have_is_not_followed(void **state)
     assert_int_equal(w->n, 0);
 }
 
-static void a_policy_that_asks_for_more_memory_gets_it(void **state)
+TEST_WITH(a_policy_that_asks_for_more_memory_gets_it, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -723,7 +719,7 @@ static void a_policy_that_asks_for_more_memory_gets_it(void **state)
     assert_int_equal(w->n, 1);
 }
 
-static void a_policy_that_is_never_content_is_an_error_and_not_a_hang(void **state)
+TEST_WITH(a_policy_that_is_never_content_is_an_error_and_not_a_hang, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -741,7 +737,7 @@ static int plan_without_reason(const struct asym_policy_input *in, struct asym_a
     return 0;
 }
 
-static void a_policy_that_gives_no_reason_is_reported_as_such(void **state)
+TEST_WITH(a_policy_that_gives_no_reason_is_reported_as_such, engine_fixture_setup, engine_fixture_teardown)
 {
     static const struct asym_policy mute = {.name = "mute", .pin = ASYM_PIN_CPU, .plan = plan_without_reason};
     struct engine_fixture *w = *state;
@@ -752,7 +748,7 @@ static void a_policy_that_gives_no_reason_is_reported_as_such(void **state)
     assert_string_equal(engine_fixture_planned(w, 100)->reason->text, "the policy gives no reason");
 }
 
-static void an_error_of_the_policy_is_passed_on(void **state)
+TEST_WITH(an_error_of_the_policy_is_passed_on, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -760,7 +756,7 @@ static void an_error_of_the_policy_is_passed_on(void **state)
     assert_int_equal(engine_fixture_try_step(w, TICK), -EDOM);
 }
 
-static void an_empty_snapshot_is_an_empty_plan(void **state)
+TEST_WITH(an_empty_snapshot_is_an_empty_plan, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_run(w, TICK);
@@ -770,7 +766,7 @@ static void an_empty_snapshot_is_an_empty_plan(void **state)
     assert_int_equal(w->orders.calls, 0);
 }
 
-static void outcomes_that_are_missing_count_as_not_done(void **state)
+TEST_WITH(outcomes_that_are_missing_count_as_not_done, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -782,7 +778,7 @@ static void outcomes_that_are_missing_count_as_not_done(void **state)
     assert_int_equal(w->n, 1);
 }
 
-static void an_sp_thread_comes_to_the_policy_with_the_begin_of_its_phase(void **state)
+TEST_WITH(an_sp_thread_comes_to_the_policy_with_the_begin_of_its_phase, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     unsigned p = engine_fixture_proc(w, 100);
@@ -796,7 +792,7 @@ static void an_sp_thread_comes_to_the_policy_with_the_begin_of_its_phase(void **
     assert_int_equal(w->orders.threads[0].class_since, w->now - 3 * TICK);
 }
 
-static void a_policy_with_every_snapshot_plans_at_every_snapshot(void **state)
+TEST_WITH(a_policy_with_every_snapshot_plans_at_every_snapshot, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     w->config.policy = &engine_fixture_policy_every_snapshot;
@@ -809,7 +805,7 @@ static void a_policy_with_every_snapshot_plans_at_every_snapshot(void **state)
 }
 
 /* An early plan uses up no swap and does not begin a new swap period. */
-static void a_reported_phase_is_planned_for_at_once(void **state)
+TEST_WITH(a_reported_phase_is_planned_for_at_once, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     w->config.policy = &engine_fixture_policy_reacts;
@@ -832,7 +828,7 @@ static void a_reported_phase_is_planned_for_at_once(void **state)
     assert_int_equal(w->orders.since_swap, 0);
 }
 
-static void a_policy_that_uses_no_reports_waits_for_its_period(void **state)
+TEST_WITH(a_policy_that_uses_no_reports_waits_for_its_period, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -843,7 +839,7 @@ static void a_policy_that_uses_no_reports_waits_for_its_period(void **state)
 }
 
 /* The threads with a sample, and those whose sample belongs to one core type. */
-static void a_sample_comes_to_the_policy_with_the_core_type_it_is_of(void **state)
+TEST_WITH(a_sample_comes_to_the_policy_with_the_core_type_it_is_of, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     unsigned p = engine_fixture_proc(w, 100);
@@ -867,7 +863,7 @@ static void a_sample_comes_to_the_policy_with_the_core_type_it_is_of(void **stat
     }
 }
 
-static void threads_to_be_counted_are_in_the_plan(void **state)
+TEST_WITH(threads_to_be_counted_are_in_the_plan, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     unsigned p = engine_fixture_proc(w, 100);
@@ -882,57 +878,4 @@ static void threads_to_be_counted_are_in_the_plan(void **state)
     assert_true(engine_fixture_planned(w, 101)->counted);
 }
 
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, engine_fixture_setup, engine_fixture_teardown)
-    const struct CMUnitTest tests[] = {
-        T(mappings_change_at_the_swap_period_only),
-        T(a_policy_may_ask_for_a_plan_before_the_period_ends),
-        T(a_thread_seen_between_two_swaps_waits),
-        T(a_steered_thread_that_wakes_between_two_swaps_keeps_its_mask),
-        T(a_timer_that_is_a_little_early_does_not_lose_a_period),
-        T(a_changed_machine_is_planned_for_at_once),
-        T(changed_settings_are_planned_for_at_once),
-        T(the_same_policy_keeps_its_state_and_a_new_one_starts_from_zero),
-        T(a_gap_without_threads_is_no_interval),
-        T(the_interval_of_a_plan_is_that_of_its_new_measurements),
-        T(nice_groups_are_numbered_for_the_policy),
-        T(another_policy_takes_over_what_is_steered),
-        T(per_thread_state_is_zero_for_a_new_thread_and_stays_with_its_thread),
-        T(a_policy_sees_active_applications_with_steerable_threads_only),
-        T(equal_sets_have_equal_addresses),
-        T(the_preferred_cpu_is_the_last_target_in_force_or_else_where_it_ran),
-        T(a_thread_prefers_no_cpu_outside_its_cpuset),
-        T(nothing_to_narrow_is_nothing_to_do),
-        T(a_target_that_a_failed_action_replaces_is_not_in_force),
-        T(a_target_that_fits_outlasts_a_sleep_but_no_end_of_steering),
-        T(pin_says_how_wide_the_mask_is),
-        T(a_policy_gives_each_thread_its_width_and_leaves_cpus_idle),
-        T(the_policy_learns_of_unsteered_and_sleeping_threads),
-        T(pin_llc_stays_within_the_targets_type),
-        T(an_exclusive_cpu_is_used_by_exclusive_threads_only),
-        T(other_threads_share_the_cpus_when_all_are_exclusive),
-        T(pin_cpu_pins_an_exclusive_thread_to_its_one_cpu),
-        T(a_light_thread_shares_its_cpu_with_a_crowd),
-        T(threads_in_turns_are_a_crowd_but_not_where_they_are_measured),
-        T(without_a_crowd_nothing_is_shared),
-        T(a_busy_thread_beside_a_held_and_a_shared_cpu_has_a_mask),
-        T(the_two_of_a_crowded_cpu_get_the_shared_one_under_pin_cpu),
-        T(light_threads_use_each_others_cpus_under_pin_cpu),
-        T(masks_stay_while_a_duty_swings),
-        T(a_target_it_may_not_have_is_not_followed),
-        T(a_policy_that_asks_for_more_memory_gets_it),
-        T(a_policy_that_is_never_content_is_an_error_and_not_a_hang),
-        T(a_policy_that_gives_no_reason_is_reported_as_such),
-        T(an_error_of_the_policy_is_passed_on),
-        T(an_empty_snapshot_is_an_empty_plan),
-        T(outcomes_that_are_missing_count_as_not_done),
-        T(an_sp_thread_comes_to_the_policy_with_the_begin_of_its_phase),
-        T(a_policy_with_every_snapshot_plans_at_every_snapshot),
-        T(a_reported_phase_is_planned_for_at_once),
-        T(a_policy_that_uses_no_reports_waits_for_its_period),
-        T(a_sample_comes_to_the_policy_with_the_core_type_it_is_of),
-        T(threads_to_be_counted_are_in_the_plan),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

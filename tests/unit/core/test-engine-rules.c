@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The effect of the CPUs, the nice value and the class of a rule on the plan. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/engine.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
 #include "support/engine-fixture.h"
+#include "support/test.h"
 
 #define TICK (100 * ASYM_MSEC)
 
@@ -24,7 +20,7 @@ static struct engine_fixture_thread *ruled(struct engine_fixture *w, const struc
     return t;
 }
 
-static void cpus_bound_what_the_policy_may_choose(void **state)
+TEST_WITH(cpus_bound_what_the_policy_may_choose, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const struct asym_rule_facts facts = {.cpus = engine_fixture_cpus("2-5")};
@@ -35,7 +31,7 @@ static void cpus_bound_what_the_policy_may_choose(void **state)
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &engine_fixture_placed);
 }
 
-static void cpus_that_leave_none_are_ignored(void **state)
+TEST(cpus_that_leave_none_are_ignored)
 {
     static const struct {
         const char *cpus, *cpuset, *allowed;
@@ -47,7 +43,6 @@ static void cpus_that_leave_none_are_ignored(void **state)
         {"0-1,4", "3-7", "4", ASYM_RULE_STEER}, {"2-5", "0-7", "4-5", ASYM_RULE_FAST}, /* fast within the CPUs */
         {"2-5", "0-7", "2-3", ASYM_RULE_SLOW},  {"0-1", "0-7", "0-1", ASYM_RULE_FAST}, /* none of the CPUs is fast */
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct engine_fixture w;
         const struct asym_rule_facts facts = {.cpus = engine_fixture_cpus(rows[i].cpus)};
@@ -62,7 +57,7 @@ static void cpus_that_leave_none_are_ignored(void **state)
 }
 
 /* Both have the same own mask and cpuset. */
-static void each_process_has_the_cpus_of_its_own_rule(void **state)
+TEST_WITH(each_process_has_the_cpus_of_its_own_rule, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const struct asym_rule_facts one = {.cpus = engine_fixture_cpus("2-5")}, two = {.cpus = engine_fixture_cpus("6-7")};
@@ -76,7 +71,7 @@ static void each_process_has_the_cpus_of_its_own_rule(void **state)
     engine_fixture_assert_mask(w->orders.threads[2].allowed, "0-7");
 }
 
-static void cpus_hold_although_the_policy_leaves_the_thread_alone(void **state)
+TEST_WITH(cpus_hold_although_the_policy_leaves_the_thread_alone, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const struct asym_rule_facts facts = {.cpus = engine_fixture_cpus("2-5")};
@@ -96,7 +91,7 @@ static void cpus_hold_although_the_policy_leaves_the_thread_alone(void **state)
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &engine_fixture_unsteered);
 }
 
-static void the_mask_of_a_rule_is_no_foreign_mask(void **state)
+TEST_WITH(the_mask_of_a_rule_is_no_foreign_mask, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const struct asym_rule_facts facts = {.cpus = engine_fixture_cpus("2-5")},
@@ -111,11 +106,10 @@ static void the_mask_of_a_rule_is_no_foreign_mask(void **state)
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &asym_reason_rule);
 }
 
-static void a_nice_value_of_a_rule_is_set_and_restored(void **state)
+TEST(a_nice_value_of_a_rule_is_set_and_restored)
 {
     static const int8_t values[] = {-5, 0, 10};
     static const int32_t cpus[] = {5, -1}; /* -1: the policy leaves the thread alone */
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(values) * ASYM_LENGTH(cpus); i++) {
         struct engine_fixture w;
         const struct asym_rule_facts facts = {.nice = values[i / 2], .has_nice = true};
@@ -138,7 +132,7 @@ static void a_nice_value_of_a_rule_is_set_and_restored(void **state)
 }
 
 /* With a nice value only, asymd has to set a mask as well: it must not keep the thread off CPUs that its cpuset gains. */
-static void a_nice_value_alone_leaves_all_cpus(void **state)
+TEST_WITH(a_nice_value_alone_leaves_all_cpus, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const struct asym_rule_facts facts = {.nice = 10, .has_nice = true};
@@ -153,7 +147,7 @@ static void a_nice_value_alone_leaves_all_cpus(void **state)
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &asym_reason_rule);
 }
 
-static void the_boost_of_a_policy_counts_from_the_rules_value(void **state)
+TEST_WITH(the_boost_of_a_policy_counts_from_the_rules_value, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const struct asym_rule_facts facts = {.nice = 10, .has_nice = true};
@@ -165,7 +159,7 @@ static void the_boost_of_a_policy_counts_from_the_rules_value(void **state)
 }
 
 /* An ordinary user's asymd could not give the value back. */
-static void no_rule_sets_what_asymd_cannot_restore(void **state)
+TEST_WITH(no_rule_sets_what_asymd_cannot_restore, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const struct asym_rule_facts facts = {.nice = 10, .has_nice = true};
@@ -178,7 +172,7 @@ static void no_rule_sets_what_asymd_cannot_restore(void **state)
     engine_fixture_assert_mask(&t->mask, "4-7");
 }
 
-static void a_user_who_renices_the_program_wins(void **state)
+TEST_WITH(a_user_who_renices_the_program_wins, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const struct asym_rule_facts facts = {.nice = 10, .has_nice = true};
@@ -191,7 +185,7 @@ static void a_user_who_renices_the_program_wins(void **state)
 }
 
 /* A child of the thread that runs at nice 10 inherits the value, whatever its own rule is. */
-static void a_child_gets_the_nice_value_of_its_creator_before_the_rule(void **state)
+TEST_WITH(a_child_gets_the_nice_value_of_its_creator_before_the_rule, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const struct asym_rule_facts facts = {.nice = 10, .has_nice = true};
@@ -215,7 +209,7 @@ static const struct asym_plan_app *planned_app(const struct engine_fixture *w)
     return &w->plan->apps[0];
 }
 
-static void a_class_overrides_the_count(void **state)
+TEST(a_class_overrides_the_count)
 {
     static const struct {
         enum asym_rule_class class;
@@ -230,7 +224,6 @@ static void a_class_overrides_the_count(void **state)
         {ASYM_RULE_CLASS_PARALLEL, 0.4, ASYM_PHASE_IDLE, ASYM_CLASS_NONE},
         {ASYM_RULE_CLASS_SERIAL, 0.4, ASYM_PHASE_IDLE, ASYM_CLASS_NONE},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct engine_fixture w;
         const struct asym_rule_facts facts = {.policy_class = rows[i].class};
@@ -245,7 +238,7 @@ static void a_class_overrides_the_count(void **state)
 }
 
 /* By the count, the one thread that is left would be in a serial phase. */
-static void a_parallel_program_by_rule_has_no_serial_phase(void **state)
+TEST(a_parallel_program_by_rule_has_no_serial_phase)
 {
     static const struct {
         enum asym_rule_class class;
@@ -255,7 +248,6 @@ static void a_parallel_program_by_rule_has_no_serial_phase(void **state)
         {ASYM_RULE_CLASS_SERIAL, ASYM_CLASS_SP},
         {ASYM_RULE_CLASS_PARALLEL, ASYM_CLASS_HP},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct engine_fixture w;
         const struct asym_rule_facts facts = {.policy_class = rows[i].class};
@@ -270,7 +262,7 @@ static void a_parallel_program_by_rule_has_no_serial_phase(void **state)
     }
 }
 
-static void without_a_rule_an_allow_list_steers_nothing(void **state)
+TEST_WITH(without_a_rule_an_allow_list_steers_nothing, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -283,7 +275,7 @@ static void without_a_rule_an_allow_list_steers_nothing(void **state)
 }
 
 /* The user has not seen the program that a rule of the library matches. */
-static void a_rule_of_the_library_protects_programs_that_count_late(void **state)
+TEST_WITH(a_rule_of_the_library_protects_programs_that_count_late, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const struct asym_rule_facts library = {.library = true}, own = {.library = false};
@@ -296,25 +288,4 @@ static void a_rule_of_the_library_protects_programs_that_count_late(void **state
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &engine_fixture_placed);
 }
 
-int main(void)
-{
-#define T(test) cmocka_unit_test_setup_teardown(test, engine_fixture_setup, engine_fixture_teardown)
-    const struct CMUnitTest tests[] = {
-        T(cpus_bound_what_the_policy_may_choose),
-        cmocka_unit_test(cpus_that_leave_none_are_ignored),
-        T(each_process_has_the_cpus_of_its_own_rule),
-        T(cpus_hold_although_the_policy_leaves_the_thread_alone),
-        T(the_mask_of_a_rule_is_no_foreign_mask),
-        cmocka_unit_test(a_nice_value_of_a_rule_is_set_and_restored),
-        T(a_nice_value_alone_leaves_all_cpus),
-        T(the_boost_of_a_policy_counts_from_the_rules_value),
-        T(no_rule_sets_what_asymd_cannot_restore),
-        T(a_user_who_renices_the_program_wins),
-        T(a_child_gets_the_nice_value_of_its_creator_before_the_rule),
-        cmocka_unit_test(a_class_overrides_the_count),
-        cmocka_unit_test(a_parallel_program_by_rule_has_no_serial_phase),
-        T(without_a_rule_an_allow_list_steers_nothing),
-        T(a_rule_of_the_library_protects_programs_that_count_late),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

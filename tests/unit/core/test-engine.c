@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which threads the engine steers, whose mask is in force, and what it restores. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <sched.h>
@@ -15,6 +9,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "support/engine-fixture.h"
+#include "support/test.h"
 
 #define TICK (100 * ASYM_MSEC)
 
@@ -40,7 +35,7 @@ static void assert_released(struct engine_fixture *w, struct engine_fixture_thre
     engine_fixture_assert_mask(&t->mask, "0-7");
 }
 
-static void a_steered_thread_gets_mask_and_target(void **state)
+TEST_WITH(a_steered_thread_gets_mask_and_target, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -57,7 +52,7 @@ static void a_steered_thread_gets_mask_and_target(void **state)
     assert_ptr_equal(p->reason, &engine_fixture_placed);
 }
 
-static void an_unchanged_snapshot_gives_no_second_action(void **state)
+TEST_WITH(an_unchanged_snapshot_gives_no_second_action, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     steered(w);
@@ -68,7 +63,7 @@ static void an_unchanged_snapshot_gives_no_second_action(void **state)
     }
 }
 
-static void a_retry_is_asked_again_and_steers_nothing(void **state)
+TEST_WITH(a_retry_is_asked_again_and_steers_nothing, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -83,7 +78,7 @@ static void a_retry_is_asked_again_and_steers_nothing(void **state)
     assert_int_equal(w->n, 0);
 }
 
-static void a_thread_that_is_gone_is_forgotten(void **state)
+TEST_WITH(a_thread_that_is_gone_is_forgotten, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -96,7 +91,7 @@ static void a_thread_that_is_gone_is_forgotten(void **state)
     assert_int_equal(w->n, 0);
 }
 
-static void hands_off_is_for_good(void **state)
+TEST_WITH(hands_off_is_for_good, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -117,7 +112,7 @@ static void hands_off_is_for_good(void **state)
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_DENIED));
 }
 
-static void the_actuator_says_what_was_changed(void **state)
+TEST_WITH(the_actuator_says_what_was_changed, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     static const struct {
@@ -141,7 +136,7 @@ static void the_actuator_says_what_was_changed(void **state)
 }
 
 /* A refresh lists the tasks of the last sample: a thread that has ended since may show its old mask. */
-static void a_thread_that_has_ended_is_not_foreign(void **state)
+TEST_WITH(a_thread_that_has_ended_is_not_foreign, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -154,7 +149,7 @@ static void a_thread_that_has_ended_is_not_foreign(void **state)
 }
 
 /* Three samples are not enough when they follow each other at once. */
-static void refreshes_do_not_make_a_mask_foreign(void **state)
+TEST_WITH(refreshes_do_not_make_a_mask_foreign, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -167,7 +162,7 @@ static void refreshes_do_not_make_a_mask_foreign(void **state)
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
 }
 
-static void a_new_thread_with_an_old_tid_is_another_thread(void **state)
+TEST_WITH(a_new_thread_with_an_old_tid_is_another_thread, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -181,7 +176,7 @@ static void a_new_thread_with_an_old_tid_is_another_thread(void **state)
     assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
 }
 
-static void a_reused_tid_does_not_inherit_that_it_was_steered(void **state)
+TEST_WITH(a_reused_tid_does_not_inherit_that_it_was_steered, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -196,9 +191,8 @@ static void a_reused_tid_does_not_inherit_that_it_was_steered(void **state)
 /* Samples that must find an unexplained mask before it counts as an external change. */
 #define DOUBTS 2
 
-static void a_mask_set_by_another_process_is_never_fought(void **state)
+TEST_WITH(a_mask_set_by_another_process_is_never_fought, engine_fixture_setup, engine_fixture_teardown)
 {
-    (void)state;
     static const char *const masks[] = {"0-3", "4", "0-7"};
     for (size_t i = 0; i < ASYM_LENGTH(masks); i++) {
         struct engine_fixture w;
@@ -231,7 +225,7 @@ static void a_mask_set_by_another_process_is_never_fought(void **state)
     }
 }
 
-static void a_release_by_the_fork_guard_is_not_foreign(void **state)
+TEST_WITH(a_release_by_the_fork_guard_is_not_foreign, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -262,7 +256,7 @@ static struct engine_fixture_thread *steered_with_its_own_mask(struct engine_fix
 }
 
 /* The fork guard restores exactly the mask that the thread had. */
-static void a_mask_of_its_own_restored_by_the_fork_guard_is_not_foreign(void **state)
+TEST_WITH(a_mask_of_its_own_restored_by_the_fork_guard_is_not_foreign, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered_with_its_own_mask(w);
@@ -277,7 +271,7 @@ static void a_mask_of_its_own_restored_by_the_fork_guard_is_not_foreign(void **s
 }
 
 /* The fork guard restores the original mask, and the full cpuset only to a thread that had it. */
-static void another_mask_than_its_own_after_a_fork_is_foreign(void **state)
+TEST_WITH(another_mask_than_its_own_after_a_fork_is_foreign, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered_with_its_own_mask(w);
@@ -288,9 +282,8 @@ static void another_mask_than_its_own_after_a_fork_is_foreign(void **state)
 }
 
 /* Even if the holdoff is over before the next sample, the fork explains the mask. */
-static void a_release_by_the_fork_guard_is_not_foreign_without_a_holdoff(void **state)
+TEST_WITH(a_release_by_the_fork_guard_is_not_foreign_without_a_holdoff, engine_fixture_setup, engine_fixture_teardown)
 {
-    (void)state;
     static const asym_usec holdoffs[] = {0, 10 * ASYM_MSEC};
     for (size_t i = 0; i < ASYM_LENGTH(holdoffs); i++) {
         struct engine_fixture w;
@@ -314,7 +307,7 @@ static void a_release_by_the_fork_guard_is_not_foreign_without_a_holdoff(void **
     }
 }
 
-static void fork_holdoff_releases_at_once_and_lasts(void **state)
+TEST_WITH(fork_holdoff_releases_at_once_and_lasts, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -329,7 +322,7 @@ static void fork_holdoff_releases_at_once_and_lasts(void **state)
 }
 
 /* The fork guard has restored its mask, as at a fork. After exec the wait is as long as for a new process. */
-static void an_exec_releases_for_as_long_as_a_new_process_settles(void **state)
+TEST_WITH(an_exec_releases_for_as_long_as_a_new_process_settles, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -344,7 +337,7 @@ static void an_exec_releases_for_as_long_as_a_new_process_settles(void **state)
 }
 
 /* Without a fork guard. */
-static void an_exec_is_released_at_once(void **state)
+TEST_WITH(an_exec_is_released_at_once, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -353,7 +346,7 @@ static void an_exec_is_released_at_once(void **state)
     assert_released(w, t, asym_why(ASYM_WHY_SETTLING));
 }
 
-static void fork_holdoff_releases_sleeping_threads_too(void **state)
+TEST_WITH(fork_holdoff_releases_sleeping_threads_too, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -363,7 +356,7 @@ static void fork_holdoff_releases_sleeping_threads_too(void **state)
     assert_released(w, t, asym_why(ASYM_WHY_FORKED));
 }
 
-static void a_fork_stamped_after_the_snapshot_counts(void **state)
+TEST_WITH(a_fork_stamped_after_the_snapshot_counts, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -372,7 +365,7 @@ static void a_fork_stamped_after_the_snapshot_counts(void **state)
     assert_released(w, t, asym_why(ASYM_WHY_FORKED));
 }
 
-static void a_rule_that_comes_to_ignore_releases_at_once(void **state)
+TEST_WITH(a_rule_that_comes_to_ignore_releases_at_once, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -381,7 +374,7 @@ static void a_rule_that_comes_to_ignore_releases_at_once(void **state)
     assert_released(w, t, asym_why(ASYM_WHY_RULE_IGNORE));
 }
 
-static void a_program_that_counts_late_is_released_unless_a_rule_names_it(void **state)
+TEST_WITH(a_program_that_counts_late_is_released_unless_a_rule_names_it, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -396,7 +389,7 @@ static void a_program_that_counts_late_is_released_unless_a_rule_names_it(void *
 }
 
 /* LLVM's OpenMP does this: a new thread sets the original mask of its process as soon as it gets a CPU. */
-static void a_thread_that_sets_its_mask_first_is_not_lost(void **state)
+TEST_WITH(a_thread_that_sets_its_mask_first_is_not_lost, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     steered(w);
@@ -415,10 +408,9 @@ static void a_thread_that_sets_its_mask_first_is_not_lost(void **state)
     assert_int_equal(engine_fixture_planned(w, 101)->target, 6);
 }
 
-static void no_rule_steers_a_thread_that_has_hardly_run(void **state)
+TEST_WITH(no_rule_steers_a_thread_that_has_hardly_run, engine_fixture_setup, engine_fixture_teardown)
 {
     static const enum asym_rule_action actions[] = {ASYM_RULE_STEER, ASYM_RULE_FAST, ASYM_RULE_SLOW};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(actions); i++) {
         struct engine_fixture w;
         engine_fixture_init(&w);
@@ -434,7 +426,7 @@ static void no_rule_steers_a_thread_that_has_hardly_run(void **state)
 }
 
 /* For one sample its counters may be those of another thread: for example when a thread calls exec. */
-static void a_steered_thread_stays_steered_however_little_it_has_run(void **state)
+TEST_WITH(a_steered_thread_stays_steered_however_little_it_has_run, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -444,7 +436,7 @@ static void a_steered_thread_stays_steered_however_little_it_has_run(void **stat
     assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
 }
 
-static void a_policy_that_no_longer_steers_it_releases_at_once(void **state)
+TEST_WITH(a_policy_that_no_longer_steers_it_releases_at_once, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -453,7 +445,7 @@ static void a_policy_that_no_longer_steers_it_releases_at_once(void **state)
     assert_released(w, t, &engine_fixture_unsteered);
 }
 
-static void a_thread_that_turned_realtime_is_released(void **state)
+TEST_WITH(a_thread_that_turned_realtime_is_released, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -462,7 +454,7 @@ static void a_thread_that_turned_realtime_is_released(void **state)
     assert_released(w, t, asym_why(ASYM_WHY_REALTIME));
 }
 
-static void a_sleeping_thread_is_released_after_release(void **state)
+TEST_WITH(a_sleeping_thread_is_released_after_release, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -476,7 +468,7 @@ static void a_sleeping_thread_is_released_after_release(void **state)
 }
 
 /* The phase of the application has lasted longer than release, but the thread has not slept that long. */
-static void a_thread_that_has_just_fallen_asleep_stays_steered(void **state)
+TEST_WITH(a_thread_that_has_just_fallen_asleep_stays_steered, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -491,7 +483,7 @@ static void a_thread_that_has_just_fallen_asleep_stays_steered(void **state)
 }
 
 /* It slept at the moment of the sample, and ran before. */
-static void a_thread_that_has_run_since_the_last_sample_is_active(void **state)
+TEST_WITH(a_thread_that_has_run_since_the_last_sample_is_active, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -503,7 +495,7 @@ static void a_thread_that_has_run_since_the_last_sample_is_active(void **state)
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &engine_fixture_placed);
 }
 
-static void a_barely_active_application_is_released_after_release(void **state)
+TEST_WITH(a_barely_active_application_is_released_after_release, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -518,7 +510,7 @@ static void a_barely_active_application_is_released_after_release(void **state)
     assert_released(w, t, asym_why(ASYM_WHY_IDLE));
 }
 
-static void a_release_not_done_is_asked_again(void **state)
+TEST_WITH(a_release_not_done_is_asked_again, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -530,7 +522,7 @@ static void a_release_not_done_is_asked_again(void **state)
     assert_released(w, t, asym_why(ASYM_WHY_IDLE));
 }
 
-static void a_released_thread_can_be_steered_again(void **state)
+TEST_WITH(a_released_thread_can_be_steered_again, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -541,7 +533,7 @@ static void a_released_thread_can_be_steered_again(void **state)
     engine_fixture_assert_mask(&t->mask, "4-7");
 }
 
-static void a_process_is_not_steered_before_it_has_settled(void **state)
+TEST_WITH(a_process_is_not_steered_before_it_has_settled, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -556,7 +548,7 @@ static void a_process_is_not_steered_before_it_has_settled(void **state)
 }
 
 /* Where n threads of a job are runnable, its processes wait n seconds each, but one that is steered stays so. */
-static void a_new_process_of_a_job_has_its_class_at_once_and_a_whole_mask(void **state)
+TEST(a_new_process_of_a_job_has_its_class_at_once_and_a_whole_mask)
 {
     static const struct {
         double runnable;
@@ -567,7 +559,6 @@ static void a_new_process_of_a_job_has_its_class_at_once_and_a_whole_mask(void *
         {9, 1, 500 * ASYM_MSEC},                                                    /* many threads of one process */
         {1.2, 9, 500 * ASYM_MSEC},                                                  /* the link at the end of a build */
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct engine_fixture w;
         engine_fixture_init(&w);
@@ -591,7 +582,7 @@ static void a_new_process_of_a_job_has_its_class_at_once_and_a_whole_mask(void *
     }
 }
 
-static void idle_applications_are_not_steered(void **state)
+TEST_WITH(idle_applications_are_not_steered, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -603,7 +594,7 @@ static void idle_applications_are_not_steered(void **state)
     assert_int_equal(w->orders.calls, 0);
 }
 
-static void the_first_snapshot_steers_nothing(void **state)
+TEST_WITH(the_first_snapshot_steers_nothing, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -615,9 +606,8 @@ static void the_first_snapshot_steers_nothing(void **state)
     assert_int_equal(w->n, 1);
 }
 
-static void facts_that_exclude_are_reported(void **state)
+TEST_WITH(facts_that_exclude_are_reported, engine_fixture_setup, engine_fixture_teardown)
 {
-    (void)state;
     static const struct {
         uint32_t proc_flags, task_flags;
         enum asym_rule_action rule;
@@ -663,7 +653,7 @@ static void facts_that_exclude_are_reported(void **state)
     }
 }
 
-static void offline_cpus_do_not_make_a_mask_narrow(void **state)
+TEST_WITH(offline_cpus_do_not_make_a_mask_narrow, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -683,7 +673,7 @@ static void offline_cpus_do_not_make_a_mask_narrow(void **state)
     engine_fixture_assert_mask(&w->actions[0].mask, "0-5");
 }
 
-static void a_cpuset_bounds_the_plan(void **state)
+TEST_WITH(a_cpuset_bounds_the_plan, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -693,7 +683,7 @@ static void a_cpuset_bounds_the_plan(void **state)
     engine_fixture_assert_mask(&w->actions[0].mask, "4-5");
 }
 
-static void a_cpuset_without_usable_cpus_is_not_planned_for(void **state)
+TEST_WITH(a_cpuset_without_usable_cpus_is_not_planned_for, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -703,7 +693,7 @@ static void a_cpuset_without_usable_cpus_is_not_planned_for(void **state)
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_NOTHING_FREE));
 }
 
-static void a_cpuset_change_that_resets_masks_is_planned_anew(void **state)
+TEST_WITH(a_cpuset_change_that_resets_masks_is_planned_anew, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -716,7 +706,7 @@ static void a_cpuset_change_that_resets_masks_is_planned_anew(void **state)
     engine_fixture_assert_mask(&t->mask, "0-5");
 }
 
-static void a_cpuset_change_that_cuts_a_mask_is_not_foreign(void **state)
+TEST_WITH(a_cpuset_change_that_cuts_a_mask_is_not_foreign, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -735,7 +725,7 @@ static void a_cpuset_change_that_cuts_a_mask_is_not_foreign(void **state)
     assert_released(w, t, asym_why(ASYM_WHY_RULE_IGNORE));
 }
 
-static void a_boost_does_not_outlast_a_mask_that_another_process_has_set(void **state)
+TEST_WITH(a_boost_does_not_outlast_a_mask_that_another_process_has_set, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     w->orders.of[100].delta = -5;
@@ -751,7 +741,7 @@ static void a_boost_does_not_outlast_a_mask_that_another_process_has_set(void **
 }
 
 /* The cpuset changes between the reads of the two files: the sample has the new cpuset and the old mask. */
-static void a_cpuset_seen_before_the_mask_follows_is_not_foreign(void **state)
+TEST_WITH(a_cpuset_seen_before_the_mask_follows_is_not_foreign, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -764,7 +754,7 @@ static void a_cpuset_seen_before_the_mask_follows_is_not_foreign(void **state)
 }
 
 /* The reverse: the sample read the cpuset for another thread before it changed. */
-static void a_mask_seen_before_its_cpuset_follows_is_not_foreign(void **state)
+TEST_WITH(a_mask_seen_before_its_cpuset_follows_is_not_foreign, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -778,7 +768,7 @@ static void a_mask_seen_before_its_cpuset_follows_is_not_foreign(void **state)
 }
 
 /* The cpuset changes in each sample: no sample needs to hold the cpuset that belongs to the mask. */
-static void a_suspicion_begins_anew_when_the_cpuset_changes(void **state)
+TEST_WITH(a_suspicion_begins_anew_when_the_cpuset_changes, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -794,7 +784,7 @@ static void a_suspicion_begins_anew_when_the_cpuset_changes(void **state)
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
 }
 
-static void the_last_of_its_cpus_going_offline_is_not_foreign(void **state)
+TEST_WITH(the_last_of_its_cpus_going_offline_is_not_foreign, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -816,7 +806,7 @@ static void the_last_of_its_cpus_going_offline_is_not_foreign(void **state)
  * sched_getaffinity hides a CPU that went offline. The cpuset lacks it too, so one sample looks as if the kernel had cut the
  * mask. The next sample reads the full mask from status.
  */
-static void a_mask_that_hid_an_offline_cpu_once_is_not_foreign(void **state)
+TEST_WITH(a_mask_that_hid_an_offline_cpu_once_is_not_foreign, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -830,7 +820,7 @@ static void a_mask_that_hid_an_offline_cpu_once_is_not_foreign(void **state)
     }
 }
 
-static void rules_fast_and_slow_narrow_what_it_may_have(void **state)
+TEST_WITH(rules_fast_and_slow_narrow_what_it_may_have, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -867,7 +857,7 @@ static void assert_repaired(struct engine_fixture *w, struct engine_fixture_thre
     assert_int_equal(t->task.nice, 0);
 }
 
-static void a_new_thread_with_its_creators_mask_is_repaired(void **state)
+TEST_WITH(a_new_thread_with_its_creators_mask_is_repaired, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     steered(w);
@@ -884,7 +874,8 @@ static void a_new_thread_with_its_creators_mask_is_repaired(void **state)
 }
 
 /* The creator gets another mask after it created the thread, and before a snapshot lists the thread. */
-static void a_new_thread_with_the_mask_that_its_creator_had_before_is_repaired(void **state)
+TEST_WITH(a_new_thread_with_the_mask_that_its_creator_had_before_is_repaired, engine_fixture_setup,
+          engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *creator = steered(w);
@@ -897,7 +888,7 @@ static void a_new_thread_with_the_mask_that_its_creator_had_before_is_repaired(v
 }
 
 /* A repair is no steering: it does not wait until the thread has run. */
-static void a_new_thread_that_has_hardly_run_is_repaired_at_once(void **state)
+TEST_WITH(a_new_thread_that_has_hardly_run_is_repaired_at_once, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     steered(w);
@@ -916,7 +907,7 @@ static void a_new_thread_that_has_hardly_run_is_repaired_at_once(void **state)
     engine_fixture_assert_mask(&t->mask, "4-7");
 }
 
-static void a_child_process_with_its_parents_mask_is_repaired(void **state)
+TEST_WITH(a_child_process_with_its_parents_mask_is_repaired, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     steered(w)->task.nice = 0;
@@ -930,7 +921,7 @@ static void a_child_process_with_its_parents_mask_is_repaired(void **state)
     assert_repaired(w, t);
 }
 
-static void a_child_is_repaired_also_after_its_parent_was_released(void **state)
+TEST_WITH(a_child_is_repaired_also_after_its_parent_was_released, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *parent = steered(w);
@@ -945,7 +936,7 @@ static void a_child_is_repaired_also_after_its_parent_was_released(void **state)
     assert_repaired(w, t);
 }
 
-static void a_grandchild_is_repaired_whatever_the_order(void **state)
+TEST_WITH(a_grandchild_is_repaired_whatever_the_order, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     steered(w);
@@ -960,7 +951,7 @@ static void a_grandchild_is_repaired_whatever_the_order(void **state)
     engine_fixture_assert_mask(&a->mask, "0-7");
 }
 
-static void a_child_gets_its_nice_back_too(void **state)
+TEST_WITH(a_child_gets_its_nice_back_too, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     w->orders.of[100].delta = -5;
@@ -972,7 +963,7 @@ static void a_child_gets_its_nice_back_too(void **state)
     assert_repaired(w, t);
 }
 
-static void a_child_gets_its_nice_back_also_after_its_parent_was_released(void **state)
+TEST_WITH(a_child_gets_its_nice_back_also_after_its_parent_was_released, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     w->orders.of[100].delta = -5;
@@ -990,12 +981,11 @@ static void a_child_gets_its_nice_back_also_after_its_parent_was_released(void *
     assert_repaired(w, t);
 }
 
-static void a_child_that_has_raised_its_inherited_nice_gets_it_back_too(void **state)
+TEST_WITH(a_child_that_has_raised_its_inherited_nice_gets_it_back_too, engine_fixture_setup, engine_fixture_teardown)
 {
     static const struct {
         int8_t own, boosted, then, back;
     } rows[] = {{10, 5, 6, 10}, {10, 5, 9, 10}, {10, 5, 10, 10}, {10, 5, 12, 12}, {0, -5, -3, -3}};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct engine_fixture w;
         engine_fixture_init(&w);
@@ -1038,9 +1028,8 @@ static struct engine_fixture_thread *called_exec(struct engine_fixture *w, size_
 }
 
 /* No process event has told the fork guard of it. */
-static void a_worker_that_calls_exec_is_repaired_and_steered_again(void **state)
+TEST_WITH(a_worker_that_calls_exec_is_repaired_and_steered_again, engine_fixture_setup, engine_fixture_teardown)
 {
-    (void)state;
     for (size_t i = 0; i < 2 * ASYM_LENGTH(former_leaders); i++) {
         struct engine_fixture w;
         engine_fixture_init(&w);
@@ -1065,9 +1054,8 @@ static void a_worker_that_calls_exec_is_repaired_and_steered_again(void **state)
 }
 
 /* The number of a leader that has ended belongs to another thread of its process, if that one calls exec. */
-static void a_thread_that_has_ended_gets_no_action_in_a_pause_either(void **state)
+TEST_WITH(a_thread_that_has_ended_gets_no_action_in_a_pause_either, engine_fixture_setup, engine_fixture_teardown)
 {
-    (void)state;
     struct engine_fixture w;
     engine_fixture_init(&w);
     const unsigned proc = engine_fixture_proc(&w, 100);
@@ -1085,10 +1073,9 @@ static void a_thread_that_has_ended_gets_no_action_in_a_pause_either(void **stat
 }
 
 /* Two workers have the same mask. The one that calls exec is found by its boost. */
-static void of_workers_with_one_mask_the_boosted_caller_is_known(void **state)
+TEST_WITH(of_workers_with_one_mask_the_boosted_caller_is_known, engine_fixture_setup, engine_fixture_teardown)
 {
     static const int8_t boosts[][2] = {{0, -5}, {-3, -5}, {-5, -5}, {-5, 0}};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(boosts); i++) {
         struct engine_fixture w;
         engine_fixture_init(&w);
@@ -1129,7 +1116,7 @@ static struct engine_fixture_thread *worker_and_a_released_one(struct engine_fix
 }
 
 /* Between the sample and its actions. The kernel has the worker's number no more. */
-static void a_worker_that_calls_exec_before_its_action_is_repaired(void **state)
+TEST_WITH(a_worker_that_calls_exec_before_its_action_is_repaired, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *worker = worker_and_a_released_one(w), *leader = &w->threads[0];
@@ -1153,7 +1140,7 @@ static void a_worker_that_calls_exec_before_its_action_is_repaired(void **state)
 }
 
 /* The worker has inherited a mask, and calls exec before asymd repairs it. Its creator has another mask by then. */
-static void a_newborn_that_calls_exec_before_its_repair_is_repaired(void **state)
+TEST_WITH(a_newborn_that_calls_exec_before_its_repair_is_repaired, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const unsigned proc = engine_fixture_proc(w, 100);
@@ -1178,12 +1165,12 @@ static void a_newborn_that_calls_exec_before_its_repair_is_repaired(void **state
 }
 
 /* Exec keeps a negative nice value, and a worker may have raised what asymd lent it. 7 is a value of its own. */
-static void a_worker_that_has_raised_its_boost_and_calls_exec_gets_its_nice_back(void **state)
+TEST_WITH(a_worker_that_has_raised_its_boost_and_calls_exec_gets_its_nice_back, engine_fixture_setup,
+          engine_fixture_teardown)
 {
     static const struct {
         int8_t then, back;
     } rows[] = {{-5, 0}, {-3, 0}, {-1, 0}, {0, 0}, {7, 7}, {-6, -6}};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct engine_fixture w;
         engine_fixture_init(&w);
@@ -1200,7 +1187,7 @@ static void a_worker_that_has_raised_its_boost_and_calls_exec_gets_its_nice_back
  * It has also changed its nice value: its mask is still the one that asymd set, and a release gives both back. A worker with the
  * same mask does not explain the nice value.
  */
-static void a_leader_that_calls_exec_and_changes_its_nice_is_still_steered(void **state)
+TEST_WITH(a_leader_that_calls_exec_and_changes_its_nice_is_still_steered, engine_fixture_setup, engine_fixture_teardown)
 {
     static const struct {
         bool worker;
@@ -1210,7 +1197,6 @@ static void a_leader_that_calls_exec_and_changes_its_nice_is_still_steered(void 
         {false, "0-7", "4-7", 0, 3, 3},   {true, "0-7", "4-7", 0, 3, 3},   {false, "0-5", "4-5", 0, 3, 3},
         {false, "0-7", "4-7", -5, -3, 0}, {false, "0-7", "4-7", -5, 3, 3},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct engine_fixture w;
         engine_fixture_init(&w);
@@ -1236,7 +1222,8 @@ static void a_leader_that_calls_exec_and_changes_its_nice_is_still_steered(void 
 }
 
 /* It has pinned itself to the CPUs of its boosted worker, and calls exec itself. The worker does not explain its nice value. */
-static void a_leader_that_calls_exec_and_changes_its_nice_keeps_its_own_mask(void **state)
+TEST_WITH(a_leader_that_calls_exec_and_changes_its_nice_keeps_its_own_mask, engine_fixture_setup,
+          engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const unsigned proc = engine_fixture_proc(w, 100);
@@ -1256,7 +1243,7 @@ static void a_leader_that_calls_exec_and_changes_its_nice_keeps_its_own_mask(voi
 }
 
 /* A worker that had pinned itself: the record of the leader goes, and the mask stays. */
-static void a_worker_that_calls_exec_keeps_its_own_mask(void **state)
+TEST_WITH(a_worker_that_calls_exec_keeps_its_own_mask, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *leader = steered(w);
@@ -1278,7 +1265,7 @@ static void a_worker_that_calls_exec_keeps_its_own_mask(void **state)
 }
 
 /* asymd had steered it to these CPUs, and has released it since it forked. Then it ran taskset: exec keeps the new mask. */
-static void a_mask_that_was_set_before_an_exec_is_its_own(void **state)
+TEST_WITH(a_mask_that_was_set_before_an_exec_is_its_own, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -1295,7 +1282,7 @@ static void a_mask_that_was_set_before_an_exec_is_its_own(void **state)
 }
 
 /* The kernel has cut its mask to the new cpuset in the same interval. */
-static void a_cpuset_that_changes_with_an_exec_is_followed(void **state)
+TEST_WITH(a_cpuset_that_changes_with_an_exec_is_followed, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -1312,7 +1299,7 @@ static void a_cpuset_that_changes_with_an_exec_is_followed(void **state)
 }
 
 /* The user's change of the old program does not bind the new one, which has what asymd set. */
-static void a_thread_left_alone_that_gets_a_workers_mask_is_repaired(void **state)
+TEST_WITH(a_thread_left_alone_that_gets_a_workers_mask_is_repaired, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const unsigned proc = engine_fixture_proc(w, 100);
@@ -1334,7 +1321,7 @@ static void a_thread_left_alone_that_gets_a_workers_mask_is_repaired(void **stat
 }
 
 /* It has pinned itself, to the CPUs to which asymd has steered its worker. */
-static void a_leader_that_calls_exec_keeps_its_own_mask(void **state)
+TEST_WITH(a_leader_that_calls_exec_keeps_its_own_mask, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     const unsigned proc = engine_fixture_proc(w, 100);
@@ -1353,9 +1340,8 @@ static void a_leader_that_calls_exec_keeps_its_own_mask(void **state)
 }
 
 /* Without an exec, a leader that has the mask of a thread that has ended has set it itself. */
-static void a_leader_with_the_mask_of_a_worker_keeps_it(void **state)
+TEST_WITH(a_leader_with_the_mask_of_a_worker_keeps_it, engine_fixture_setup, engine_fixture_teardown)
 {
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct engine_fixture w;
         engine_fixture_init(&w);
@@ -1372,7 +1358,7 @@ static void a_leader_with_the_mask_of_a_worker_keeps_it(void **state)
     }
 }
 
-static void a_repair_not_done_is_asked_again(void **state)
+TEST_WITH(a_repair_not_done_is_asked_again, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     steered(w);
@@ -1384,7 +1370,7 @@ static void a_repair_not_done_is_asked_again(void **state)
     assert_repaired(w, t);
 }
 
-static void a_child_that_was_repaired_meanwhile_is_left_alone(void **state)
+TEST_WITH(a_child_that_was_repaired_meanwhile_is_left_alone, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     steered(w);
@@ -1396,7 +1382,7 @@ static void a_child_that_was_repaired_meanwhile_is_left_alone(void **state)
     assert_null(engine_fixture_action(w, 101));
 }
 
-static void a_child_that_pins_itself_is_left_alone_while_it_is_pinned(void **state)
+TEST_WITH(a_child_that_pins_itself_is_left_alone_while_it_is_pinned, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     steered(w);
@@ -1416,7 +1402,7 @@ static void a_child_that_pins_itself_is_left_alone_while_it_is_pinned(void **sta
     engine_fixture_assert_mask(&t->mask, "4-7");
 }
 
-static void an_old_thread_with_the_same_mask_chose_it(void **state)
+TEST_WITH(an_old_thread_with_the_same_mask_chose_it, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     steered(w);
@@ -1458,12 +1444,13 @@ static void check_that_a_child_chose_its_mask(struct engine_fixture *w, bool sle
     assert_ptr_equal(engine_fixture_planned(w, 200)->reason, asym_why(ASYM_WHY_OWN_MASK));
 }
 
-static void a_child_that_was_seen_with_another_mask_chose_it(void **state)
+TEST_WITH(a_child_that_was_seen_with_another_mask_chose_it, engine_fixture_setup, engine_fixture_teardown)
 {
     check_that_a_child_chose_its_mask(*state, false);
 }
 
-static void a_child_that_slept_since_it_was_seen_with_another_mask_chose_it(void **state)
+TEST_WITH(a_child_that_slept_since_it_was_seen_with_another_mask_chose_it, engine_fixture_setup,
+          engine_fixture_teardown)
 {
     check_that_a_child_chose_its_mask(*state, true);
 }
@@ -1472,7 +1459,7 @@ static void a_child_that_slept_since_it_was_seen_with_another_mask_chose_it(void
  * The process pinned itself; its thread and its child inherit that mask. asymd set nothing on this process, only on an
  * earlier one with its number.
  */
-static void a_successor_with_the_same_number_chose_its_mask(void **state)
+TEST_WITH(a_successor_with_the_same_number_chose_its_mask, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -1493,7 +1480,7 @@ static void a_successor_with_the_same_number_chose_its_mask(void **state)
         engine_fixture_assert_mask(&engine_fixture_planned(w, tids[i])->mask, "4-7");
 }
 
-static void a_stranger_with_the_same_mask_chose_it(void **state)
+TEST_WITH(a_stranger_with_the_same_mask_chose_it, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     steered(w);
@@ -1504,9 +1491,8 @@ static void a_stranger_with_the_same_mask_chose_it(void **state)
     assert_ptr_equal(engine_fixture_planned(w, 200)->reason, asym_why(ASYM_WHY_OWN_MASK));
 }
 
-static void nice_is_own_plus_delta_within_bounds(void **state)
+TEST_WITH(nice_is_own_plus_delta_within_bounds, engine_fixture_setup, engine_fixture_teardown)
 {
-    (void)state;
     static const int8_t rows[][3] = {{0, -5, -5}, {-18, -5, -20}, {15, 10, 19},
                                      {3, 0, 3},   {-20, 127, 19}, {19, -128, -20}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
@@ -1529,7 +1515,7 @@ static void nice_is_own_plus_delta_within_bounds(void **state)
     }
 }
 
-static void a_nice_set_by_another_process_stays_but_the_mask_goes_on(void **state)
+TEST_WITH(a_nice_set_by_another_process_stays_but_the_mask_goes_on, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     w->orders.of[100].delta = -5;
@@ -1546,9 +1532,8 @@ static void a_nice_set_by_another_process_stays_but_the_mask_goes_on(void **stat
 }
 
 /* Every thread may raise its nice value: asymd takes back the rest of the boost at once and lends no other. */
-static void a_boost_that_its_thread_raises_ends(void **state)
+TEST_WITH(a_boost_that_its_thread_raises_ends, engine_fixture_setup, engine_fixture_teardown)
 {
-    (void)state;
     for (int8_t nice = -4; nice < 0; nice++) {
         struct engine_fixture w;
         engine_fixture_init(&w);
@@ -1569,9 +1554,8 @@ static void a_boost_that_its_thread_raises_ends(void **state)
 }
 
 /* The daemon sets this if the actuator could not restore nice values. */
-static void a_nice_value_that_is_to_be_kept_is_not_planned_over(void **state)
+TEST_WITH(a_nice_value_that_is_to_be_kept_is_not_planned_over, engine_fixture_setup, engine_fixture_teardown)
 {
-    (void)state;
     struct engine_fixture w;
     engine_fixture_init(&w);
     w.config.keep_nice = true;
@@ -1585,7 +1569,7 @@ static void a_nice_value_that_is_to_be_kept_is_not_planned_over(void **state)
     engine_fixture_done(&w);
 }
 
-static void a_nice_value_below_the_boost_stays(void **state)
+TEST_WITH(a_nice_value_below_the_boost_stays, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     w->orders.of[100].delta = -5;
@@ -1598,7 +1582,7 @@ static void a_nice_value_below_the_boost_stays(void **state)
     assert_int_equal(t->task.nice, -6);
 }
 
-static void without_a_boost_a_new_nice_is_its_own(void **state)
+TEST_WITH(without_a_boost_a_new_nice_is_its_own, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
@@ -1613,97 +1597,4 @@ static void without_a_boost_a_new_nice_is_its_own(void **state)
     assert_int_equal(t->task.nice, 7);
 }
 
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, engine_fixture_setup, engine_fixture_teardown)
-    const struct CMUnitTest tests[] = {
-        T(a_steered_thread_gets_mask_and_target),
-        T(an_unchanged_snapshot_gives_no_second_action),
-        T(a_retry_is_asked_again_and_steers_nothing),
-        T(a_thread_that_is_gone_is_forgotten),
-        T(hands_off_is_for_good),
-        T(the_actuator_says_what_was_changed),
-        T(a_thread_that_has_ended_is_not_foreign),
-        T(refreshes_do_not_make_a_mask_foreign),
-        T(a_new_thread_with_an_old_tid_is_another_thread),
-        T(a_reused_tid_does_not_inherit_that_it_was_steered),
-        T(a_mask_set_by_another_process_is_never_fought),
-        T(a_release_by_the_fork_guard_is_not_foreign),
-        T(a_mask_of_its_own_restored_by_the_fork_guard_is_not_foreign),
-        T(another_mask_than_its_own_after_a_fork_is_foreign),
-        T(a_release_by_the_fork_guard_is_not_foreign_without_a_holdoff),
-        T(fork_holdoff_releases_at_once_and_lasts),
-        T(fork_holdoff_releases_sleeping_threads_too),
-        T(an_exec_releases_for_as_long_as_a_new_process_settles),
-        T(an_exec_is_released_at_once),
-        T(a_fork_stamped_after_the_snapshot_counts),
-        T(a_rule_that_comes_to_ignore_releases_at_once),
-        T(a_program_that_counts_late_is_released_unless_a_rule_names_it),
-        T(a_thread_that_sets_its_mask_first_is_not_lost),
-        T(no_rule_steers_a_thread_that_has_hardly_run),
-        T(a_steered_thread_stays_steered_however_little_it_has_run),
-        T(a_policy_that_no_longer_steers_it_releases_at_once),
-        T(a_thread_that_turned_realtime_is_released),
-        T(a_sleeping_thread_is_released_after_release),
-        T(a_thread_that_has_just_fallen_asleep_stays_steered),
-        T(a_thread_that_has_run_since_the_last_sample_is_active),
-        T(a_barely_active_application_is_released_after_release),
-        T(a_release_not_done_is_asked_again),
-        T(a_released_thread_can_be_steered_again),
-        T(a_process_is_not_steered_before_it_has_settled),
-        cmocka_unit_test(a_new_process_of_a_job_has_its_class_at_once_and_a_whole_mask),
-        T(idle_applications_are_not_steered),
-        T(the_first_snapshot_steers_nothing),
-        T(facts_that_exclude_are_reported),
-        T(offline_cpus_do_not_make_a_mask_narrow),
-        T(a_cpuset_bounds_the_plan),
-        T(a_cpuset_without_usable_cpus_is_not_planned_for),
-        T(a_cpuset_change_that_resets_masks_is_planned_anew),
-        T(a_cpuset_change_that_cuts_a_mask_is_not_foreign),
-        T(a_boost_does_not_outlast_a_mask_that_another_process_has_set),
-        T(a_cpuset_seen_before_the_mask_follows_is_not_foreign),
-        T(a_mask_seen_before_its_cpuset_follows_is_not_foreign),
-        T(a_suspicion_begins_anew_when_the_cpuset_changes),
-        T(the_last_of_its_cpus_going_offline_is_not_foreign),
-        T(a_mask_that_hid_an_offline_cpu_once_is_not_foreign),
-        T(rules_fast_and_slow_narrow_what_it_may_have),
-        T(a_new_thread_with_its_creators_mask_is_repaired),
-        T(a_new_thread_with_the_mask_that_its_creator_had_before_is_repaired),
-        T(a_new_thread_that_has_hardly_run_is_repaired_at_once),
-        T(a_child_process_with_its_parents_mask_is_repaired),
-        T(a_child_is_repaired_also_after_its_parent_was_released),
-        T(a_grandchild_is_repaired_whatever_the_order),
-        T(a_child_gets_its_nice_back_too),
-        T(a_child_gets_its_nice_back_also_after_its_parent_was_released),
-        T(a_child_that_has_raised_its_inherited_nice_gets_it_back_too),
-        T(a_worker_that_calls_exec_is_repaired_and_steered_again),
-        T(a_worker_that_calls_exec_before_its_action_is_repaired),
-        T(a_newborn_that_calls_exec_before_its_repair_is_repaired),
-        T(a_thread_that_has_ended_gets_no_action_in_a_pause_either),
-        T(of_workers_with_one_mask_the_boosted_caller_is_known),
-        T(a_worker_that_has_raised_its_boost_and_calls_exec_gets_its_nice_back),
-        T(a_leader_that_calls_exec_and_changes_its_nice_is_still_steered),
-        T(a_leader_that_calls_exec_and_changes_its_nice_keeps_its_own_mask),
-        T(a_worker_that_calls_exec_keeps_its_own_mask),
-        T(a_mask_that_was_set_before_an_exec_is_its_own),
-        T(a_cpuset_that_changes_with_an_exec_is_followed),
-        T(a_thread_left_alone_that_gets_a_workers_mask_is_repaired),
-        T(a_leader_that_calls_exec_keeps_its_own_mask),
-        T(a_leader_with_the_mask_of_a_worker_keeps_it),
-        T(a_repair_not_done_is_asked_again),
-        T(a_child_that_was_repaired_meanwhile_is_left_alone),
-        T(a_child_that_pins_itself_is_left_alone_while_it_is_pinned),
-        T(an_old_thread_with_the_same_mask_chose_it),
-        T(a_child_that_was_seen_with_another_mask_chose_it),
-        T(a_child_that_slept_since_it_was_seen_with_another_mask_chose_it),
-        T(a_successor_with_the_same_number_chose_its_mask),
-        T(a_stranger_with_the_same_mask_chose_it),
-        T(nice_is_own_plus_delta_within_bounds),
-        T(a_nice_set_by_another_process_stays_but_the_mask_goes_on),
-        T(a_boost_that_its_thread_raises_ends),
-        T(a_nice_value_that_is_to_be_kept_is_not_planned_over),
-        T(a_nice_value_below_the_boost_stays),
-        T(without_a_boost_a_new_nice_is_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

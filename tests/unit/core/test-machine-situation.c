@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The first line of asymd --check: its row, and that it is one sentence. */
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/engine.h>
 
@@ -16,6 +10,7 @@
 #include "base/mask.h"
 #include "core/machine-situation.h"
 #include "support/engine-fixture.h"
+#include "support/test.h"
 
 /* n CPUs of these speeds; favour may be NULL. */
 static struct asym_machine machine(const double *speeds, unsigned n, const uint32_t *favour)
@@ -105,9 +100,8 @@ static const struct {
     {same, 4, NULL, {.policy_runs = true}, ASYM_SITUATION_ALIKE, "alike", "All 4 CPUs are alike"},
 };
 
-static void each_situation_has_its_sentence(void **state)
+TEST(each_situation_has_its_sentence)
 {
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         const struct asym_machine m = machine(rows[i].speeds, rows[i].n, rows[i].favour);
         struct asym_situation_facts facts = rows[i].facts;
@@ -127,9 +121,8 @@ static void each_situation_has_its_sentence(void **state)
 }
 
 /* Two cores with two hardware threads each, and two with one. */
-static void hardware_threads_are_not_counted_as_cores(void **state)
+TEST(hardware_threads_are_not_counted_as_cores)
 {
-    (void)state;
     static const double speeds[] = {2, 2, 2, 2, 1, 1};
     static const struct {
         struct asym_situation_facts facts;
@@ -152,9 +145,8 @@ static void hardware_threads_are_not_counted_as_cores(void **state)
 }
 
 /* Verdicts and thresholds are about CPUs that ordinary threads get. */
-static void isolated_cpus_do_not_count(void **state)
+TEST(isolated_cpus_do_not_count)
 {
-    (void)state;
     static const struct {
         const double *speeds;
         const char *isolated, *name, *part;
@@ -193,9 +185,8 @@ static void isolated_cpus_do_not_count(void **state)
 }
 
 /* Each cause has its text: what helps is another thing for each. */
-static void why_no_cpu_is_faster_is_said_by_cause(void **state)
+TEST(why_no_cpu_is_faster_is_said_by_cause)
 {
-    (void)state;
     static const struct {
         const double *speeds;
         unsigned n;
@@ -228,9 +219,8 @@ static void why_no_cpu_is_faster_is_said_by_cause(void **state)
 }
 
 /* The dies of an X3D: CPUs 0 and 1 have the stacked cache. Caches of other core types do not count. */
-static void caches_of_two_sizes_are_said(void **state)
+TEST(caches_of_two_sizes_are_said)
 {
-    (void)state;
     static const struct {
         const double *speeds;
         uint32_t mib[4];
@@ -256,9 +246,8 @@ static void caches_of_two_sizes_are_said(void **state)
 }
 
 /* The longest names of core types, and the most CPUs. */
-static void a_long_sentence_is_whole_and_a_short_buffer_is_not_overrun(void **state)
+TEST(a_long_sentence_is_whole_and_a_short_buffer_is_not_overrun)
 {
-    (void)state;
     static double speeds[ASYM_MAX_CPUS];
     for (unsigned c = 0; c < ASYM_MAX_CPUS; c++)
         speeds[c] = 1 + c % 16;
@@ -275,15 +264,4 @@ static void a_long_sentence_is_whole_and_a_short_buffer_is_not_overrun(void **st
     assert_string_equal(asym_situation_name((enum asym_situation)99), "unknown");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_situation_has_its_sentence),
-        cmocka_unit_test(hardware_threads_are_not_counted_as_cores),
-        cmocka_unit_test(isolated_cpus_do_not_count),
-        cmocka_unit_test(why_no_cpu_is_faster_is_said_by_cause),
-        cmocka_unit_test(caches_of_two_sizes_are_said),
-        cmocka_unit_test(a_long_sentence_is_whole_and_a_short_buffer_is_not_overrun),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

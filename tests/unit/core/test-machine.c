@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The core types derived from the speeds of CPUs, and the choice of CPUs to slow. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/machine.h>
 
@@ -16,6 +10,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "support/engine-fixture.h"
+#include "support/test.h"
 
 /* n CPUs of these speeds. Each has its own core and frequency domain; llc of them share a cache. */
 static struct asym_machine machine(const double *speeds, unsigned n, unsigned llc)
@@ -33,9 +28,8 @@ static struct asym_machine machine(const double *speeds, unsigned n, unsigned ll
     return m;
 }
 
-static void cpus_that_are_alike_are_one_type(void **state)
+TEST(cpus_that_are_alike_are_one_type)
 {
-    (void)state;
     const double zero[4] = {0, 0, 0, 0};
     const double *speeds[] = {NULL, zero};
     for (size_t i = 0; i < ASYM_LENGTH(speeds); i++) {
@@ -50,9 +44,8 @@ static void cpus_that_are_alike_are_one_type(void **state)
     }
 }
 
-static void types_are_sorted_fastest_first_with_speeds_relative_to_the_slowest(void **state)
+TEST(types_are_sorted_fastest_first_with_speeds_relative_to_the_slowest)
 {
-    (void)state;
     const double speeds[] = {1400, 2800, 700, 2800};
     struct asym_machine m = machine(speeds, 4, 4);
     assert_int_equal(asym_machine_finish(&m), 0);
@@ -69,9 +62,8 @@ static void types_are_sorted_fastest_first_with_speeds_relative_to_the_slowest(v
     assert_true(strlen(m.types[2].name) > 0);
 }
 
-static void speeds_within_5_percent_of_the_types_fastest_are_one_type(void **state)
+TEST(speeds_within_5_percent_of_the_types_fastest_are_one_type)
 {
-    (void)state;
     /* the type of 100 holds 95 but not 94; the next type begins at 94 and holds 90 */
     const double speeds[] = {100, 97, 95, 94, 90};
     struct asym_machine m = machine(speeds, 5, 5);
@@ -82,9 +74,8 @@ static void speeds_within_5_percent_of_the_types_fastest_are_one_type(void **sta
     assert_float_equal(m.types[0].speed, 100.0 / 90, 1e-12);
 }
 
-static void different_kinds_are_never_one_type(void **state)
+TEST(different_kinds_are_never_one_type)
 {
-    (void)state;
     struct asym_machine m = machine(NULL, 4, 4);
     m.cpus[2].kind = m.cpus[3].kind = 1;
     assert_int_equal(asym_machine_finish(&m), 0);
@@ -93,9 +84,8 @@ static void different_kinds_are_never_one_type(void **state)
     assert_int_not_equal(m.cpus[0].type, m.cpus[2].type);
 }
 
-static void kinds_whose_speeds_interleave_stay_apart(void **state)
+TEST(kinds_whose_speeds_interleave_stay_apart)
 {
-    (void)state;
     const double speeds[] = {100, 99, 98, 97};
     struct asym_machine m = machine(speeds, 4, 4);
     m.cpus[1].kind = m.cpus[3].kind = 1;
@@ -105,9 +95,8 @@ static void kinds_whose_speeds_interleave_stay_apart(void **state)
     engine_fixture_assert_mask(&m.types[1].cpus, "1,3");
 }
 
-static void more_than_32_types_are_merged_nearest_first(void **state)
+TEST(more_than_32_types_are_merged_nearest_first)
 {
-    (void)state;
     double speeds[40];
     for (unsigned c = 0; c < 40; c++)
         speeds[c] = pow(1.2, c);    /* equal ratios, */
@@ -129,9 +118,8 @@ static void more_than_32_types_are_merged_nearest_first(void **state)
     assert_int_equal(covered, 40);
 }
 
-static void a_machine_of_1024_cpus_of_as_many_speeds_is_finished(void **state)
+TEST(a_machine_of_1024_cpus_of_as_many_speeds_is_finished)
 {
-    (void)state;
     static double speeds[ASYM_MAX_CPUS];
     for (unsigned c = 0; c < ASYM_MAX_CPUS; c++)
         speeds[c] = exp(c * 0.1);
@@ -145,9 +133,8 @@ static void a_machine_of_1024_cpus_of_as_many_speeds_is_finished(void **state)
     assert_int_equal(asym_mask_count(&slow), 512);
 }
 
-static void only_usable_cpus_count(void **state)
+TEST(only_usable_cpus_count)
 {
-    (void)state;
     const double speeds[] = {NAN, 1, 2, 8, -1};
     struct asym_machine m = machine(speeds, 5, 5);
     asym_mask_clear(&m.usable, 0);
@@ -163,9 +150,8 @@ static void only_usable_cpus_count(void **state)
     assert_int_equal(m.n_cores, 2);
 }
 
-static void group_numbers_become_dense(void **state)
+TEST(group_numbers_become_dense)
 {
-    (void)state;
     struct asym_machine m = machine(NULL, 4, 4);
     const int16_t raw[] = {40, 7, 40, 9}, dense[] = {0, 1, 0, 2};
     for (unsigned c = 0; c < 4; c++)
@@ -185,9 +171,8 @@ static void group_numbers_become_dense(void **state)
     assert_int_equal(m.cpus[3].smt_rank, 0);
 }
 
-static void smt_rank_counts_usable_siblings_only(void **state)
+TEST(smt_rank_counts_usable_siblings_only)
 {
-    (void)state;
     struct asym_machine m = machine(NULL, 2, 2);
     m.cpus[1].core = 0;
     asym_mask_clear(&m.usable, 0);
@@ -208,9 +193,8 @@ static struct asym_machine hybrid(unsigned n_p, unsigned n_e, unsigned n_low, do
     return m;
 }
 
-static void seats_are_in_the_order_of_what_they_add(void **state)
+TEST(seats_are_in_the_order_of_what_they_add)
 {
-    (void)state;
     static const struct {
         unsigned n_p, n_e, n_low;
         double smt_gain;
@@ -237,9 +221,8 @@ static void seats_are_in_the_order_of_what_they_add(void **state)
     }
 }
 
-static void a_core_counts_once_and_its_cpus_form_a_ring(void **state)
+TEST(a_core_counts_once_and_its_cpus_form_a_ring)
 {
-    (void)state;
     struct asym_machine m = hybrid(3, 2, 0, 0.25);
     struct asym_mask cores = asym_machine_cores(&m, &m.fast);
     engine_fixture_assert_mask(&m.fast, "0-5");
@@ -256,9 +239,8 @@ static void a_core_counts_once_and_its_cpus_form_a_ring(void **state)
     assert_int_equal(m.cpus[4].sibling, 4);
 }
 
-static void finishing_twice_changes_nothing(void **state)
+TEST(finishing_twice_changes_nothing)
 {
-    (void)state;
     const double speeds[] = {1400, 2800, 700, 2800};
     struct asym_machine m = machine(speeds, 4, 2), once;
     assert_int_equal(asym_machine_finish(&m), 0);
@@ -267,9 +249,8 @@ static void finishing_twice_changes_nothing(void **state)
     assert_memory_equal(&m, &once, sizeof m);
 }
 
-static void bad_figures_are_refused_and_change_nothing(void **state)
+TEST(bad_figures_are_refused_and_change_nothing)
 {
-    (void)state;
     const double bad[] = {-1, NAN, INFINITY};
     for (size_t i = 0; i < ASYM_LENGTH(bad); i++) {
         struct asym_machine m = machine(NULL, 4, 4), before;
@@ -285,9 +266,8 @@ static void bad_figures_are_refused_and_change_nothing(void **state)
     assert_int_equal(asym_machine_finish(&m), -EINVAL);
 }
 
-static void assumed_slow_cpus_are_slower_by_the_factor(void **state)
+TEST(assumed_slow_cpus_are_slower_by_the_factor)
 {
-    (void)state;
     struct asym_machine m = machine(NULL, 4, 4);
     assert_int_equal(asym_machine_finish(&m), 0);
     struct asym_mask slow = engine_fixture_cpus("2-3");
@@ -299,9 +279,8 @@ static void assumed_slow_cpus_are_slower_by_the_factor(void **state)
     assert_int_equal(m.cpus[0].origin, ASYM_ORIGIN_CPUFREQ);
 }
 
-static void assume_slow_refuses_what_makes_no_sense(void **state)
+TEST(assume_slow_refuses_what_makes_no_sense)
 {
-    (void)state;
     struct asym_machine m = machine(NULL, 4, 4);
     assert_int_equal(asym_machine_finish(&m), 0);
     const struct asym_machine before = m;
@@ -344,9 +323,8 @@ static unsigned mixed_llcs(const struct asym_machine *m, unsigned n)
     return mixed;
 }
 
-static void every_llc_gets_fast_and_slow_cpus(void **state)
+TEST(every_llc_gets_fast_and_slow_cpus)
 {
-    (void)state;
     struct asym_machine m = machine(NULL, 16, 4);
     for (unsigned n = 4; n <= 12; n++) {
         assert_chosen(&m, n);
@@ -356,9 +334,8 @@ static void every_llc_gets_fast_and_slow_cpus(void **state)
     assert_int_equal(mixed_llcs(&m, 3), 3);
 }
 
-static void a_small_llc_is_not_used_up_while_a_large_one_can_spare(void **state)
+TEST(a_small_llc_is_not_used_up_while_a_large_one_can_spare)
 {
-    (void)state;
     struct asym_machine m = machine(NULL, 8, 8);
     for (unsigned c = 4; c < 8; c++)
         m.cpus[c].llc = (int16_t)(c < 6 ? 1 : 2); /* 4, 2 and 2 CPUs */
@@ -366,9 +343,8 @@ static void a_small_llc_is_not_used_up_while_a_large_one_can_spare(void **state)
     assert_int_equal(mixed_llcs(&m, 5), 3);
 }
 
-static void cores_and_frequency_domains_are_not_split(void **state)
+TEST(cores_and_frequency_domains_are_not_split)
 {
-    (void)state;
     struct asym_machine m = machine(NULL, 8, 4);
     for (unsigned c = 0; c < 8; c++)
         m.cpus[c].core = (int16_t)(c / 2);
@@ -380,9 +356,8 @@ static void cores_and_frequency_domains_are_not_split(void **state)
     assert_int_equal(asym_machine_choose_slow(&m, 3, &slow), -ERANGE);
 }
 
-static void an_exact_sum_of_unequal_domains_is_found(void **state)
+TEST(an_exact_sum_of_unequal_domains_is_found)
 {
-    (void)state;
     /* domains of 3, 2 and 2 CPUs: 4 is 2 + 2 in any order of search */
     static const int16_t domains[][7] = {{0, 0, 0, 1, 1, 2, 2}, {0, 0, 1, 1, 2, 2, 2}};
     for (size_t i = 0; i < ASYM_LENGTH(domains); i++) {
@@ -398,9 +373,8 @@ static void an_exact_sum_of_unequal_domains_is_found(void **state)
     }
 }
 
-static void none_and_all_cannot_be_slow(void **state)
+TEST(none_and_all_cannot_be_slow)
 {
-    (void)state;
     struct asym_machine m = machine(NULL, 4, 4);
     struct asym_mask slow = engine_fixture_cpus("9");
     assert_int_equal(asym_machine_finish(&m), 0);
@@ -414,9 +388,8 @@ static void none_and_all_cannot_be_slow(void **state)
 }
 
 /* A share of the fastest type's speed decides what is fast, not the order: two of three speeds can be fast. */
-static void core_types_from_a_share_of_the_fastest_are_fast(void **state)
+TEST(core_types_from_a_share_of_the_fastest_are_fast)
 {
-    (void)state;
     const double speeds[] = {58, 55, 43, 46.4};
     static const struct {
         double from;
@@ -435,9 +408,8 @@ static void core_types_from_a_share_of_the_fastest_are_fast(void **state)
     }
 }
 
-static void a_share_out_of_range_is_refused(void **state)
+TEST(a_share_out_of_range_is_refused)
 {
-    (void)state;
     const double bad[] = {-0.1, 1.01, NAN, INFINITY};
     for (size_t i = 0; i < 2 * ASYM_LENGTH(bad); i++) {
         struct asym_machine m = machine(NULL, 4, 4), before;
@@ -449,9 +421,8 @@ static void a_share_out_of_range_is_refused(void **state)
 }
 
 /* The configuration calls them slow: they stay slow even with nearly full speed. */
-static void cpus_that_are_held_are_slow_however_little_slower(void **state)
+TEST(cpus_that_are_held_are_slow_however_little_slower)
 {
-    (void)state;
     const struct asym_mask slow = engine_fixture_cpus("2-3");
     struct asym_machine m = machine(NULL, 4, 4);
     assert_int_equal(asym_machine_finish(&m), 0);
@@ -471,9 +442,8 @@ static void cpus_that_are_held_are_slow_however_little_slower(void **state)
     engine_fixture_assert_mask(&same.slow, "");
 }
 
-static void favour_ranks_the_cpus_of_each_type(void **state)
+TEST(favour_ranks_the_cpus_of_each_type)
 {
-    (void)state;
     const double speeds[] = {1, 2, 2, 2, 2, 1};
     const uint32_t favour[] = {7, 100, 300, 300, 0, 9};
     const unsigned rank[] = {1, 1, 0, 0, 2, 0};
@@ -495,9 +465,8 @@ static void favour_ranks_the_cpus_of_each_type(void **state)
     engine_fixture_assert_mask(&favoured, "1-4");
 }
 
-static void more_ranks_than_fit_are_the_last_one(void **state)
+TEST(more_ranks_than_fit_are_the_last_one)
 {
-    (void)state;
     static struct asym_machine m;
     m = machine(NULL, ASYM_MAX_CPUS, 8);
     for (unsigned c = 0; c < ASYM_MAX_CPUS; c++)
@@ -507,9 +476,8 @@ static void more_ranks_than_fit_are_the_last_one(void **state)
         assert_int_equal(m.cpus[c].rank, ASYM_MIN(c, UINT8_MAX));
 }
 
-static void every_origin_has_a_name(void **state)
+TEST(every_origin_has_a_name)
 {
-    (void)state;
     for (int o = 0; o < ASYM_N_ORIGINS; o++) {
         assert_non_null(asym_origin_name((enum asym_origin)o));
         for (int p = 0; p < o; p++)
@@ -520,36 +488,4 @@ static void every_origin_has_a_name(void **state)
     assert_non_null(asym_origin_name((enum asym_origin)99));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cpus_that_are_alike_are_one_type),
-        cmocka_unit_test(types_are_sorted_fastest_first_with_speeds_relative_to_the_slowest),
-        cmocka_unit_test(speeds_within_5_percent_of_the_types_fastest_are_one_type),
-        cmocka_unit_test(different_kinds_are_never_one_type),
-        cmocka_unit_test(kinds_whose_speeds_interleave_stay_apart),
-        cmocka_unit_test(more_than_32_types_are_merged_nearest_first),
-        cmocka_unit_test(a_machine_of_1024_cpus_of_as_many_speeds_is_finished),
-        cmocka_unit_test(only_usable_cpus_count),
-        cmocka_unit_test(group_numbers_become_dense),
-        cmocka_unit_test(smt_rank_counts_usable_siblings_only),
-        cmocka_unit_test(seats_are_in_the_order_of_what_they_add),
-        cmocka_unit_test(a_core_counts_once_and_its_cpus_form_a_ring),
-        cmocka_unit_test(finishing_twice_changes_nothing),
-        cmocka_unit_test(bad_figures_are_refused_and_change_nothing),
-        cmocka_unit_test(assumed_slow_cpus_are_slower_by_the_factor),
-        cmocka_unit_test(assume_slow_refuses_what_makes_no_sense),
-        cmocka_unit_test(every_llc_gets_fast_and_slow_cpus),
-        cmocka_unit_test(a_small_llc_is_not_used_up_while_a_large_one_can_spare),
-        cmocka_unit_test(cores_and_frequency_domains_are_not_split),
-        cmocka_unit_test(an_exact_sum_of_unequal_domains_is_found),
-        cmocka_unit_test(none_and_all_cannot_be_slow),
-        cmocka_unit_test(core_types_from_a_share_of_the_fastest_are_fast),
-        cmocka_unit_test(a_share_out_of_range_is_refused),
-        cmocka_unit_test(cpus_that_are_held_are_slow_however_little_slower),
-        cmocka_unit_test(favour_ranks_the_cpus_of_each_type),
-        cmocka_unit_test(more_ranks_than_fit_are_the_last_one),
-        cmocka_unit_test(every_origin_has_a_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

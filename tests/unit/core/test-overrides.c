@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The orders of the user while asymd runs: the source adds them to the snapshots, and the engine obeys. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 
@@ -14,6 +8,7 @@
 #include "base/mask.h"
 #include "core/overrides.h"
 #include "support/engine-fixture.h"
+#include "support/test.h"
 
 #define TICK (100 * ASYM_MSEC)
 
@@ -37,7 +32,7 @@ static void assert_put_back(struct engine_fixture *w, struct engine_fixture_thre
     engine_fixture_assert_mask(&t->mask, "0-7");
 }
 
-static void a_pause_puts_back_threads_that_run_and_threads_that_sleep(void **state)
+TEST_WITH(a_pause_puts_back_threads_that_run_and_threads_that_sleep, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *runs = steered(w, 100), *sleeps = steered(w, 200);
@@ -59,7 +54,7 @@ static void a_pause_puts_back_threads_that_run_and_threads_that_sleep(void **sta
     assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL); /* it observes on */
 }
 
-static void a_release_that_fails_is_tried_again_during_the_pause(void **state)
+TEST_WITH(a_release_that_fails_is_tried_again_during_the_pause, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w, 100);
@@ -73,7 +68,7 @@ static void a_release_that_fails_is_tried_again_during_the_pause(void **state)
     assert_put_back(w, t, ASYM_WHY_PAUSED);
 }
 
-static void after_the_pause_the_first_snapshot_steers(void **state)
+TEST_WITH(after_the_pause_the_first_snapshot_steers, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w, 100);
@@ -87,7 +82,7 @@ static void after_the_pause_the_first_snapshot_steers(void **state)
 }
 
 /* Less than a swap period after the last plan. */
-static void a_short_pause_does_not_wait_for_a_swap_period(void **state)
+TEST_WITH(a_short_pause_does_not_wait_for_a_swap_period, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w, 100);
@@ -102,7 +97,7 @@ static void a_short_pause_does_not_wait_for_a_swap_period(void **state)
     engine_fixture_assert_mask(&t->mask, "4-7");
 }
 
-static void a_pause_takes_back_what_a_child_inherited(void **state)
+TEST_WITH(a_pause_takes_back_what_a_child_inherited, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     steered(w, 100);
@@ -116,7 +111,7 @@ static void a_pause_takes_back_what_a_child_inherited(void **state)
     engine_fixture_assert_mask(&child->mask, "0-7");
 }
 
-static void hotplug_during_a_pause_steers_nothing(void **state)
+TEST_WITH(hotplug_during_a_pause_steers_nothing, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     steered(w, 100);
@@ -130,9 +125,8 @@ static void hotplug_during_a_pause_steers_nothing(void **state)
     assert_int_equal(w->n, 0);
 }
 
-static void an_ignored_process_is_put_back_also_while_it_sleeps(void **state)
+TEST_WITH(an_ignored_process_is_put_back_also_while_it_sleeps, engine_fixture_setup, engine_fixture_teardown)
 {
-    (void)state;
     for (int sleeps = 0; sleeps < 2; sleeps++) {
         struct engine_fixture w;
         engine_fixture_init(&w);
@@ -166,7 +160,7 @@ static void adopt(struct engine_fixture *w)
     w->procs[0].adopted = w->now + 1;
 }
 
-static void an_adopted_thread_keeps_its_present_mask_as_its_own(void **state)
+TEST_WITH(an_adopted_thread_keeps_its_present_mask_as_its_own, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = foreign(w, "3-5");
@@ -182,7 +176,7 @@ static void an_adopted_thread_keeps_its_present_mask_as_its_own(void **state)
     engine_fixture_assert_mask(&t->mask, "3-5");
 }
 
-static void a_change_after_the_adoption_counts_again(void **state)
+TEST_WITH(a_change_after_the_adoption_counts_again, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = foreign(w, "3-5");
@@ -200,7 +194,7 @@ static void a_change_after_the_adoption_counts_again(void **state)
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &engine_fixture_placed);
 }
 
-static void a_refusal_by_the_kernel_is_tried_again_after_an_adoption(void **state)
+TEST_WITH(a_refusal_by_the_kernel_is_tried_again_after_an_adoption, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -214,7 +208,7 @@ static void a_refusal_by_the_kernel_is_tried_again_after_an_adoption(void **stat
     assert_int_equal(w->actions[0].kind, ASYM_ACTION_STEER);
 }
 
-static void a_mask_of_its_own_does_not_exclude_an_adopted_thread(void **state)
+TEST_WITH(a_mask_of_its_own_does_not_exclude_an_adopted_thread, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -232,7 +226,7 @@ static void a_mask_of_its_own_does_not_exclude_an_adopted_thread(void **state)
 }
 
 /* The engine drops the state of a thread that sleeps, and keeps only why it leaves it alone. */
-static void a_thread_is_adopted_also_while_it_sleeps(void **state)
+TEST_WITH(a_thread_is_adopted_also_while_it_sleeps, engine_fixture_setup, engine_fixture_teardown)
 {
     struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = foreign(w, "3-5");
@@ -309,7 +303,7 @@ static struct asym_snapshot take(struct asym_overrides *o)
 
 static const struct asym_taskid p20 = {20, 20, 5}, p10 = {10, 10, 5};
 
-static void without_orders_the_snapshot_is_the_inner_one(void **state)
+TEST_WITH(without_orders_the_snapshot_is_the_inner_one, setup_source, teardown_source)
 {
     const struct asym_snapshot s = take(*state);
     assert_ptr_equal(s.procs, inner.procs);
@@ -317,7 +311,7 @@ static void without_orders_the_snapshot_is_the_inner_one(void **state)
     assert_int_equal(s.n_ignored, 0);
 }
 
-static void orders_are_facts_of_their_process_only(void **state)
+TEST_WITH(orders_are_facts_of_their_process_only, setup_source, teardown_source)
 {
     struct asym_overrides *o = *state;
     assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_SLOW, 0), 0);
@@ -342,7 +336,7 @@ static void orders_are_facts_of_their_process_only(void **state)
 }
 
 /* The engine puts back the threads of such a process that sleep. Each other rule ends that, and so does the end of the rule. */
-static void the_processes_that_the_user_ignores_are_listed(void **state)
+TEST_WITH(the_processes_that_the_user_ignores_are_listed, setup_source, teardown_source)
 {
     struct asym_overrides *o = *state;
     for (int again = 0; again < 2; again++) {
@@ -359,7 +353,7 @@ static void the_processes_that_the_user_ignores_are_listed(void **state)
     }
 }
 
-static void an_order_replaces_the_whole_rule(void **state)
+TEST_WITH(an_order_replaces_the_whole_rule, setup_source, teardown_source)
 {
     struct asym_overrides *o = *state;
     static const struct asym_rule_facts facts = {.cpus = {.w = {0x3}}, .library = true};
@@ -370,7 +364,7 @@ static void an_order_replaces_the_whole_rule(void **state)
 }
 
 /* The order came after the sample: the source returns the last snapshot again, which has the process that ended. */
-static void a_snapshot_older_than_the_order_does_not_drop_it(void **state)
+TEST_WITH(a_snapshot_older_than_the_order_does_not_drop_it, setup_source, teardown_source)
 {
     struct asym_overrides *o = *state;
     const struct asym_taskid later = {20, 20, 6};
@@ -385,7 +379,7 @@ static void a_snapshot_older_than_the_order_does_not_drop_it(void **state)
 }
 
 /* A process without an order gets one, too: from then on the masks that its threads have count as their own. */
-static void the_rules_decide_again(void **state)
+TEST_WITH(the_rules_decide_again, setup_source, teardown_source)
 {
     struct asym_overrides *o = *state;
     assert_int_equal(asym_overrides_unset_rule(o, &p20, 2), 0);
@@ -402,7 +396,7 @@ static void the_rules_decide_again(void **state)
     assert_int_equal(asym_overrides_count(o), 0);
 }
 
-static void a_later_process_with_the_number_has_no_order(void **state)
+TEST_WITH(a_later_process_with_the_number_has_no_order, setup_source, teardown_source)
 {
     struct asym_overrides *o = *state;
     assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_IGNORE, 0), 0);
@@ -425,7 +419,7 @@ static bool has_ended(void *ctx, const struct asym_taskid *proc)
     return proc->tgid != 20;
 }
 
-static void orders_are_bounded_and_those_of_the_dead_make_room(void **state)
+TEST_WITH(orders_are_bounded_and_those_of_the_dead_make_room, setup_source, teardown_source)
 {
     struct asym_overrides *o = *state;
     for (int32_t i = ASYM_OVERRIDES_MAX; i-- > 0;)
@@ -445,7 +439,7 @@ static void orders_are_bounded_and_those_of_the_dead_make_room(void **state)
     assert_int_equal(asym_overrides_unset_rule(o, &more, 1), 0);
 }
 
-static void the_orders_hold_for_a_process_that_is_in_no_snapshot(void **state)
+TEST_WITH(the_orders_hold_for_a_process_that_is_in_no_snapshot, setup_source, teardown_source)
 {
     struct asym_overrides *o = *state;
     struct asym_proc proc = {.id = p20, .rule = ASYM_RULE_UNLISTED};
@@ -464,7 +458,7 @@ static void the_orders_hold_for_a_process_that_is_in_no_snapshot(void **state)
     assert_int_equal(proc.rule, ASYM_RULE_IGNORE);
 }
 
-static void the_overlay_hands_on_ends_errors_feedback_and_refreshes(void **state)
+TEST_WITH(the_overlay_hands_on_ends_errors_feedback_and_refreshes, setup_source, teardown_source)
 {
     struct asym_source *source = asym_overrides_source(*state);
     static const int results[] = {0, -EINPROGRESS, -EIO};
@@ -480,34 +474,4 @@ static void the_overlay_hands_on_ends_errors_feedback_and_refreshes(void **state
     assert_int_equal(inner.n_refreshes, 1);
 }
 
-#define E(f) cmocka_unit_test_setup_teardown(f, engine_fixture_setup, engine_fixture_teardown)
-#define S(f) cmocka_unit_test_setup_teardown(f, setup_source, teardown_source)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        E(a_pause_puts_back_threads_that_run_and_threads_that_sleep),
-        E(a_release_that_fails_is_tried_again_during_the_pause),
-        E(after_the_pause_the_first_snapshot_steers),
-        E(a_short_pause_does_not_wait_for_a_swap_period),
-        E(a_pause_takes_back_what_a_child_inherited),
-        E(hotplug_during_a_pause_steers_nothing),
-        E(an_ignored_process_is_put_back_also_while_it_sleeps),
-        E(an_adopted_thread_keeps_its_present_mask_as_its_own),
-        E(a_change_after_the_adoption_counts_again),
-        E(a_refusal_by_the_kernel_is_tried_again_after_an_adoption),
-        E(a_mask_of_its_own_does_not_exclude_an_adopted_thread),
-        E(a_thread_is_adopted_also_while_it_sleeps),
-        S(without_orders_the_snapshot_is_the_inner_one),
-        S(orders_are_facts_of_their_process_only),
-        S(the_processes_that_the_user_ignores_are_listed),
-        S(an_order_replaces_the_whole_rule),
-        S(the_rules_decide_again),
-        S(a_later_process_with_the_number_has_no_order),
-        S(a_snapshot_older_than_the_order_does_not_drop_it),
-        S(orders_are_bounded_and_those_of_the_dead_make_room),
-        S(the_orders_hold_for_a_process_that_is_in_no_snapshot),
-        S(the_overlay_hands_on_ends_errors_feedback_and_refreshes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

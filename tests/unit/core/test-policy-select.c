@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The policy that auto selects, and the policies that a machine can run, as tables. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "core/policy-select.h"
+#include "support/test.h"
 
 static const char *const all_there[ASYM_N_SIGNALS];
 static const char *const no_counts[ASYM_N_SIGNALS] = {[ASYM_SIGNAL_RUNNABLE] = "no schedstat"};
@@ -36,9 +31,8 @@ static const struct {
     {"nonesuch", NULL, all_there, NULL, NULL},
 };
 
-static void auto_comes_to_the_first_row_that_fits_and_a_name_to_itself(void **state)
+TEST(auto_comes_to_the_first_row_that_fits_and_a_name_to_itself)
 {
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(selections); i++) {
         const struct asym_policy_facts facts = {.alike = selections[i].alike, .missing = selections[i].missing};
         const struct asym_policy_choice choice = asym_policy_select(selections[i].name, &facts);
@@ -70,9 +64,8 @@ static const struct {
     {0, "it needs a kernel of its own", all_there, 0, ASYM_N_SIGNALS, false},
 };
 
-static void a_policy_can_run_where_nothing_that_it_needs_is_missing(void **state)
+TEST(a_policy_can_run_where_nothing_that_it_needs_is_missing)
 {
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(abilities); i++) {
         const struct asym_policy policy = {.needs = abilities[i].needs, .refuses = abilities[i].refuses};
         const enum asym_signal lacks = asym_policy_lacks(&policy, abilities[i].missing, abilities[i].from);
@@ -81,11 +74,4 @@ static void a_policy_can_run_where_nothing_that_it_needs_is_missing(void **state
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_comes_to_the_first_row_that_fits_and_a_name_to_itself),
-        cmocka_unit_test(a_policy_can_run_where_nothing_that_it_needs_is_missing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/plan.h>
 #include <asym/snapshot.h>
 
 #include "base/macro.h"
 #include "support/reason-text.h"
+#include "support/test.h"
 
 static const char *text(enum asym_exclusion exclusion, double a, double b, char *buf, size_t size)
 {
@@ -19,9 +14,8 @@ static const char *text(enum asym_exclusion exclusion, double a, double b, char 
     return asym_reason_text(asym_why(exclusion), figure, buf, size);
 }
 
-static void every_exclusion_has_a_text_of_its_own(void **state)
+TEST(every_exclusion_has_a_text_of_its_own)
 {
-    (void)state;
     char one[128], other[128];
     for (int r = ASYM_WHY_NONE + 1; r < ASYM_N_EXCLUSIONS; r++) {
         const struct asym_reason *reason = asym_why((enum asym_exclusion)r);
@@ -35,9 +29,8 @@ static void every_exclusion_has_a_text_of_its_own(void **state)
     }
 }
 
-static void figures_stand_in_the_text(void **state)
+TEST(figures_stand_in_the_text)
 {
-    (void)state;
     static const struct {
         enum asym_exclusion exclusion;
         double figure[2];
@@ -56,9 +49,8 @@ static void figures_stand_in_the_text(void **state)
     }
 }
 
-static void a_reason_takes_two_figures_in_order(void **state)
+TEST(a_reason_takes_two_figures_in_order)
 {
-    (void)state;
     static const struct asym_reason reason = {.text = "%.1f of %g s, 100 %%"};
     const double figure[2] = {0.26, asym_reason_seconds(1234567)};
     char buf[64];
@@ -69,9 +61,8 @@ static void a_reason_takes_two_figures_in_order(void **state)
         assert_false(why_is_well_formed(&(const struct asym_reason){.text = bad[i]}));
 }
 
-static void seconds_have_as_many_digits_as_are_wanted(void **state)
+TEST(seconds_have_as_many_digits_as_are_wanted)
 {
-    (void)state;
     assert_true(asym_reason_seconds(0) == 0);
     assert_true(asym_reason_seconds(ASYM_SEC) == 1);
     assert_true(asym_reason_seconds(314159) == 0.31);
@@ -79,27 +70,24 @@ static void seconds_have_as_many_digits_as_are_wanted(void **state)
     assert_true(asym_reason_seconds(994999) == 0.99);
 }
 
-static void a_small_buffer_is_not_overrun(void **state)
+TEST(a_small_buffer_is_not_overrun)
 {
-    (void)state;
     char buf[8] = "#######";
     assert_ptr_equal(text(ASYM_WHY_SETTLING, 1, 1, buf, 5), buf);
     assert_int_equal(strlen(buf), 4);
     assert_int_equal(buf[5], '#');
 }
 
-static void no_reason_has_no_text(void **state)
+TEST(no_reason_has_no_text)
 {
-    (void)state;
     char buf[64] = "#";
     assert_string_equal(text(ASYM_WHY_NONE, 1, 2, buf, sizeof buf), "");
     assert_null(asym_why((enum asym_exclusion)12345));
     assert_null(asym_why((enum asym_exclusion) - 1));
 }
 
-static void names_are_those_of_the_command_line(void **state)
+TEST(names_are_those_of_the_command_line)
 {
-    (void)state;
     assert_string_equal(asym_phase_name(ASYM_PHASE_IDLE), "idle");
     assert_string_equal(asym_phase_name(ASYM_PHASE_SERIAL), "serial");
     assert_string_equal(asym_phase_name(ASYM_PHASE_PARALLEL), "parallel");
@@ -120,16 +108,4 @@ static void names_are_those_of_the_command_line(void **state)
     assert_non_null(asym_signal_name((enum asym_signal)77));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_exclusion_has_a_text_of_its_own),
-        cmocka_unit_test(figures_stand_in_the_text),
-        cmocka_unit_test(a_reason_takes_two_figures_in_order),
-        cmocka_unit_test(seconds_have_as_many_digits_as_are_wanted),
-        cmocka_unit_test(a_small_buffer_is_not_overrun),
-        cmocka_unit_test(no_reason_has_no_text),
-        cmocka_unit_test(names_are_those_of_the_command_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Crossover trials with a known gain, over noise, a drift and a program that comes and goes. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "experiment/trial-row.h"
 #include "sim/rng.h"
+#include "support/test.h"
 
 static const struct asym_crossover plan = {.block = 10 * ASYM_SEC, .drop = 2 * ASYM_SEC, .pairs = 18, .seed = 7};
 
@@ -35,9 +30,8 @@ static struct asym_crossover_result run_trial(uint64_t seed, size_t pairs, doubl
     return asym_crossover_result(&s);
 }
 
-static void each_pair_has_a_block_of_either_kind_and_their_order_is_random(void **state)
+TEST(each_pair_has_a_block_of_either_kind_and_their_order_is_random)
 {
-    (void)state;
     size_t first = 0;
     const struct asym_crossover c = {plan.block, plan.drop, ASYM_CROSSOVER_PAIRS_MAX, 3};
     for (size_t b = 0; b < 2 * c.pairs; b += 2) {
@@ -51,9 +45,8 @@ static void each_pair_has_a_block_of_either_kind_and_their_order_is_random(void 
     assert_in_range(first, 512 - 64, 512 + 64);
 }
 
-static void the_beginning_of_a_block_does_not_count(void **state)
+TEST(the_beginning_of_a_block_does_not_count)
 {
-    (void)state;
     assert_false(asym_crossover_at(&plan, 0).counts);
     assert_false(asym_crossover_at(&plan, plan.drop - 1).counts);
     assert_true(asym_crossover_at(&plan, plan.drop).counts);
@@ -64,9 +57,8 @@ static void the_beginning_of_a_block_does_not_count(void **state)
     assert_false(over.counts);
 }
 
-static void a_known_gain_is_within_its_interval_and_nothing_is_claimed_of_none(void **state)
+TEST(a_known_gain_is_within_its_interval_and_nothing_is_claimed_of_none)
 {
-    (void)state;
     static const struct {
         double gain;
         size_t pairs;
@@ -91,9 +83,8 @@ static void a_known_gain_is_within_its_interval_and_nothing_is_claimed_of_none(v
     }
 }
 
-static void a_pair_without_two_rates_does_not_count(void **state)
+TEST(a_pair_without_two_rates_does_not_count)
 {
-    (void)state;
     static const double rates[][2] = {{1, 0}, {0, 1}, {1, NAN}, {NAN, 1}, {-1, 1}};
     struct asym_crossover_series s = {.n = 0};
     for (size_t i = 0; i < ASYM_LENGTH(rates); i++)
@@ -109,13 +100,4 @@ static void a_pair_without_two_rates_does_not_count(void **state)
     assert_int_equal(asym_crossover_verdict(&one), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_pair_has_a_block_of_either_kind_and_their_order_is_random),
-        cmocka_unit_test(the_beginning_of_a_block_does_not_count),
-        cmocka_unit_test(a_known_gain_is_within_its_interval_and_nothing_is_claimed_of_none),
-        cmocka_unit_test(a_pair_without_two_rates_does_not_count),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The intervals of an experiment, from trials with known distributions. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "experiment/experiment.h"
+#include "support/test.h"
 
 static const char scenario_text[] =
     "[machine]\ncounts=2\nspeeds=1\n[run]\nuntil=done\n[program a]\npasses=1\nstep=serial 1G\n";
@@ -58,9 +53,8 @@ static bool contains(struct asym_estimate e, double truth)
  * The program alone has performance 1 or 2 by chance, beside others always 1: the speedup is 1 / 1.5, and all its error is that
  * of the performance alone. The gain of pa over none is 20 % on average.
  */
-static void intervals_contain_the_truth_in_about_95_of_100_experiments(void **state)
+TEST(intervals_contain_the_truth_in_about_95_of_100_experiments)
 {
-    (void)state;
     enum { EXPERIMENTS = 400, SEEDS = 20 };
     uint64_t random = 20261122;
     unsigned of_speedup = 0, of_mean = 0, of_gain = 0;
@@ -83,9 +77,8 @@ static void intervals_contain_the_truth_in_about_95_of_100_experiments(void **st
 }
 
 /* Seeds that make every run slow or fast alike are no noise in the comparison. */
-static void what_a_seed_does_to_both_policies_alike_is_no_noise(void **state)
+TEST(what_a_seed_does_to_both_policies_alike_is_no_noise)
 {
-    (void)state;
     static const double slow_or_fast[] = {1, 2, 4};
     struct asym_experiment x = make_experiment(ASYM_LENGTH(slow_or_fast));
     for (unsigned k = 0; k < x.repeat; k++) {
@@ -102,9 +95,8 @@ static void what_a_seed_does_to_both_policies_alike_is_no_noise(void **state)
 }
 
 /* Values 1, 2, 3: the pseudo-values of a mean are the values, and Student's t for two degrees of freedom is 4.303. */
-static void a_seed_that_did_not_finish_is_left_out(void **state)
+TEST(a_seed_that_did_not_finish_is_left_out)
 {
-    (void)state;
     struct asym_experiment x = make_experiment(4);
     for (unsigned k = 0; k < 3; k++) {
         set_trial(&x.trials[k], k + 1);
@@ -120,9 +112,8 @@ static void a_seed_that_did_not_finish_is_left_out(void **state)
 }
 
 /* The program did not end once with two of four seeds: two values, of which Student's t for one degree of freedom is 12.706. */
-static void a_seed_without_a_value_is_no_sample(void **state)
+TEST(a_seed_without_a_value_is_no_sample)
 {
-    (void)state;
     struct asym_experiment x = make_experiment(4);
     for (unsigned k = 0; k < 4; k++) {
         set_trial(&x.trials[k], 1);
@@ -141,13 +132,4 @@ static void a_seed_without_a_value_is_no_sample(void **state)
     free_experiment(&x);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(intervals_contain_the_truth_in_about_95_of_100_experiments),
-        cmocka_unit_test(what_a_seed_does_to_both_policies_alike_is_no_noise),
-        cmocka_unit_test(a_seed_that_did_not_finish_is_left_out),
-        cmocka_unit_test(a_seed_without_a_value_is_no_sample),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A scenario made out of a record has its machine, its programs and their phases. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
@@ -16,6 +10,7 @@
 #include "record/record-writer.h"
 #include "sim/scenario.h"
 #include "support/generate.h"
+#include "support/test.h"
 
 /* A record of 0.1 s samples that a test writes by hand. */
 struct script {
@@ -115,12 +110,11 @@ static void assert_step(const struct asym_sim_step *step, enum asym_sim_step_kin
         fail_msg("%g instead of %g", step->work, work);
 }
 
-static void phases_become_steps_with_the_work_that_was_seen(void **state)
+TEST(phases_become_steps_with_the_work_that_was_seen)
 {
     const unsigned sizes[] = {4};
     struct script s;
     struct asym_record_scenario made;
-    (void)state;
     begin(&s, sizes, 1);
     add(&s, 0, 0, 3, 5);  /* idle */
     add(&s, 0, 1, 0, 10); /* one thread for a second on the fast CPU */
@@ -150,7 +144,7 @@ static void phases_become_steps_with_the_work_that_was_seen(void **state)
     done(&s);
 }
 
-static void a_hyperthread_is_no_core(void **state)
+TEST(a_hyperthread_is_no_core)
 {
     static const struct {
         int32_t other; /* the CPU of the second program; the first one has CPU 0 */
@@ -158,7 +152,6 @@ static void a_hyperthread_is_no_core(void **state)
         double work;
     } rows[] = {{1, true, 1.25e9}, {2, true, 2e9}, {1, false, 1.25e9}};
     const unsigned sizes[] = {1, 1};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct script s;
         struct asym_record_scenario made;
@@ -182,12 +175,11 @@ static void a_hyperthread_is_no_core(void **state)
     }
 }
 
-static void many_phases_become_a_loop_on_another_machine(void **state)
+TEST(many_phases_become_a_loop_on_another_machine)
 {
     const unsigned sizes[] = {3};
     struct script s;
     struct asym_record_scenario made;
-    (void)state;
     begin(&s, sizes, 1);
     for (unsigned i = 0; i < 50; i++) {
         add(&s, 0, 1, 3, 2);
@@ -206,12 +198,11 @@ static void many_phases_become_a_loop_on_another_machine(void **state)
     done(&s);
 }
 
-static void the_busiest_programs_are_taken_and_the_rest_is_counted(void **state)
+TEST(the_busiest_programs_are_taken_and_the_rest_is_counted)
 {
     unsigned sizes[40];
     struct script s;
     struct asym_record_scenario made;
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(sizes); i++)
         sizes[i] = 1;
     begin(&s, sizes, ASYM_LENGTH(sizes));
@@ -225,7 +216,7 @@ static void the_busiest_programs_are_taken_and_the_rest_is_counted(void **state)
     done(&s);
 }
 
-static void programs_of_one_name_and_number_get_an_index(void **state)
+TEST(programs_of_one_name_and_number_get_an_index)
 {
     static const struct {
         const char *comm;
@@ -234,7 +225,6 @@ static void programs_of_one_name_and_number_get_an_index(void **state)
     const unsigned sizes[ASYM_LENGTH(programs)] = {1, 1, 1, 1, 1, 1};
     struct script s;
     struct asym_record_scenario made;
-    (void)state;
     begin(&s, sizes, ASYM_LENGTH(sizes));
     for (size_t i = 0; i < ASYM_LENGTH(sizes); i++) {
         const struct asym_taskid id = {.tid = programs[i].tgid, .tgid = programs[i].tgid, .start = 100 + i};
@@ -281,7 +271,7 @@ static void add_many_threads(struct script *s, unsigned apps, unsigned n, bool r
 /* Applications of a snapshot: so few that they stay in the caches. */
 enum { AT_ONCE = 1024 };
 
-static void too_many_applications_and_phases_are_refused_with_the_place(void **state)
+TEST(too_many_applications_and_phases_are_refused_with_the_place)
 {
     static const struct {
         unsigned apps, snapshots;
@@ -292,7 +282,6 @@ static void too_many_applications_and_phases_are_refused_with_the_place(void **s
         {AT_ONCE, ASYM_RECORD_MAX_PHASES / 2 / AT_ONCE - 1, false, 0},
         {AT_ONCE, ASYM_RECORD_MAX_PHASES / 2 / AT_ONCE, false, -EBADMSG},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct script s;
         struct asym_record_scenario made = {.text = NULL};
@@ -306,13 +295,12 @@ static void too_many_applications_and_phases_are_refused_with_the_place(void **s
     }
 }
 
-static void a_record_in_which_nothing_ran_is_refused(void **state)
+TEST(a_record_in_which_nothing_ran_is_refused)
 {
     const unsigned sizes[] = {2};
     struct script s;
     struct asym_record_scenario made;
     struct asym_error err = {""};
-    (void)state;
     begin(&s, sizes, 1);
     add(&s, 0, 0, 3, 5);
     end(&s);
@@ -321,16 +309,4 @@ static void a_record_in_which_nothing_ran_is_refused(void **state)
     done(&s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(phases_become_steps_with_the_work_that_was_seen),
-        cmocka_unit_test(a_hyperthread_is_no_core),
-        cmocka_unit_test(many_phases_become_a_loop_on_another_machine),
-        cmocka_unit_test(the_busiest_programs_are_taken_and_the_rest_is_counted),
-        cmocka_unit_test(programs_of_one_name_and_number_get_an_index),
-        cmocka_unit_test(too_many_applications_and_phases_are_refused_with_the_place),
-        cmocka_unit_test(a_record_in_which_nothing_ran_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

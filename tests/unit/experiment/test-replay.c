@@ -2,14 +2,8 @@
 /* A replay makes the plans that were made, byte for byte, and shows other policies as if their changes had been made. */
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
@@ -18,6 +12,7 @@
 #include "record/record-writer.h"
 #include "support/generate.h"
 #include "support/record-fixture.h"
+#include "support/test.h"
 
 /* All plans as text. */
 struct text {
@@ -104,10 +99,9 @@ static void check_plans(const char *policy, uint64_t seed, bool enforced)
     free(again.bytes);
 }
 
-static void the_policy_of_the_record_makes_the_plans_that_were_made(void **state)
+TEST(the_policy_of_the_record_makes_the_plans_that_were_made)
 {
     static const char *const policies[] = {"pa", "serial-first", "rr", "priority", "none"};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(policies); i++)
         for (uint64_t seed = 1; seed <= 4; seed++) {
             check_plans(policies[i], seed, false);
@@ -126,9 +120,8 @@ static struct record_fixture_plan plain(const char *policy)
                                         .noisy = true};
 }
 
-static void other_settings_make_other_plans_and_the_check_says_which_is_first(void **state)
+TEST(other_settings_make_other_plans_and_the_check_says_which_is_first)
 {
-    (void)state;
     struct record_fixture f;
     struct asym_replay_check check;
     struct asym_error err = {""};
@@ -144,9 +137,8 @@ static void other_settings_make_other_plans_and_the_check_says_which_is_first(vo
     record_fixture_done(&f);
 }
 
-static void tallies_show_what_was_seen_and_what_a_policy_would_change(void **state)
+TEST(tallies_show_what_was_seen_and_what_a_policy_would_change)
 {
-    (void)state;
     struct record_fixture f;
     struct asym_replay_tally none, pa;
     struct asym_error err = {""};
@@ -209,9 +201,8 @@ static int count_plans(void *ctx, size_t number, const struct asym_snapshot *s, 
     return 0;
 }
 
-static void a_record_of_too_many_threads_is_refused_with_the_place(void **state)
+TEST(a_record_of_too_many_threads_is_refused_with_the_place)
 {
-    (void)state;
     const unsigned most = ASYM_RECORD_MAX_THREADS / ASYM_RECORD_MAX_TASKS;
     size_t plans = 0;
     const struct asym_replay_watch watch = {.plan = count_plans, .ctx = &plans};
@@ -227,9 +218,8 @@ static void a_record_of_too_many_threads_is_refused_with_the_place(void **state)
     record_fixture_done(&f);
 }
 
-static void a_setting_that_is_not_known_is_named_without_escapes(void **state)
+TEST(a_setting_that_is_not_known_is_named_without_escapes)
 {
-    (void)state;
     const struct asym_record_setting setting = {"classify.no\x1b[2J", "1"};
     const struct asym_record_head head = {
         .version = "0\x1b]0;owned\x07", .policy = "pa", .settings = &setting, .n_settings = 1};
@@ -240,9 +230,8 @@ static void a_setting_that_is_not_known_is_named_without_escapes(void **state)
     assert_null(strchr(err.text, '\x1b'));
 }
 
-static void a_policy_without_its_signals_is_refused(void **state)
+TEST(a_policy_without_its_signals_is_refused)
 {
-    (void)state;
     struct record_fixture f;
     struct asym_replay_tally tally;
     struct asym_error err = {""};
@@ -256,9 +245,8 @@ static void a_policy_without_its_signals_is_refused(void **state)
     record_fixture_done(&f);
 }
 
-static void what_if_shows_the_planned_mask_until_the_program_sets_its_own(void **state)
+TEST(what_if_shows_the_planned_mask_until_the_program_sets_its_own)
 {
-    (void)state;
     struct asym_what_if w;
     const struct asym_mask all = {{0xf}}, own = {{0x3}};
     const struct asym_taskid id = {.tid = 5, .tgid = 5, .start = 1};
@@ -291,16 +279,4 @@ static void what_if_shows_the_planned_mask_until_the_program_sets_its_own(void *
     asym_what_if_done(&w);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_policy_of_the_record_makes_the_plans_that_were_made),
-        cmocka_unit_test(other_settings_make_other_plans_and_the_check_says_which_is_first),
-        cmocka_unit_test(tallies_show_what_was_seen_and_what_a_policy_would_change),
-        cmocka_unit_test(a_record_of_too_many_threads_is_refused_with_the_place),
-        cmocka_unit_test(a_setting_that_is_not_known_is_named_without_escapes),
-        cmocka_unit_test(a_policy_without_its_signals_is_refused),
-        cmocka_unit_test(what_if_shows_the_planned_mask_until_the_program_sets_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

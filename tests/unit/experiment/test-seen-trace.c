@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A trace is parsed back: its tracks, its slices and its instants. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/macro.h"
 #include "experiment/traces.h"
 #include "support/record-fixture.h"
+#include "support/test.h"
 
 static const char *text_of(const json_t *event, const char *key)
 {
@@ -67,9 +63,8 @@ static void add(void *ctx, size_t number, const struct asym_snapshot *s, const s
         t->ran += s->tasks[i].running * (double)s->interval;
 }
 
-static void a_trace_is_parsed_back(void **state)
+TEST(a_trace_is_parsed_back)
 {
-    (void)state;
     struct tracer t = {.ran = 0};
     struct record_fixture f;
     struct seen seen = {.tracks = 0};
@@ -141,9 +136,8 @@ static void check_decision(size_t *n, double length, const json_t *event)
     assert_true(is_first ? number_of(event, "ts") <= length : number_of(event, "ts") < 1);
 }
 
-static void decisions_of_a_service_stand_in_place_of_the_plans(void **state)
+TEST(decisions_of_a_service_stand_in_place_of_the_plans)
 {
-    (void)state;
     struct tracer t = {.ran = 0};
     struct record_fixture f;
     char *bytes = NULL;
@@ -173,11 +167,4 @@ static void decisions_of_a_service_stand_in_place_of_the_plans(void **state)
     record_fixture_done(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_trace_is_parsed_back),
-        cmocka_unit_test(decisions_of_a_service_stand_in_place_of_the_plans),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

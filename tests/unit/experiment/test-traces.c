@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Checks the statements of docs/simulator.md about the traces of ./dev traces, with their times. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/macro.h"
 #include "report/json.h"
+#include "support/test.h"
 
 /* Makes the trace of a scenario as shipped, under the policy that it names. */
 static json_t *trace_of(const char *scenario)
@@ -89,9 +85,8 @@ static void is_steered(json_t *trace, double at, const char *thread, const char 
     fail_msg("%s at %g ms: no '%s: %s'; but '%s'", thread, at, name, why, seen);
 }
 
-static void serial_phases_have_a_fast_core(void **state)
+TEST(serial_phases_have_a_fast_core)
 {
-    (void)state;
     ASYM_AUTO_JSON json_t *trace = trace_of("serial-phases");
     /* At 0.5 s asymd begins to steer: the single-threaded program has a fast core, the eight threads have the others. */
     is_steered(trace, 500, "single.0/0", "steered to 6", "few threads: a fast CPU each");
@@ -111,9 +106,8 @@ static void serial_phases_have_a_fast_core(void **state)
     is_steered(trace, 2700, "single.0/0", "steered to 6-7", "few threads: a fast CPU each");
 }
 
-static void copies_go_to_the_fastest_cores_and_follow_when_one_is_free(void **state)
+TEST(copies_go_to_the_fastest_cores_and_follow_when_one_is_free)
 {
-    (void)state;
     ASYM_AUTO_JSON json_t *trace = trace_of("eight-speeds");
     runs_all(trace, "task.0/0", 0, 500, 0, 0, NULL);
     runs_all(trace, "task.3/0", 0, 500, 1, 1, NULL);
@@ -126,9 +120,8 @@ static void copies_go_to_the_fastest_cores_and_follow_when_one_is_free(void **st
     runs_all(trace, "task.0/0", 4600, 6476, 7, 7, NULL);
 }
 
-static void phases_are_followed_by_what_they_stall(void **state)
+TEST(phases_are_followed_by_what_they_stall)
 {
-    (void)state;
     ASYM_AUTO_JSON json_t *trace = trace_of("memory");
     /* After 50 ms of counting, asymd places threads by stall time per instruction: those that compute get faster cores. */
     is_steered(trace, 500, "stall.0/0", "steered to 3", "measured for");
@@ -143,12 +136,4 @@ static void phases_are_followed_by_what_they_stall(void **state)
     is_steered(trace, 1750, "compute.0/0", "steered to 3", "stalls 0.040 ns");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(serial_phases_have_a_fast_core),
-        cmocka_unit_test(copies_go_to_the_fastest_cores_and_follow_when_one_is_free),
-        cmocka_unit_test(phases_are_followed_by_what_they_stall),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The measure of a program in a trial: instructions where they are counted, else work. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "experiment/trial-row.h"
+#include "support/test.h"
 
 /* With asymd a thread does 10 % more work and 20 % more instructions. counted: share of its time that the counters saw. */
 static void run_block(struct asym_trial_row *row, size_t block, double counted, bool valid)
@@ -29,9 +24,8 @@ static struct asym_trial_row run_row(size_t blocks, double counted, size_t uncou
     return row;
 }
 
-static void instructions_count_where_counters_saw_at_least_half(void **state)
+TEST(instructions_count_where_counters_saw_at_least_half)
 {
-    (void)state;
     const size_t none = SIZE_MAX;
     static const struct {
         double counted;
@@ -57,9 +51,8 @@ static void instructions_count_where_counters_saw_at_least_half(void **state)
     }
 }
 
-static void counts_of_more_time_than_the_thread_ran_are_cut(void **state)
+TEST(counts_of_more_time_than_the_thread_ran_are_cut)
 {
-    (void)state;
     const struct asym_sample sample = {.seconds = 2, .instructions = 4e9}, unknown = {.seconds = 1, .instructions = -1};
     const struct asym_trial_sums cut = asym_trial_thread(1, 2, &sample), none = asym_trial_thread(1, 2, &unknown);
     assert_float_equal(cut.work, 2, 0);
@@ -68,11 +61,4 @@ static void counts_of_more_time_than_the_thread_ran_are_cut(void **state)
     assert_float_equal(none.counted, 0, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(instructions_count_where_counters_saw_at_least_half),
-        cmocka_unit_test(counts_of_more_time_than_the_thread_ran_are_cut),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

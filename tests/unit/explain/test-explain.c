@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sentences for a user who asks why a program runs where it runs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <glob.h>
@@ -19,6 +13,7 @@
 #include "explain/explain.h"
 #include "support/engine-fixture.h"
 #include "support/reason-text.h"
+#include "support/test.h"
 
 #define TICK (100 * ASYM_MSEC)
 
@@ -128,7 +123,7 @@ static void assert_says(const char *text, const char *words)
         fail_msg("'%s' does not say '%s'", text, words);
 }
 
-static void a_job_of_several_processes_says_how_many(void **state)
+TEST_WITH(a_job_of_several_processes_says_how_many, setup, teardown)
 {
     struct explain_fixture *f = *state;
     program(f, "cc1", 100, 3, 0, 4);
@@ -145,7 +140,7 @@ static void a_job_of_several_processes_says_how_many(void **state)
 }
 
 /* The number of a job is that of its leader, which has ended here. */
-static void a_job_of_one_process_has_the_number_of_that_process(void **state)
+TEST_WITH(a_job_of_one_process_has_the_number_of_that_process, setup, teardown)
 {
     struct explain_fixture *f = *state;
     program(f, "cc1", 120, 3, 0, 4);
@@ -162,7 +157,7 @@ static void a_job_of_one_process_has_the_number_of_that_process(void **state)
 }
 
 /* The kernel or the ledger says so in the outcome of an action. */
-static void a_changed_nice_value_is_not_called_an_affinity(void **state)
+TEST_WITH(a_changed_nice_value_is_not_called_an_affinity, setup, teardown)
 {
     struct explain_fixture *f = *state;
     program(f, "game", 300, 1, 5, 1);
@@ -176,7 +171,7 @@ static void a_changed_nice_value_is_not_called_an_affinity(void **state)
                          "To have the thread steered again: asymctl adopt 300.");
 }
 
-static void a_program_with_high_nice_values_is_in_the_background(void **state)
+TEST_WITH(a_program_with_high_nice_values_is_in_the_background, setup, teardown)
 {
     struct explain_fixture *f = *state;
     static const char *const names[] = {"updatedb", NULL};
@@ -190,7 +185,7 @@ static void a_program_with_high_nice_values_is_in_the_background(void **state)
 }
 
 /* The journal has the summary; it gives the figures of the class once. */
-static void a_class_has_one_name_and_a_summary(void **state)
+TEST_WITH(a_class_has_one_name_and_a_summary, setup, teardown)
 {
     struct explain_fixture *f = *state;
     static const struct {
@@ -231,7 +226,7 @@ static void a_class_has_one_name_and_a_summary(void **state)
                         "stockfish (300): ordered.");
 }
 
-static void a_parallel_program_is_explained_which_threads_have_the_fast_cpus(void **state)
+TEST_WITH(a_parallel_program_is_explained_which_threads_have_the_fast_cpus, setup, teardown)
 {
     struct explain_fixture *f = *state;
     static const char *const names[] = {"stockfish", "gzip", NULL};
@@ -258,7 +253,7 @@ static void a_parallel_program_is_explained_which_threads_have_the_fast_cpus(voi
     assert_says(f->text, "stockfish (303): ordered.");
 }
 
-static void an_only_fast_cpu_and_a_lonely_holder(void **state)
+TEST_WITH(an_only_fast_cpu_and_a_lonely_holder, setup, teardown)
 {
     struct explain_fixture *f = *state;
     static const char *const names[] = {"a", "b", NULL};
@@ -294,7 +289,7 @@ static void assert_a_slow_thread_is_told(struct explain_fixture *f, int32_t firs
     assert_says(f->text, words);
 }
 
-static void a_program_with_fast_cpus_of_its_own_is_told_how_many(void **state)
+TEST_WITH(a_program_with_fast_cpus_of_its_own_is_told_how_many, setup, teardown)
 {
     struct explain_fixture *f = *state;
     build_and_spin(f, 7);
@@ -304,7 +299,7 @@ static void a_program_with_fast_cpus_of_its_own_is_told_how_many(void **state)
                                  "If spin (200) stopped, 1 more thread of build (300) could use a fast CPU.\n");
 }
 
-static void a_fast_cpu_that_two_programs_share_belongs_to_neither(void **state)
+TEST_WITH(a_fast_cpu_that_two_programs_share_belongs_to_neither, setup, teardown)
 {
     struct explain_fixture *f = *state;
     build_and_spin(f, 8);
@@ -314,7 +309,7 @@ static void a_fast_cpu_that_two_programs_share_belongs_to_neither(void **state)
 }
 
 /* The monitor remembers threads that have ended or sleep, with the CPUs that they had. */
-static void a_program_that_has_ended_holds_no_fast_cpu(void **state)
+TEST_WITH(a_program_that_has_ended_holds_no_fast_cpu, setup, teardown)
 {
     struct explain_fixture *f = *state;
     static const char *const names[] = {"me", "spin", "old", NULL};
@@ -331,7 +326,7 @@ static void a_program_that_has_ended_holds_no_fast_cpu(void **state)
 }
 
 /* hidepid: the bus takes the programs out that the user may not see. */
-static void programs_that_are_hidden_are_others(void **state)
+TEST_WITH(programs_that_are_hidden_are_others, setup, teardown)
 {
     struct explain_fixture *f = *state;
     static const char *const names[] = {"me", "spin", "hidden", NULL};
@@ -349,7 +344,7 @@ static void programs_that_are_hidden_are_others(void **state)
     assert_says(f->text, "\nThe 4 fast CPUs belong to spin (200) and to others.\nNo rule");
 }
 
-static void of_many_holders_those_with_most_fast_cpus_are_named(void **state)
+TEST_WITH(of_many_holders_those_with_most_fast_cpus_are_named, setup, teardown)
 {
     struct explain_fixture *f = *state;
     static const char *const names[] = {"me", "one", "two", "three", "four", NULL};
@@ -366,7 +361,7 @@ static void of_many_holders_those_with_most_fast_cpus_are_named(void **state)
     assert_null(strstr(f->text, " stopped"));
 }
 
-static void a_thread_that_is_left_alone_is_explained_since_when_and_how_to_end_it(void **state)
+TEST_WITH(a_thread_that_is_left_alone_is_explained_since_when_and_how_to_end_it, setup, teardown)
 {
     struct explain_fixture *f = *state;
     program(f, "game", 300, 1, 5, 1);
@@ -393,9 +388,8 @@ static void a_thread_that_is_left_alone_is_explained_since_when_and_how_to_end_i
     assert_null(strstr(f->text, "asymd has left"));
 }
 
-static void each_lasting_exclusion_says_so_and_some_what_to_do(void **state)
+TEST(each_lasting_exclusion_says_so_and_some_what_to_do)
 {
-    (void)state;
     static const struct {
         uint32_t flags;
         enum asym_rule_action rule;
@@ -427,7 +421,7 @@ static void each_lasting_exclusion_says_so_and_some_what_to_do(void **state)
 
 /* "No rule matches" would be wrong while asymd does not know. */
 /* Without its process, as of one that has ended, nothing is said about its rule. */
-static void a_rule_that_was_not_compared_yet_or_is_not_known_is_no_rule(void **state)
+TEST_WITH(a_rule_that_was_not_compared_yet_or_is_not_known_is_no_rule, setup, teardown)
 {
     struct explain_fixture *f = *state;
     program(f, "x", 300, 1, 5, 1);
@@ -447,7 +441,7 @@ static void a_rule_that_was_not_compared_yet_or_is_not_known_is_no_rule(void **s
 }
 
 /* The rules may have changed since it ran. The end of an exclusion does not make a running thread idle. */
-static void a_process_that_sleeps_has_the_reason_of_the_rules_of_today(void **state)
+TEST_WITH(a_process_that_sleeps_has_the_reason_of_the_rules_of_today, setup, teardown)
 {
     static const struct {
         enum asym_exclusion before;
@@ -485,7 +479,7 @@ static const char *why_with(struct explain_fixture *f, const struct asym_overrid
     return explain(f, 300, (struct asym_explain_context){.order = order, .own_mask = &own_mask});
 }
 
-static void a_rule_of_a_user_says_what_it_does_who_set_it_and_how_to_undo_it(void **state)
+TEST_WITH(a_rule_of_a_user_says_what_it_does_who_set_it_and_how_to_undo_it, setup, teardown)
 {
     static const struct {
         enum asym_rule_action rule;
@@ -543,7 +537,7 @@ static void a_rule_of_a_user_says_what_it_does_who_set_it_and_how_to_undo_it(voi
                 "\nA rule that a user has set (asymctl set 300 slow) keeps the program on slow CPUs 0-3.");
 }
 
-static void a_rule_of_the_configuration_says_which_cpus_it_leaves_and_how_to_undo_that(void **state)
+TEST_WITH(a_rule_of_the_configuration_says_which_cpus_it_leaves_and_how_to_undo_that, setup, teardown)
 {
     static const struct {
         enum asym_rule_action rule;
@@ -593,7 +587,7 @@ static void a_rule_of_the_configuration_says_which_cpus_it_leaves_and_how_to_und
 }
 
 /* The other program's fast CPUs are not what keeps a thread off them that may use slow ones only. */
-static void a_rule_that_allows_slow_cpus_only_is_the_reason_for_a_slow_cpu(void **state)
+TEST_WITH(a_rule_that_allows_slow_cpus_only_is_the_reason_for_a_slow_cpu, setup, teardown)
 {
     struct explain_fixture *f = *state;
     static const char *const names[] = {"me", "spin", NULL};
@@ -612,7 +606,7 @@ static void a_rule_that_allows_slow_cpus_only_is_the_reason_for_a_slow_cpu(void 
 }
 
 /* asymd narrows the mask of a new process later: once why said that the rule kept it on CPUs that it had not yet. */
-static void a_rule_for_a_program_that_is_too_new_will_have_its_effect(void **state)
+TEST_WITH(a_rule_for_a_program_that_is_too_new_will_have_its_effect, setup, teardown)
 {
     struct explain_fixture *f = *state;
     program(f, "x", 300, 1, 5, 1);
@@ -638,7 +632,7 @@ static const char *why_thread_with(struct explain_fixture *f, int32_t tid, const
 }
 
 /* The affinity of the thread decides where the service knows it. An affinity may name CPUs that are offline. */
-static void a_rule_keeps_a_thread_on_cpus_that_the_thread_has(void **state)
+TEST_WITH(a_rule_keeps_a_thread_on_cpus_that_the_thread_has, setup, teardown)
 {
     static const struct {
         const char *mask, *says;
@@ -663,7 +657,7 @@ static void a_rule_keeps_a_thread_on_cpus_that_the_thread_has(void **state)
 }
 
 /* A rule is one of a program; the CPUs that it leaves are those of the thread. */
-static void a_question_about_a_thread_is_answered_with_its_cpus(void **state)
+TEST_WITH(a_question_about_a_thread_is_answered_with_its_cpus, setup, teardown)
 {
     struct explain_fixture *f = *state;
     program(f, "x", 300, 2, 4, 2);
@@ -676,7 +670,7 @@ static void a_question_about_a_thread_is_answered_with_its_cpus(void **state)
     assert_says(why_thread_with(f, 301, "0-3"), "\nThe thread's own affinity leaves out all fast CPUs.");
 }
 
-static void where_all_cpus_are_alike_a_rule_for_fast_ones_has_no_effect(void **state)
+TEST_WITH(where_all_cpus_are_alike_a_rule_for_fast_ones_has_no_effect, setup, teardown)
 {
     struct explain_fixture *f = *state;
     engine_fixture_machine(&f->w.machine, 0, 4, 4);
@@ -691,7 +685,7 @@ static void where_all_cpus_are_alike_a_rule_for_fast_ones_has_no_effect(void **s
     assert_says(why(f, 300), "\nThe rule \"backup\" keeps the program on CPUs 1-2.");
 }
 
-static void names_with_hostile_bytes_are_escaped(void **state)
+TEST_WITH(names_with_hostile_bytes_are_escaped, setup, teardown)
 {
     struct explain_fixture *f = *state;
     static const char *const names[] = {"a\n\033[31mb\\", NULL};
@@ -704,7 +698,7 @@ static void names_with_hostile_bytes_are_escaped(void **state)
         assert_true(*p == '\n' || (unsigned char)*p >= ' ');
 }
 
-static void evidence_has_the_figures_and_thresholds(void **state)
+TEST_WITH(evidence_has_the_figures_and_thresholds, setup, teardown)
 {
     struct explain_fixture *f = *state;
     f->w.config.classify.hp_threshold = 5;
@@ -735,7 +729,7 @@ static void evidence_has_the_figures_and_thresholds(void **state)
 }
 
 /* The monitor remembers a program that no snapshot lists as it was before. */
-static void evidence_on_a_program_that_sleeps_has_its_age(void **state)
+TEST_WITH(evidence_on_a_program_that_sleeps_has_its_age, setup, teardown)
 {
     struct explain_fixture *f = *state;
     program(f, "x", 300, 1, 5, 1);
@@ -764,7 +758,7 @@ static int refuse(void *ctx, const char *sentence)
     return -EPIPE;
 }
 
-static void a_thread_that_is_not_known_and_an_end_by_the_caller(void **state)
+TEST_WITH(a_thread_that_is_not_known_and_an_end_by_the_caller, setup, teardown)
 {
     struct explain_fixture *f = *state;
     const struct asym_explain_context context = {.machine = &f->w.machine, .config = &f->w.config};
@@ -778,7 +772,7 @@ static void a_thread_that_is_not_known_and_an_end_by_the_caller(void **state)
 }
 
 /* Once the answer was "is serial: it has 1 runnable thread", "did not need a CPU" and "has not needed a CPU for 3 s". */
-static void a_program_that_sleeps_is_said_to_be_idle_once(void **state)
+TEST_WITH(a_program_that_sleeps_is_said_to_be_idle_once, setup, teardown)
 {
     struct explain_fixture *f = *state;
     static const char *const says[] = {"app (300) is idle: it has not needed a CPU for 3 s.\nNo rule matches.",
@@ -793,7 +787,7 @@ static void a_program_that_sleeps_is_said_to_be_idle_once(void **state)
     }
 }
 
-static void a_thread_that_sleeps_in_a_busy_program_is_said_so_once(void **state)
+TEST_WITH(a_thread_that_sleeps_in_a_busy_program_is_said_so_once, setup, teardown)
 {
     struct explain_fixture *f = *state;
     program(f, "x", 300, 4, 4, 4);
@@ -809,7 +803,7 @@ static void a_thread_that_sleeps_in_a_busy_program_is_said_so_once(void **state)
 }
 
 /* It needed a CPU in the last interval, for less than half of it. */
-static void a_program_that_hardly_runs_is_said_to_be_idle_once(void **state)
+TEST_WITH(a_program_that_hardly_runs_is_said_to_be_idle_once, setup, teardown)
 {
     struct explain_fixture *f = *state;
     program(f, "x", 300, 1, 5, 1);
@@ -819,7 +813,7 @@ static void a_program_that_hardly_runs_is_said_to_be_idle_once(void **state)
 }
 
 /* Once why said nothing of them: it explains the thread that runs most. */
-static void a_program_names_its_threads_that_are_left_alone(void **state)
+TEST_WITH(a_program_names_its_threads_that_are_left_alone, setup, teardown)
 {
     struct explain_fixture *f = *state;
     program(f, "game", 300, 4, 4, 4);
@@ -840,7 +834,7 @@ static void a_program_names_its_threads_that_are_left_alone(void **state)
 }
 
 /* Its number is the program's: a question about it is one about the thread that runs most. */
-static void a_main_thread_that_is_left_alone_is_explained_with_the_program(void **state)
+TEST_WITH(a_main_thread_that_is_left_alone_is_explained_with_the_program, setup, teardown)
 {
     struct explain_fixture *f = *state;
     program(f, "game", 300, 4, 4, 4);
@@ -858,7 +852,7 @@ static void a_main_thread_that_is_left_alone_is_explained_with_the_program(void 
     assert_says(why(f, 300), "\nasymd leaves 2 threads of this program alone: asymctl why 302 says why.\n");
 }
 
-static void a_sleeping_thread_that_is_left_alone_says_so_and_how_to_end_it(void **state)
+TEST_WITH(a_sleeping_thread_that_is_left_alone_says_so_and_how_to_end_it, setup, teardown)
 {
     struct explain_fixture *f = *state;
     program(f, "game", 300, 1, 5, 1);
@@ -878,9 +872,8 @@ static void a_sleeping_thread_that_is_left_alone_says_so_and_how_to_end_it(void 
 
 /* Sentences */
 
-static void every_exclusion_has_a_sentence_of_its_own(void **state)
+TEST(every_exclusion_has_a_sentence_of_its_own)
 {
-    (void)state;
     char sentence[ASYM_N_EXCLUSIONS][512];
     for (int i = ASYM_WHY_NONE + 1; i < ASYM_N_EXCLUSIONS; i++) {
         const struct asym_reason *reason = asym_why((enum asym_exclusion)i);
@@ -914,9 +907,8 @@ static size_t read_reasons(const char *path, char sentences[][512], size_t n)
     return n;
 }
 
-static void every_reason_of_a_policy_has_a_sentence_of_its_own(void **state)
+TEST(every_reason_of_a_policy_has_a_sentence_of_its_own)
 {
-    (void)state;
     static char sentences[256][512];
     size_t n = 0;
     glob_t found = {0};
@@ -933,46 +925,4 @@ static void every_reason_of_a_policy_has_a_sentence_of_its_own(void **state)
     }
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(a_job_of_several_processes_says_how_many),
-        T(a_job_of_one_process_has_the_number_of_that_process),
-        T(a_changed_nice_value_is_not_called_an_affinity),
-        T(a_program_with_high_nice_values_is_in_the_background),
-        T(a_class_has_one_name_and_a_summary),
-        T(a_parallel_program_is_explained_which_threads_have_the_fast_cpus),
-        T(an_only_fast_cpu_and_a_lonely_holder),
-        T(a_program_with_fast_cpus_of_its_own_is_told_how_many),
-        T(a_fast_cpu_that_two_programs_share_belongs_to_neither),
-        T(a_program_that_has_ended_holds_no_fast_cpu),
-        T(programs_that_are_hidden_are_others),
-        T(of_many_holders_those_with_most_fast_cpus_are_named),
-        T(a_thread_that_is_left_alone_is_explained_since_when_and_how_to_end_it),
-        cmocka_unit_test(each_lasting_exclusion_says_so_and_some_what_to_do),
-        T(a_rule_that_was_not_compared_yet_or_is_not_known_is_no_rule),
-        T(a_process_that_sleeps_has_the_reason_of_the_rules_of_today),
-        T(a_rule_of_a_user_says_what_it_does_who_set_it_and_how_to_undo_it),
-        T(a_rule_of_the_configuration_says_which_cpus_it_leaves_and_how_to_undo_that),
-        T(a_rule_that_allows_slow_cpus_only_is_the_reason_for_a_slow_cpu),
-        T(a_rule_for_a_program_that_is_too_new_will_have_its_effect),
-        T(a_rule_keeps_a_thread_on_cpus_that_the_thread_has),
-        T(a_question_about_a_thread_is_answered_with_its_cpus),
-        T(where_all_cpus_are_alike_a_rule_for_fast_ones_has_no_effect),
-        T(names_with_hostile_bytes_are_escaped),
-        T(evidence_has_the_figures_and_thresholds),
-        T(evidence_on_a_program_that_sleeps_has_its_age),
-        T(a_thread_that_is_not_known_and_an_end_by_the_caller),
-        T(a_program_that_sleeps_is_said_to_be_idle_once),
-        T(a_thread_that_sleeps_in_a_busy_program_is_said_so_once),
-        T(a_program_that_hardly_runs_is_said_to_be_idle_once),
-        T(a_program_names_its_threads_that_are_left_alone),
-        T(a_main_thread_that_is_left_alone_is_explained_with_the_program),
-        T(a_sleeping_thread_that_is_left_alone_says_so_and_how_to_end_it),
-        cmocka_unit_test(every_exclusion_has_a_sentence_of_its_own),
-        cmocka_unit_test(every_reason_of_a_policy_has_a_sentence_of_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Histories in few slots: the one that was used least recently makes room. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "explain/history.h"
+#include "support/test.h"
 
 enum { SLOTS = 3, THREADS = 8 };
 
@@ -36,7 +31,7 @@ static size_t read(const struct histories *t, int32_t thread, struct asym_monito
     return asym_histories_read(&t->h, t->slot[thread], &id, ret);
 }
 
-static void the_least_recently_used_makes_room_each_time(void **state)
+TEST(the_least_recently_used_makes_room_each_time)
 {
     struct asym_monitor_decision d[ASYM_MONITOR_DECISIONS];
     struct histories t = {.slot = {0}};
@@ -46,7 +41,6 @@ static void the_least_recently_used_makes_room_each_time(void **state)
         unsigned kept;
     } rows[] = {{0, 0x01}, {1, 0x03}, {2, 0x07}, {0, 0x07}, {3, 0x0d}, {4, 0x19},
                 {3, 0x19}, {5, 0x38}, {3, 0x38}, {6, 0x68}, {7, 0xc8}, {0, 0xc1}};
-    (void)state;
     assert_int_equal(asym_histories_init(&t.h, SLOTS), 0);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         unsigned kept = 0;
@@ -62,12 +56,11 @@ static void the_least_recently_used_makes_room_each_time(void **state)
 }
 
 /* A thread that has lost its slot begins anew, and a later thread of its number has none of its decisions. */
-static void a_history_is_of_one_thread(void **state)
+TEST(a_history_is_of_one_thread)
 {
     struct asym_monitor_decision d[ASYM_MONITOR_DECISIONS];
     struct histories t = {.slot = {0}};
     const struct asym_taskid later = {0, 1, 6};
-    (void)state;
     assert_int_equal(asym_histories_init(&t.h, SLOTS), 0);
     for (asym_usec i = 1; i <= 2; i++)
         decide(&t, 0, i);
@@ -88,11 +81,10 @@ static void a_history_is_of_one_thread(void **state)
 }
 
 /* Three threads decide in turn, the first one twice as often: its oldest decisions are lost. */
-static void decisions_since_a_number_are_in_order(void **state)
+TEST(decisions_since_a_number_are_in_order)
 {
     enum { LAST = 4 * ASYM_MONITOR_DECISIONS };
     struct histories t = {.slot = {0}};
-    (void)state;
     assert_int_equal(asym_histories_init(&t.h, SLOTS), 0);
     for (asym_usec i = 1; i <= LAST; i++)
         decide(&t, i % 2 ? 0 : i % 4 ? 1 : 2, i);
@@ -112,12 +104,4 @@ static void decisions_since_a_number_are_in_order(void **state)
     asym_histories_done(&t.h);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_least_recently_used_makes_room_each_time),
-        cmocka_unit_test(a_history_is_of_one_thread),
-        cmocka_unit_test(decisions_since_a_number_are_in_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

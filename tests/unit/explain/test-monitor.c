@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The monitor's memory of cycles that the engine has planned and the test has carried out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,6 +9,7 @@
 #include "base/macro.h"
 #include "explain/monitor.h"
 #include "support/engine-fixture.h"
+#include "support/test.h"
 
 #define TICK (100 * ASYM_MSEC)
 
@@ -67,7 +62,7 @@ static struct asym_monitor_totals totals(const struct monitor_fixture *f)
     return t;
 }
 
-static void a_steered_thread_is_known_with_its_class_reason_and_cpu(void **state)
+TEST_WITH(a_steered_thread_is_known_with_its_class_reason_and_cpu, setup, teardown)
 {
     struct monitor_fixture *f = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
@@ -104,7 +99,7 @@ static void a_steered_thread_is_known_with_its_class_reason_and_cpu(void **state
     assert_int_equal(asym_monitor_cpu_of(f->m, 5)->last.tid, 0);
 }
 
-static void the_last_ten_decisions_stand_newest_first(void **state)
+TEST_WITH(the_last_ten_decisions_stand_newest_first, setup, teardown)
 {
     struct monitor_fixture *f = *state;
     struct asym_monitor_decision d[ASYM_MONITOR_DECISIONS];
@@ -141,7 +136,7 @@ static void the_last_ten_decisions_stand_newest_first(void **state)
     assert_int_equal(sum.n_cycles, 14);
 }
 
-static void a_thread_is_left_alone_since_its_mask_was_changed(void **state)
+TEST_WITH(a_thread_is_left_alone_since_its_mask_was_changed, setup, teardown)
 {
     struct monitor_fixture *f = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
@@ -167,7 +162,7 @@ static void a_thread_is_left_alone_since_its_mask_was_changed(void **state)
     assert_int_equal(known->reason_since, since);
 }
 
-static void a_refusal_counts_as_left_alone_and_a_retry_as_nothing(void **state)
+TEST_WITH(a_refusal_counts_as_left_alone_and_a_retry_as_nothing, setup, teardown)
 {
     struct monitor_fixture *f = *state;
     engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
@@ -190,7 +185,7 @@ static void a_refusal_counts_as_left_alone_and_a_retry_as_nothing(void **state)
     assert_int_equal(known->target, -1);
 }
 
-static void shares_and_moves_are_of_the_last_minute(void **state)
+TEST_WITH(shares_and_moves_are_of_the_last_minute, setup, teardown)
 {
     struct monitor_fixture *f = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
@@ -227,7 +222,7 @@ static void shares_and_moves_are_of_the_last_minute(void **state)
     assert_int_equal(totals(f).n_prompt, 10);
 }
 
-static void changes_of_the_last_minute_are_those_and_no_others(void **state)
+TEST_WITH(changes_of_the_last_minute_are_those_and_no_others, setup, teardown)
 {
     struct monitor_fixture *f = *state;
     engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
@@ -259,7 +254,7 @@ static size_t count_since(struct monitor_fixture *f, uint64_t since, struct asym
     return n;
 }
 
-static void each_decision_has_a_number(void **state)
+TEST_WITH(each_decision_has_a_number, setup, teardown)
 {
     struct monitor_fixture *f = *state;
     struct asym_monitor_decision last;
@@ -284,7 +279,7 @@ static void each_decision_has_a_number(void **state)
     assert_int_equal(count_since(f, UINT64_MAX, &last), 0);
 }
 
-static void a_new_thread_with_an_old_number_has_no_history(void **state)
+TEST_WITH(a_new_thread_with_an_old_number_has_no_history, setup, teardown)
 {
     struct monitor_fixture *f = *state;
     struct asym_monitor_decision d[ASYM_MONITOR_DECISIONS];
@@ -299,7 +294,7 @@ static void a_new_thread_with_an_old_number_has_no_history(void **state)
 }
 
 /* The monitor still remembers the process that had the PID before. */
-static void a_pid_that_the_kernel_has_reused_names_the_present_process(void **state)
+TEST_WITH(a_pid_that_the_kernel_has_reused_names_the_present_process, setup, teardown)
 {
     struct monitor_fixture *f = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
@@ -312,7 +307,7 @@ static void a_pid_that_the_kernel_has_reused_names_the_present_process(void **st
     assert_int_equal(asym_monitor_thread_of(f->m, 100)->id.start, t->task.id.start);
 }
 
-static void what_is_gone_is_forgotten(void **state)
+TEST_WITH(what_is_gone_is_forgotten, setup, teardown)
 {
     struct monitor_fixture *f = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
@@ -329,7 +324,7 @@ static void what_is_gone_is_forgotten(void **state)
     assert_null(asym_monitor_app_of(f->m, 100));
 }
 
-static void a_cgroup_is_found_by_each_of_its_processes(void **state)
+TEST_WITH(a_cgroup_is_found_by_each_of_its_processes, setup, teardown)
 {
     struct monitor_fixture *f = *state;
     engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
@@ -348,7 +343,7 @@ static void a_cgroup_is_found_by_each_of_its_processes(void **state)
 }
 
 /* A machine with more threads than the monitor remembers, each with a decision in each cycle. */
-static void its_memory_has_a_bound(void **state)
+TEST_WITH(its_memory_has_a_bound, setup, teardown)
 {
     struct monitor_fixture *f = *state;
     enum { N = ASYM_MONITOR_THREADS + 1000 };
@@ -395,7 +390,7 @@ static void its_memory_has_a_bound(void **state)
 }
 
 /* Two threads on one CPU, one of them steered: the CPU is busy once, and the application has the reason of the busier one. */
-static void an_application_has_the_reason_of_its_busiest_thread(void **state)
+TEST_WITH(an_application_has_the_reason_of_its_busiest_thread, setup, teardown)
 {
     struct monitor_fixture *f = *state;
     const unsigned p = engine_fixture_proc(&f->w, 100);
@@ -414,7 +409,7 @@ static void an_application_has_the_reason_of_its_busiest_thread(void **state)
 }
 
 /* One step a call, not one a remembered application: a user's programs must not make a list of them slow. */
-static void a_walk_over_the_applications_goes_on_where_it_was(void **state)
+TEST_WITH(a_walk_over_the_applications_goes_on_where_it_was, setup, teardown)
 {
     struct monitor_fixture *f = *state;
     enum { N = ASYM_MONITOR_APPS };
@@ -448,25 +443,4 @@ static void a_walk_over_the_applications_goes_on_where_it_was(void **state)
     free(plans);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(a_steered_thread_is_known_with_its_class_reason_and_cpu),
-        T(the_last_ten_decisions_stand_newest_first),
-        T(a_thread_is_left_alone_since_its_mask_was_changed),
-        T(a_refusal_counts_as_left_alone_and_a_retry_as_nothing),
-        T(shares_and_moves_are_of_the_last_minute),
-        T(changes_of_the_last_minute_are_those_and_no_others),
-        T(each_decision_has_a_number),
-        T(a_new_thread_with_an_old_number_has_no_history),
-        T(a_pid_that_the_kernel_has_reused_names_the_present_process),
-        T(what_is_gone_is_forgotten),
-        T(a_cgroup_is_found_by_each_of_its_processes),
-        T(its_memory_has_a_bound),
-        T(an_application_has_the_reason_of_its_busiest_thread),
-        T(a_walk_over_the_applications_goes_on_where_it_was),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

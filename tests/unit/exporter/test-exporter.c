@@ -4,18 +4,12 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <pwd.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/macro.h"
@@ -24,6 +18,7 @@
 #include "daemon/exporter/exporter-text.h"
 #include "support/fake-service.h"
 #include "support/process.h"
+#include "support/test.h"
 
 static bool has_no_name;
 static int name_error;
@@ -54,10 +49,9 @@ static void read_anew(struct asym_exporter_text *t)
     assert_in_range(t->expiry, before + ASYM_EXPORTER_FRESH, asym_clock_now() + ASYM_EXPORTER_FRESH);
 }
 
-static void a_text_is_openmetrics_and_counts_for_a_second(void **state)
+TEST(a_text_is_openmetrics_and_counts_for_a_second)
 {
     struct asym_exporter_text t = {.client = NULL};
-    (void)state;
     fake_service_start(FAKE_SERVICE_PLAIN);
     assert_int_equal(asym_exporter_text_read(&t), 0);
     assert_true(t.good);
@@ -75,10 +69,9 @@ static void a_text_is_openmetrics_and_counts_for_a_second(void **state)
 }
 
 /* Without asymd: the bus daemon closes the connection of such a user in the same way. */
-static void a_user_that_the_bus_does_not_know_is_told_the_remedy(void **state)
+TEST(a_user_that_the_bus_does_not_know_is_told_the_remedy)
 {
     struct asym_exporter_text t = {.client = NULL};
-    (void)state;
     assert_int_equal(asym_exporter_text_read(&t), 0);
     assert_false(t.good);
     assert_null(strstr(t.text, "systemd-sysusers"));
@@ -107,10 +100,9 @@ static void a_user_that_the_bus_does_not_know_is_told_the_remedy(void **state)
     asym_exporter_text_done(&t);
 }
 
-static void the_text_follows_asymd_over_its_end_and_its_restart(void **state)
+TEST(the_text_follows_asymd_over_its_end_and_its_restart)
 {
     struct asym_exporter_text t = {.client = NULL};
-    (void)state;
     fake_service_start(FAKE_SERVICE_PLAIN);
     read_anew(&t);
     assert_true(t.good);
@@ -133,7 +125,7 @@ static void the_text_follows_asymd_over_its_end_and_its_restart(void **state)
     asym_exporter_text_done(&t);
 }
 
-static void an_address_is_an_ip_and_a_port(void **state)
+TEST(an_address_is_an_ip_and_a_port)
 {
     static const char *const bad[] = {"",
                                       ":1",
@@ -151,7 +143,6 @@ static void an_address_is_an_ip_and_a_port(void **state)
                                       "127.0.0.1:-1"};
     struct asym_error err = {""};
     char address[80];
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(bad); i++)
         if (asym_exporter_listen(bad[i], &err) != -EINVAL || !strstr(err.text, ASYM_EXPORTER_ADDRESS))
             fail_msg("'%s': %s", bad[i], err.text);
@@ -193,10 +184,9 @@ static int take_in_child(int fd)
     return WEXITSTATUS(status);
 }
 
-static void only_one_tcp_socket_of_systemd_is_taken(void **state)
+TEST(only_one_tcp_socket_of_systemd_is_taken)
 {
     struct asym_error err = {""};
-    (void)state;
     unsetenv("LISTEN_FDS");
     assert_int_equal(asym_exporter_take_socket(&err), -ENOENT);
     assert_string_equal(err.text, "");
@@ -262,11 +252,10 @@ static void expect(in_port_t port, const char *request, const char *status, cons
         fail_msg("%s: no %s with '%s' in:\n%s", request, status, part, text);
 }
 
-static void metrics_are_at_one_path_and_can_only_be_read(void **state)
+TEST(metrics_are_at_one_path_and_can_only_be_read)
 {
     struct asym_exporter_http *http = NULL;
     in_port_t port;
-    (void)state;
     fake_service_start(FAKE_SERVICE_PLAIN);
     const int fd = listen_port(&port);
     assert_int_equal(asym_exporter_http_start(fd, &http), 0);
@@ -282,11 +271,10 @@ static void metrics_are_at_one_path_and_can_only_be_read(void **state)
     fake_service_stop();
 }
 
-static void without_asymd_the_answer_is_a_sentence_and_no_metrics(void **state)
+TEST(without_asymd_the_answer_is_a_sentence_and_no_metrics)
 {
     struct asym_exporter_http *http = NULL;
     in_port_t port;
-    (void)state;
     setenv("ASYMD_BUS", "/nonexistent/bus", 1);
     const int fd = listen_port(&port);
     assert_int_equal(asym_exporter_http_start(fd, &http), 0);
@@ -297,11 +285,10 @@ static void without_asymd_the_answer_is_a_sentence_and_no_metrics(void **state)
 }
 
 /* systemd keeps the socket, and starts the exporter with it again. */
-static void the_socket_outlives_the_server(void **state)
+TEST(the_socket_outlives_the_server)
 {
     struct asym_exporter_http *http = NULL;
     in_port_t port;
-    (void)state;
     setenv("ASYMD_BUS", "/nonexistent/bus", 1);
     const int fd = listen_port(&port), kept = dup(fd);
     for (int i = 0; i < 2; i++) {
@@ -316,13 +303,12 @@ static void the_socket_outlives_the_server(void **state)
 }
 
 /* Clients that stay connected do not keep others out: the server ends the oldest connection. */
-static void the_oldest_connection_ends_for_a_new_one(void **state)
+TEST(the_oldest_connection_ends_for_a_new_one)
 {
     struct asym_exporter_http *http = NULL;
     int idle[60];
     char byte;
     in_port_t port;
-    (void)state;
     setenv("ASYMD_BUS", "/nonexistent/bus", 1);
     const int fd = listen_port(&port);
     assert_int_equal(asym_exporter_http_start(fd, &http), 0);
@@ -338,10 +324,9 @@ static void the_oldest_connection_ends_for_a_new_one(void **state)
 }
 
 /* Only clients that accept OpenMetrics get it, so the help does not name it. */
-static void the_help_fits_80_columns(void **state)
+TEST(the_help_fits_80_columns)
 {
     char text[4096];
-    (void)state;
     FILE *pipe = popen("env -u COLUMNS '" ASYM_TEST_BIN "/daemon/asymd-exporter' --help", "r");
     assert_non_null(pipe);
     text[fread(text, 1, sizeof text - 1, pipe)] = '\0';
@@ -352,19 +337,4 @@ static void the_help_fits_80_columns(void **state)
         assert_in_range(strcspn(line, "\n"), 0, 80);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_text_is_openmetrics_and_counts_for_a_second),
-        cmocka_unit_test(a_user_that_the_bus_does_not_know_is_told_the_remedy),
-        cmocka_unit_test(the_text_follows_asymd_over_its_end_and_its_restart),
-        cmocka_unit_test(an_address_is_an_ip_and_a_port),
-        cmocka_unit_test(only_one_tcp_socket_of_systemd_is_taken),
-        cmocka_unit_test(metrics_are_at_one_path_and_can_only_be_read),
-        cmocka_unit_test(without_asymd_the_answer_is_a_sentence_and_no_metrics),
-        cmocka_unit_test(the_help_fits_80_columns),
-        cmocka_unit_test(the_socket_outlives_the_server),
-        cmocka_unit_test(the_oldest_connection_ends_for_a_new_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

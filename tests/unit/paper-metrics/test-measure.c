@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Compares measures with figures computed by hand, and the analytic model with the placements that it describes. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "paper-metrics/measure.h"
 #include "support/analytic-model.h"
 #include "support/paper-measures.h"
+#include "support/test.h"
 
 static void near(double got, double want)
 {
@@ -19,9 +14,8 @@ static void near(double got, double want)
         fail_msg("%.12g, not %.12g", got, want);
 }
 
-static void speedup_fairness_and_jitter(void **state)
+TEST(speedup_fairness_and_jitter)
 {
-    (void)state;
     near(asym_measure_throughput(600, 60), 10);
     near(asym_measure_speedup(3, 4), 0.75);
     const double three[] = {0.9, 0.45, 0.6};
@@ -33,9 +27,8 @@ static void speedup_fairness_and_jitter(void **state)
     assert_true(isnan(asym_measure_throughput(1, 0)) && isnan(asym_measure_fairness(t, 0)));
 }
 
-static void weighted_speedup_of_the_papers_own_exercise(void **state)
+TEST(weighted_speedup_of_the_papers_own_exercise)
 {
-    (void)state;
     /* Snavely 2002, 4.1: IPC 2 and 1 alone; together 1 M and 0.5 M, then 1.2 M and 0.6 M instructions in 1 M cycles. */
     const double alone[] = {2, 1}, fair[] = {1, 0.5}, better[] = {1.2, 0.6};
     near(asym_paper_weighted_speedup(fair, alone, 2), 1);
@@ -43,9 +36,8 @@ static void weighted_speedup_of_the_papers_own_exercise(void **state)
     near(asym_paper_weighted_speedup(alone, alone, 1), 1);
 }
 
-static void response_times_and_gain_of_table_5_2(void **state)
+TEST(response_times_and_gain_of_table_5_2)
 {
-    (void)state;
     const struct asym_instance two[] = {{0, 7, 6}, {1, 9, 7}};
     const struct asym_response r = asym_paper_response(two, 2);
     near(r.total, 9);
@@ -58,9 +50,8 @@ static void response_times_and_gain_of_table_5_2(void **state)
         assert_true(fabs(100 * asym_paper_gain(rows[i][1], rows[i][0]) - rows[i][2]) < 0.1);
 }
 
-static void turnaround_is_of_all_jobs_whatever_their_kind(void **state)
+TEST(turnaround_is_of_all_jobs_whatever_their_kind)
 {
-    (void)state;
     /* Jobs of 1, 2 and 3 s, one of 10 s, and a kind without an ended job. */
     const double times[] = {6, 10, 0}, ended[] = {3, 1, 0};
     near(asym_measure_turnaround(times, ended, 3), 4);
@@ -68,9 +59,8 @@ static void turnaround_is_of_all_jobs_whatever_their_kind(void **state)
     assert_true(isnan(asym_measure_turnaround(times + 2, ended + 2, 1)));
 }
 
-static void means_and_confidence(void **state)
+TEST(means_and_confidence)
 {
-    (void)state;
     const double x[] = {2, 8}, slow[] = {4, 4, 4};
     near(asym_measure_mean(x, 2), 5);
     near(asym_paper_geometric_mean(x, 2), 4);
@@ -86,9 +76,8 @@ static void means_and_confidence(void **state)
     near(asym_measure_confidence(many, 200), 1.980 * sqrt(0.25 * 200 / 199 / 200));
 }
 
-static void labels_of_equation_1(void **state)
+TEST(labels_of_equation_1)
 {
-    (void)state;
     struct asym_label l = asym_paper_label(64, 1, 8);
     near(l.parallel, 8);
     near(l.serial, 1);
@@ -121,9 +110,8 @@ static void enumerate_sp(unsigned n, double a, double *ret_sum, double *ret_leas
     *ret_most = most;
 }
 
-static void table_1_is_the_mean_over_all_placements(void **state)
+TEST(table_1_is_the_mean_over_all_placements)
 {
-    (void)state;
     for (unsigned n = 2; n <= 16; n++) {
         for (double a = 1; a < 2; a += 0.25) {
             const double alone = (n - 1 + a) / n;
@@ -144,9 +132,8 @@ static void table_1_is_the_mean_over_all_placements(void **state)
     }
 }
 
-static void the_tables_at_eight_cpus(void **state)
+TEST(the_tables_at_eight_cpus)
 {
-    (void)state;
     /* n = 8, a = 2, worked by hand from the source's rows: min, avg, max. */
     static const double rows[ASYM_N_SCHEDULERS][ASYM_N_JOINTS][3] = {
         {{8 / 9.0, 1, 16 / 9.0}, {4 / 9.0, 8 / 9.0, 16 / 9.0}, {7 / 9.0, 8 / 9.0, 8.5 / 9}, {4 / 9.0, 0.5, 5 / 9.0}},
@@ -163,9 +150,8 @@ static void the_tables_at_eight_cpus(void **state)
     assert_true(isnan(asym_model_speedup(ASYM_SCHEDULER_BASELINE, ASYM_JOINT_SS, 1, 2).min));
 }
 
-static void worst_fairness_of_table_2(void **state)
+TEST(worst_fairness_of_table_2)
 {
-    (void)state;
     for (unsigned n = 2; n <= 16; n++) {
         for (double a = 1; a < 2; a += 0.25) {
             near(asym_model_fairness(ASYM_SCHEDULER_BASELINE, ASYM_JOINT_SS, n, a), 1 / a);
@@ -176,18 +162,4 @@ static void worst_fairness_of_table_2(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(speedup_fairness_and_jitter),
-        cmocka_unit_test(weighted_speedup_of_the_papers_own_exercise),
-        cmocka_unit_test(response_times_and_gain_of_table_5_2),
-        cmocka_unit_test(turnaround_is_of_all_jobs_whatever_their_kind),
-        cmocka_unit_test(means_and_confidence),
-        cmocka_unit_test(labels_of_equation_1),
-        cmocka_unit_test(table_1_is_the_mean_over_all_placements),
-        cmocka_unit_test(the_tables_at_eight_cpus),
-        cmocka_unit_test(worst_fairness_of_table_2),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -3,10 +3,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +13,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "profile/profiles.h"
 #include "profile/profiles-save.h"
 #include "support/generate.h"
 #include "support/process.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 struct fixture {
     struct tree tree;
@@ -82,7 +77,7 @@ static bool near(double a, double b)
 
 /* -- reading -- */
 
-static void a_file_of_profiles_is_read(void **state)
+TEST_WITH(a_file_of_profiles_is_read, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_write(&f->tree, "profiles", "%s",
@@ -115,9 +110,8 @@ static void a_file_of_profiles_is_read(void **state)
     asym_profiles_free(p);
 }
 
-static void a_profile_is_put_in_the_order_of_the_machines_types(void **state)
+TEST(a_profile_is_put_in_the_order_of_the_machines_types)
 {
-    (void)state;
     static struct asym_machine m;
     const struct asym_profile_entry entry = {.path = "/a",
                                              .n_types = 3,
@@ -134,7 +128,7 @@ static void a_profile_is_put_in_the_order_of_the_machines_types(void **state)
     assert_true(near(p.ips[0], 0) && p.mpki[0] < 0 && near(p.ips[ASYM_MAX_TYPES - 1], 0));
 }
 
-static void the_profile_of_another_build_is_not_found(void **state)
+TEST_WITH(the_profile_of_another_build_is_not_found, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_write(&f->tree, "profiles", "[/a]\nbuild_id = 00ff\n[/b]\n");
@@ -153,7 +147,7 @@ static void the_profile_of_another_build_is_not_found(void **state)
     asym_profiles_free(NULL);
 }
 
-static void mistakes_are_reported_with_file_and_line(void **state)
+TEST_WITH(mistakes_are_reported_with_file_and_line, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const struct {
@@ -201,7 +195,7 @@ static void mistakes_are_reported_with_file_and_line(void **state)
     }
 }
 
-static void files_that_are_no_profiles_are_reported(void **state)
+TEST_WITH(files_that_are_no_profiles_are_reported, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_profiles *p = NULL;
@@ -234,7 +228,7 @@ static const struct asym_profile_entry gzip = {
     .n_types = 2,
     .types = {{.name = "P-core", .ips = 9e9, .mpki = 0.25}, {.name = "E-core 2", .ips = 4.5e9, .mpki = -1}}};
 
-static void a_profile_that_is_written_is_read_back(void **state)
+TEST_WITH(a_profile_that_is_written_is_read_back, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct stat st;
@@ -250,7 +244,7 @@ static void a_profile_that_is_written_is_read_back(void **state)
     asym_profiles_free(p);
 }
 
-static void one_section_is_replaced_and_the_rest_stays_byte_by_byte(void **state)
+TEST_WITH(one_section_is_replaced_and_the_rest_stays_byte_by_byte, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const struct {
@@ -283,7 +277,7 @@ static void one_section_is_replaced_and_the_rest_stays_byte_by_byte(void **state
     }
 }
 
-static void hostile_paths_are_written_and_found_again(void **state)
+TEST_WITH(hostile_paths_are_written_and_found_again, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const char *const paths[] = {
@@ -305,7 +299,7 @@ static void hostile_paths_are_written_and_found_again(void **state)
     asym_profiles_free(p);
 }
 
-static void what_cannot_be_read_back_is_not_written(void **state)
+TEST_WITH(what_cannot_be_read_back_is_not_written, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const char *const names[] = {"", "a=b", "a:b", "a ;b", " a", "a ", "a\nb", "[x]", "\xc3\xa9"};
@@ -344,7 +338,7 @@ static int count_files(const struct tree *t)
     return atoi(text);
 }
 
-static void a_failed_write_leaves_the_file_and_nothing_beside_it(void **state)
+TEST_WITH(a_failed_write_leaves_the_file_and_nothing_beside_it, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_error err = {""};
@@ -371,7 +365,7 @@ static void a_failed_write_leaves_the_file_and_nothing_beside_it(void **state)
     free(before);
 }
 
-static void a_link_stays_one(void **state)
+TEST_WITH(a_link_stays_one, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct stat st;
@@ -383,7 +377,7 @@ static void a_link_stays_one(void **state)
     assert_non_null(strstr(read_text(f->file), "[/a]\n"));
 }
 
-static void writers_at_once_lose_nothing(void **state)
+TEST_WITH(writers_at_once_lose_nothing, set_up, tear_down)
 {
     struct fixture *f = *state;
     enum { WRITERS = 4, EACH = 10 };
@@ -477,9 +471,8 @@ static void make_elf(struct made *m, bool wide, bool big)
     memcpy(m->bytes + MADE_NOTES + 36, "GNU\0\x01\x23\x45\x67\x89", 9);
 }
 
-static void build_ids_of_both_classes_and_byte_orders_are_read(void **state)
+TEST(build_ids_of_both_classes_and_byte_orders_are_read)
 {
-    (void)state;
     for (int k = 0; k < 4; k++) {
         struct made m;
         char id[ASYM_BUILD_ID_MAX];
@@ -489,9 +482,8 @@ static void build_ids_of_both_classes_and_byte_orders_are_read(void **state)
     }
 }
 
-static void files_without_a_build_id_are_distinguished_from_files_that_are_no_programs(void **state)
+TEST(files_without_a_build_id_are_distinguished_from_files_that_are_no_programs)
 {
-    (void)state;
     struct made m;
     char id[ASYM_BUILD_ID_MAX] = "untouched";
     assert_int_equal(build_id("", 0, id), -ENOEXEC);
@@ -518,9 +510,8 @@ static void files_without_a_build_id_are_distinguished_from_files_that_are_no_pr
     close(pipes[1]);
 }
 
-static void the_build_id_is_the_one_that_readelf_reads(void **state)
+TEST(the_build_id_is_the_one_that_readelf_reads)
 {
-    (void)state;
     char line[512], theirs[ASYM_BUILD_ID_MAX] = "", ours[ASYM_BUILD_ID_MAX] = "";
     FILE *f = popen("readelf -n /bin/sh 2>/dev/null", "r");
     assert_non_null(f);
@@ -536,9 +527,8 @@ static void the_build_id_is_the_one_that_readelf_reads(void **state)
 }
 
 /* With any content: no crash, no read out of bounds, and the result is an id or an error. */
-static void mutated_files_end_in_an_id_or_a_refusal(void **state)
+TEST(mutated_files_end_in_an_id_or_a_refusal)
 {
-    (void)state;
     static unsigned char shell[65536];
     struct gen g = {.state = 42};
     unsigned ids = 0, none = 0, junk = 0;
@@ -579,26 +569,4 @@ static void mutated_files_end_in_an_id_or_a_refusal(void **state)
     assert_true(ids > 100 && none > 100 && junk > 100);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(a_file_of_profiles_is_read),
-        cmocka_unit_test(a_profile_is_put_in_the_order_of_the_machines_types),
-        TEST(the_profile_of_another_build_is_not_found),
-        TEST(mistakes_are_reported_with_file_and_line),
-        TEST(files_that_are_no_profiles_are_reported),
-        TEST(a_profile_that_is_written_is_read_back),
-        TEST(one_section_is_replaced_and_the_rest_stays_byte_by_byte),
-        TEST(hostile_paths_are_written_and_found_again),
-        TEST(what_cannot_be_read_back_is_not_written),
-        TEST(a_failed_write_leaves_the_file_and_nothing_beside_it),
-        TEST(a_link_stays_one),
-        TEST(writers_at_once_lose_nothing),
-        cmocka_unit_test(build_ids_of_both_classes_and_byte_orders_are_read),
-        cmocka_unit_test(files_without_a_build_id_are_distinguished_from_files_that_are_no_programs),
-        cmocka_unit_test(the_build_id_is_the_one_that_readelf_reads),
-        cmocka_unit_test(mutated_files_end_in_an_id_or_a_refusal),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

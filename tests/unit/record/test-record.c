@@ -2,14 +2,8 @@
 /* The reader gives back a record bit for bit; damaged and hostile records are refused with the place. */
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/settings.h>
 
@@ -23,6 +17,7 @@
 #include "record/record-reader.h"
 #include "record/record-writer.h"
 #include "support/record-fixture.h"
+#include "support/test.h"
 
 static FILE *open_bytes(const void *bytes, size_t len)
 {
@@ -71,9 +66,8 @@ static struct reading read_all(const void *bytes, size_t len, const struct recor
     return ret;
 }
 
-static void what_was_recorded_is_read_again(void **state)
+TEST(what_was_recorded_is_read_again)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 30; seed++) {
         struct record_fixture f;
         const struct record_fixture_plan plan = {.seed = seed,
@@ -92,9 +86,8 @@ static void what_was_recorded_is_read_again(void **state)
     }
 }
 
-static void a_machine_is_read_again_with_every_field(void **state)
+TEST(a_machine_is_read_again_with_every_field)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 200; seed++) {
         struct gen g = {seed};
         struct asym_machine from, to;
@@ -138,9 +131,8 @@ static int read_with_other_name(const struct asym_machine *m, const char *name, 
 }
 
 /* A version of asymd with more sources has other numbers, so the record has names. */
-static void a_record_names_the_sources_of_speeds(void **state)
+TEST(a_record_names_the_sources_of_speeds)
 {
-    (void)state;
     struct gen g = {1};
     struct asym_machine m, read;
     gen_machine(&g, &m);
@@ -154,9 +146,8 @@ static void a_record_names_the_sources_of_speeds(void **state)
         assert_true(strlen(asym_origin_name((enum asym_origin)i)) < 16);
 }
 
-static void the_head_is_read_again(void **state)
+TEST(the_head_is_read_again)
 {
-    (void)state;
     struct record_fixture f;
     struct asym_record_reader *reader;
     struct asym_error err = {""};
@@ -179,9 +170,8 @@ static void the_head_is_read_again(void **state)
     record_fixture_done(&f);
 }
 
-static void a_record_is_read_twice(void **state)
+TEST(a_record_is_read_twice)
 {
-    (void)state;
     struct record_fixture f;
     struct asym_record_reader *reader;
     struct asym_error err = {""};
@@ -215,9 +205,8 @@ static void make_small(struct record_fixture *f)
                                                          .keep = true});
 }
 
-static void every_truncation_is_noticed_and_what_came_before_is_read(void **state)
+TEST(every_truncation_is_noticed_and_what_came_before_is_read)
 {
-    (void)state;
     struct record_fixture f;
     size_t most = 0, cuts = 0;
     make_small(&f);
@@ -235,9 +224,8 @@ static void every_truncation_is_noticed_and_what_came_before_is_read(void **stat
     record_fixture_done(&f);
 }
 
-static void every_flipped_bit_is_refused_with_its_place(void **state)
+TEST(every_flipped_bit_is_refused_with_its_place)
 {
-    (void)state;
     struct record_fixture f;
     make_small(&f);
     for (size_t i = 0; i < f.len * 8; i++) {
@@ -251,9 +239,8 @@ static void every_flipped_bit_is_refused_with_its_place(void **state)
     record_fixture_done(&f);
 }
 
-static void bytes_after_the_end_are_refused(void **state)
+TEST(bytes_after_the_end_are_refused)
 {
-    (void)state;
     struct record_fixture f;
     make_small(&f);
     char *longer = malloc(f.len + 1);
@@ -291,9 +278,8 @@ static struct reading read_forged(struct forged *f)
     return r;
 }
 
-static void an_end_with_another_number_of_snapshots_is_refused(void **state)
+TEST(an_end_with_another_number_of_snapshots_is_refused)
 {
-    (void)state;
     const unsigned char five = 5;
     struct forged forged;
     forge(&forged);
@@ -348,9 +334,8 @@ static void content_of(const struct record_fixture *f, struct asym_record_conten
 }
 
 /* The checksums protect against chance alone: here they are right, and the content is wrong. */
-static void wrong_content_with_right_checksums_harms_nothing(void **state)
+TEST(wrong_content_with_right_checksums_harms_nothing)
 {
-    (void)state;
     struct record_fixture f;
     struct asym_record_content content = {.at = 0};
     struct asym_settings *settings;
@@ -378,9 +363,8 @@ static void wrong_content_with_right_checksums_harms_nothing(void **state)
     record_fixture_done(&f);
 }
 
-static void a_header_that_wants_too_much_memory_is_refused(void **state)
+TEST(a_header_that_wants_too_much_memory_is_refused)
 {
-    (void)state;
     struct record_fixture f;
     make_small(&f);
     /* A header with a right checksum, of a segment of 4 GiB. */
@@ -468,7 +452,7 @@ static void fill_nothing_known(struct asym_record_io *io)
     asym_record_u64(io, 17, 17);
 }
 
-static void numbers_out_of_range_are_refused(void **state)
+TEST(numbers_out_of_range_are_refused)
 {
     static const struct {
         void (*fill)(struct asym_record_io *io);
@@ -481,7 +465,6 @@ static void numbers_out_of_range_are_refused(void **state)
         {fill_past, "out of range", 1},
         {fill_nothing_known, "a number is too large", 0},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         const struct reading r = read_after_machine(rows[i].fill);
         if (r.result != -EBADMSG || !strstr(r.said, rows[i].said) || !strstr(r.said, "f: byte "))
@@ -517,7 +500,7 @@ static void forge_head(struct forged *f, unsigned place, const char *text)
     asym_record_texts_done(&texts);
 }
 
-static void texts_of_the_head_that_a_terminal_obeys_are_refused(void **state)
+TEST(texts_of_the_head_that_a_terminal_obeys_are_refused)
 {
     static const struct {
         const char *text;
@@ -534,7 +517,6 @@ static void texts_of_the_head_that_a_terminal_obeys_are_refused(void **state)
         {"\xff", false},
         {"\xc3", false},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows) * HEAD_TEXTS; i++) {
         struct forged forged;
         forge_head(&forged, (unsigned)(i % HEAD_TEXTS), rows[i / HEAD_TEXTS].text);
@@ -546,9 +528,8 @@ static void texts_of_the_head_that_a_terminal_obeys_are_refused(void **state)
     }
 }
 
-static void a_writer_refuses_a_head_that_a_reader_refuses(void **state)
+TEST(a_writer_refuses_a_head_that_a_reader_refuses)
 {
-    (void)state;
     const char *const note = "a\x1b[2Jb";
     const struct asym_record_head head = {.version = "0.1", .policy = "pa", .notes = &note, .n_notes = 1};
     struct asym_record_writer *w;
@@ -589,9 +570,8 @@ static int record_releases(size_t n, struct forged *f)
     return r;
 }
 
-static void threads_of_an_earlier_segment_may_be_released_and_no_more(void **state)
+TEST(threads_of_an_earlier_segment_may_be_released_and_no_more)
 {
-    (void)state;
     struct forged f;
     assert_int_equal(record_releases(7, &f), -E2BIG);
     fclose(f.out);
@@ -602,9 +582,8 @@ static void threads_of_an_earlier_segment_may_be_released_and_no_more(void **sta
     assert_int_equal(r.n, 2);
 }
 
-static void other_files_are_refused(void **state)
+TEST(other_files_are_refused)
 {
-    (void)state;
     struct record_fixture f;
     const struct reading r = read_all("[machine]\ncounts = 1\n", 21, NULL);
     assert_int_equal(r.result, -EBADMSG);
@@ -618,9 +597,8 @@ static void other_files_are_refused(void **state)
 }
 
 /* The worst load: no thread does in an interval what it did in the last. */
-static void records_of_5000_threads_take_at_most_20_mb_a_minute(void **state)
+TEST(records_of_5000_threads_take_at_most_20_mb_a_minute)
 {
-    (void)state;
     struct record_fixture f;
     record_fixture_make(&f, &(struct record_fixture_plan){.seed = 7,
                                                           .threads = 5000,
@@ -662,9 +640,8 @@ static void repeat_refresh(struct asym_source *source)
     ((struct repeating *)(void *)source)->refreshes++;
 }
 
-static void the_source_hands_on_what_a_reader_gets_and_reports_a_full_disk(void **state)
+TEST(the_source_hands_on_what_a_reader_gets_and_reports_a_full_disk)
 {
-    (void)state;
     struct gen g = {4};
     struct asym_machine m;
     struct asym_record_writer *w;
@@ -709,7 +686,7 @@ static void the_source_hands_on_what_a_reader_gets_and_reports_a_full_disk(void 
 }
 
 /* A reader refuses more, so a writer begins a new segment before. Each thread has a mask and a cpuset. */
-static void a_segment_has_room_up_to_each_bound(void **state)
+TEST(a_segment_has_room_up_to_each_bound)
 {
     static struct asym_record_codec c;
     const struct asym_snapshot s = {.n_tasks = 2, .n_procs = 3, .n_apps = 4};
@@ -721,7 +698,6 @@ static void a_segment_has_room_up_to_each_bound(void **state)
         {&c.apps.n, ASYM_RECORD_MAX_KNOWN - 4},           {&c.masks.n, ASYM_RECORD_MAX_MASKS - 4},
         {&c.texts.n, ASYM_RECORD_MAX_TEXTS - 3 - 4 - 64}, {&c.profiles.n, ASYM_RECORD_MAX_PROFILES - 3},
     };
-    (void)state;
     assert_true(asym_record_codec_has_room(&c, &s));
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         *rows[i].n = rows[i].most;
@@ -742,7 +718,7 @@ static void code_snapshot(struct asym_record_io *io, struct asym_record_codec *c
 }
 
 /* docs/record-format.md promises 1/16384 of an interval, and at least that for a thread that ran. */
-static void a_share_is_rounded_to_the_nearest_part_and_never_to_none(void **state)
+TEST(a_share_is_rounded_to_the_nearest_part_and_never_to_none)
 {
     static const struct {
         double parts;
@@ -750,7 +726,6 @@ static void a_share_is_rounded_to_the_nearest_part_and_never_to_none(void **stat
     } rows[] = {{0, 0},           {-1, 0},          {NAN, 0},       {1e-9, 1},      {0.4, 1},
                 {1.4, 1},         {1.6, 2},         {2.5, 3},       {8191.6, 8192}, {16383, 16383},
                 {16383.4, 16383}, {16383.6, 16384}, {16384, 16384}, {40000, 16384}};
-    (void)state;
     const size_t n = ASYM_LENGTH(rows);
     const unsigned sizes[] = {ASYM_LENGTH(rows)};
     struct asym_machine m;
@@ -774,9 +749,8 @@ static void a_share_is_rounded_to_the_nearest_part_and_never_to_none(void **stat
 }
 
 /* docs/record-format.md: a mean is coded less the sum over the threads of its application that do not spin. */
-static void a_mean_is_the_difference_from_the_threads_that_do_not_spin(void **state)
+TEST(a_mean_is_the_difference_from_the_threads_that_do_not_spin)
 {
-    (void)state;
     const unsigned sizes[] = {3, 2};
     struct asym_machine m;
     struct asym_record_io io;
@@ -802,13 +776,12 @@ static void a_mean_is_the_difference_from_the_threads_that_do_not_spin(void **st
     gen_load_free(load);
 }
 
-static void outcomes_of_one_kind_keep_their_errors(void **state)
+TEST(outcomes_of_one_kind_keep_their_errors)
 {
     static const struct asym_outcome from[] = {{.kind = ASYM_OUTCOME_RETRY, .error = -EBUSY},
                                                {.kind = ASYM_OUTCOME_RETRY, .error = -EAGAIN},
                                                {.kind = ASYM_OUTCOME_RETRY, .error = -EAGAIN},
                                                {.kind = ASYM_OUTCOME_DONE}};
-    (void)state;
     struct asym_record_io out = {.writing = true};
     struct asym_record_codec writer = {.named = ASYM_LENGTH(from)}, reader = writer;
     const struct asym_outcome *list = from;
@@ -829,9 +802,8 @@ static void outcomes_of_one_kind_keep_their_errors(void **state)
 }
 
 /* An engine can release a thread that only the first of many segments has named. */
-static void threads_of_all_earlier_segments_are_counted(void **state)
+TEST(threads_of_all_earlier_segments_are_counted)
 {
-    (void)state;
     struct asym_record_codec c = {.named = 0};
     c.tasks.n = 3;
     asym_record_codec_reset(&c);
@@ -841,32 +813,4 @@ static void threads_of_all_earlier_segments_are_counted(void **state)
     asym_record_codec_done(&c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_recorded_is_read_again),
-        cmocka_unit_test(a_machine_is_read_again_with_every_field),
-        cmocka_unit_test(a_record_names_the_sources_of_speeds),
-        cmocka_unit_test(the_head_is_read_again),
-        cmocka_unit_test(a_record_is_read_twice),
-        cmocka_unit_test(every_truncation_is_noticed_and_what_came_before_is_read),
-        cmocka_unit_test(every_flipped_bit_is_refused_with_its_place),
-        cmocka_unit_test(bytes_after_the_end_are_refused),
-        cmocka_unit_test(an_end_with_another_number_of_snapshots_is_refused),
-        cmocka_unit_test(wrong_content_with_right_checksums_harms_nothing),
-        cmocka_unit_test(a_header_that_wants_too_much_memory_is_refused),
-        cmocka_unit_test(numbers_out_of_range_are_refused),
-        cmocka_unit_test(texts_of_the_head_that_a_terminal_obeys_are_refused),
-        cmocka_unit_test(a_writer_refuses_a_head_that_a_reader_refuses),
-        cmocka_unit_test(threads_of_an_earlier_segment_may_be_released_and_no_more),
-        cmocka_unit_test(other_files_are_refused),
-        cmocka_unit_test(records_of_5000_threads_take_at_most_20_mb_a_minute),
-        cmocka_unit_test(a_segment_has_room_up_to_each_bound),
-        cmocka_unit_test(a_share_is_rounded_to_the_nearest_part_and_never_to_none),
-        cmocka_unit_test(outcomes_of_one_kind_keep_their_errors),
-        cmocka_unit_test(threads_of_all_earlier_segments_are_counted),
-        cmocka_unit_test(a_mean_is_the_difference_from_the_threads_that_do_not_spin),
-        cmocka_unit_test(the_source_hands_on_what_a_reader_gets_and_reports_a_full_disk),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -4,11 +4,7 @@
 #include <math.h>
 #include <poll.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/macro.h"
@@ -27,6 +22,7 @@
 #include "support/record-fixture.h"
 #include "support/svg.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 enum { LONG_SNAPSHOTS = 12000 };
 
@@ -123,7 +119,7 @@ static void assert_bars(const char *svg, const char *json)
     }
 }
 
-static void the_figure_shows_the_table_and_the_cpus(void **state)
+TEST(the_figure_shows_the_table_and_the_cpus)
 {
     static char text[65536];
     char name[sizeof tree.path + 8];
@@ -133,7 +129,6 @@ static void the_figure_shows_the_table_and_the_cpus(void **state)
                                         ">3<",
                                         "What ran on each CPU, as rr would have placed it",
                                         "a.rec: 4.0 s, replayed"};
-    (void)state;
     assert_int_equal(run("--policy=rr,pa --figure=a.svg --json", text, sizeof text), 0);
     snprintf(name, sizeof name, "%s/a.svg", tree.path);
     /* The threads run for about a quarter of the time of four CPUs or more. A row has 594 pixels. */
@@ -149,10 +144,9 @@ static void the_figure_shows_the_table_and_the_cpus(void **state)
     assert_string_not_equal(strstr(svg, "would have placed it"), strstr(seen, "What ran on each CPU"));
 }
 
-static void a_figure_that_cannot_be_written_is_named(void **state)
+TEST(a_figure_that_cannot_be_written_is_named)
 {
     char text[65536];
-    (void)state;
     assert_int_equal(run("--figure=/no/such/figure.svg", text, sizeof text), 1);
     assert_has(text, "asymctl: /no/such/figure.svg: No such file");
     assert_int_equal(run("--figure=/dev/full", text, sizeof text), 1);
@@ -162,19 +156,17 @@ static void a_figure_that_cannot_be_written_is_named(void **state)
     assert_has(text, "asymctl: replay: --figure draws the table, which --plans leaves out\n");
 }
 
-static void plans_have_no_json(void **state)
+TEST(plans_have_no_json)
 {
     char text[65536];
-    (void)state;
     assert_int_equal(run("--plans --json", text, sizeof text), 2);
     assert_has(text, "asymctl: replay: --plans prints lines to compare, and has no --json\n");
 }
 
 /* The whole way from a record to a result, and what asymctl says that it could not know. */
-static void a_record_is_simulated_with_what_it_does_not_tell(void **state)
+TEST(a_record_is_simulated_with_what_it_does_not_tell)
 {
     char text[65536];
-    (void)state;
     assert_int_equal(run_verb("sim --from=a.rec --policy=pa --repeat=2", text, sizeof text), 0);
     assert_has(text, "The scenario has ");
     assert_has(text, "A record does not tell: how programs use memory and what they gain from each\n"
@@ -200,14 +192,13 @@ static void write_cut(const char *name, unsigned snapshots, size_t without)
 }
 
 /* Once sim --from was silent, and simulated the first part as if it were all. */
-static void a_record_without_its_end_is_used_and_each_verb_says_where_it_ends(void **state)
+TEST(a_record_without_its_end_is_used_and_each_verb_says_where_it_ends)
 {
     static const char *const verbs[] = {"replay cut.rec", "replay cut.rec --json", "replay cut.rec --plans",
                                         "sim --from=cut.rec --policy=pa --repeat=1",
                                         "sim --from=cut.rec --policy=pa --repeat=1 --json"};
     static const size_t without[] = {10, 100};
     static char text[1 << 22];
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(without); i++)
         for (size_t v = 0; v < ASYM_LENGTH(verbs); v++) {
             write_cut("cut.rec", 40, without[i]);
@@ -223,12 +214,11 @@ static void a_record_without_its_end_is_used_and_each_verb_says_where_it_ends(vo
 }
 
 /* Once a FIFO without a writer kept the verb for ever. */
-static void a_pipe_is_refused_with_the_way_around(void **state)
+TEST(a_pipe_is_refused_with_the_way_around)
 {
     static const char *const commands[] = {"replay fifo", "sim --from=fifo", "replay /dev/stdin"};
     static char text[1 << 16];
     char path[128];
-    (void)state;
     snprintf(path, sizeof path, "%s/fifo", tree.path);
     assert_int_equal(mkfifo(path, 0600), 0);
     for (size_t i = 0; i < ASYM_LENGTH(commands); i++) {
@@ -245,7 +235,7 @@ static void a_pipe_is_refused_with_the_way_around(void **state)
 }
 
 /* The exit status depends neither on the fault of the file nor on the verb. */
-static void an_input_file_that_cannot_be_read_ends_each_verb_in_2(void **state)
+TEST(an_input_file_that_cannot_be_read_ends_each_verb_in_2)
 {
     static const char *const files[] = {"missing", ".", "loop", "junk", "damaged.rec", "damaged-late.rec"};
     static const char *const verbs[] = {
@@ -262,7 +252,6 @@ static void an_input_file_that_cannot_be_read_ends_each_verb_in_2(void **state)
         "record --trace out.json --config=%s",
         "profile --config=%s --output=out -- true",
     };
-    (void)state;
     struct record_fixture f;
     record_fixture_make(
         &f, &(struct record_fixture_plan){
@@ -362,13 +351,12 @@ static void await_bar(pid_t pid, int terminal)
     assert_int_equal(bar.revents & POLLIN, POLLIN);
 }
 
-static void a_long_replay_shows_its_progress_and_ctrl_c_prints_what_is_done(void **state)
+TEST(a_long_replay_shows_its_progress_and_ctrl_c_prints_what_is_done)
 {
     static char errors[1 << 20], table[65536];
     char svg[sizeof tree.path + 16];
     unsigned done = 0;
     int out, terminal, status;
-    (void)state;
     const pid_t pid = start_long("--figure=long.svg", &out, &terminal);
     await_bar(pid, terminal);
     for (unsigned pass = 0; pass < 3;) {
@@ -400,11 +388,10 @@ static void a_long_replay_shows_its_progress_and_ctrl_c_prints_what_is_done(void
     close(terminal);
 }
 
-static void an_interruption_before_the_first_policy_prints_no_table(void **state)
+TEST(an_interruption_before_the_first_policy_prints_no_table)
 {
     static char errors[1 << 20], table[65536];
     int out, terminal, status;
-    (void)state;
     const pid_t pid = start_long("--json", &out, &terminal);
     await_handler(pid);
     asym_process_signal(pid, SIGINT);
@@ -418,18 +405,4 @@ static void an_interruption_before_the_first_policy_prints_no_table(void **state
     close(terminal);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_figure_shows_the_table_and_the_cpus),
-        cmocka_unit_test(a_figure_that_cannot_be_written_is_named),
-        cmocka_unit_test(plans_have_no_json),
-        cmocka_unit_test(a_record_is_simulated_with_what_it_does_not_tell),
-        cmocka_unit_test(a_record_without_its_end_is_used_and_each_verb_says_where_it_ends),
-        cmocka_unit_test(a_pipe_is_refused_with_the_way_around),
-        cmocka_unit_test(an_input_file_that_cannot_be_read_ends_each_verb_in_2),
-        cmocka_unit_test(a_long_replay_shows_its_progress_and_ctrl_c_prints_what_is_done),
-        cmocka_unit_test(an_interruption_before_the_first_policy_prints_no_table),
-    };
-    return cmocka_run_group_tests(tests, make_record, remove_record);
-}
+TEST_MAIN_WITH(make_record, remove_record)

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The plan as JSON (asymd.plan/1) has every key and type that the schema promises. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/macro.h"
@@ -18,6 +13,7 @@
 #include "report/report.h"
 #include "report/report-json.h"
 #include "support/report-fixture.h"
+#include "support/test.h"
 
 static struct asym_report report_of(const struct report_fixture *s)
 {
@@ -127,9 +123,8 @@ static struct report_fixture *one_program(void)
     return s;
 }
 
-static void the_machine_is_as_promised(void **state)
+TEST(the_machine_is_as_promised)
 {
-    (void)state;
     struct report_fixture *s = one_program();
     ASYM_AUTO_JSON json_t *root = parse_report(s);
     assert_string_equal(text(root, "schema"), "asymd.plan/1");
@@ -150,9 +145,8 @@ static void the_machine_is_as_promised(void **state)
     report_fixture_free(s);
 }
 
-static void a_machine_that_is_all_alike_has_no_slow_cpus(void **state)
+TEST(a_machine_that_is_all_alike_has_no_slow_cpus)
 {
-    (void)state;
     struct report_fixture *s = report_fixture_new(2, 0, 1);
     ASYM_AUTO_JSON json_t *root = parse_report(s);
     json_t *m = get(root, "machine");
@@ -163,9 +157,8 @@ static void a_machine_that_is_all_alike_has_no_slow_cpus(void **state)
     report_fixture_free(s);
 }
 
-static void settings_carry_their_units_and_no_auto(void **state)
+TEST(settings_carry_their_units_and_no_auto)
 {
-    (void)state;
     struct report_fixture *s = one_program();
     struct asym_error err;
     assert_int_equal(asym_settings_set(s->settings, "enforce.settle=1500us", "--set", &err), 0);
@@ -187,9 +180,8 @@ static void settings_carry_their_units_and_no_auto(void **state)
     report_fixture_free(s);
 }
 
-static void settings_that_were_set_stand_there(void **state)
+TEST(settings_that_were_set_stand_there)
 {
-    (void)state;
     struct report_fixture *s = one_program();
     struct asym_error err;
     static const char *const set[] = {"classify.hp_threshold=17", "enforce.pin=llc", "policy.pa.sp_boost=-3"};
@@ -203,9 +195,8 @@ static void settings_that_were_set_stand_there(void **state)
     report_fixture_free(s);
 }
 
-static void signals_are_there_or_missing_with_why(void **state)
+TEST(signals_are_there_or_missing_with_why)
 {
-    (void)state;
     struct report_fixture *s = one_program();
     ASYM_AUTO_JSON json_t *root = parse_report(s);
     json_t *signals = get(root, "signals");
@@ -216,9 +207,8 @@ static void signals_are_there_or_missing_with_why(void **state)
     report_fixture_free(s);
 }
 
-static void an_application_and_its_thread_are_as_promised(void **state)
+TEST(an_application_and_its_thread_are_as_promised)
 {
-    (void)state;
     struct report_fixture *s = one_program();
     ASYM_AUTO_JSON json_t *root = parse_report(s);
     json_t *app = json_array_get(list(root, "applications", 1), 0);
@@ -246,9 +236,8 @@ static void an_application_and_its_thread_are_as_promised(void **state)
     report_fixture_free(s);
 }
 
-static void only_active_ones_are_applications_and_the_excluded_say_why(void **state)
+TEST(only_active_ones_are_applications_and_the_excluded_say_why)
 {
-    (void)state;
     struct report_fixture *s = one_program();
     struct asym_plan_task *own = report_fixture_thread(s, "own", 1241, 0);
     own->target = -1;
@@ -272,9 +261,8 @@ static void only_active_ones_are_applications_and_the_excluded_say_why(void **st
     report_fixture_free(s);
 }
 
-static void under_a_policy_that_steers_nothing_threads_stay_where_they_are(void **state)
+TEST(under_a_policy_that_steers_nothing_threads_stay_where_they_are)
 {
-    (void)state;
     struct report_fixture *s = one_program();
     s->plan_tasks[0] = (struct asym_plan_task){.target = -1, .reason = &report_fixture_unsteered, .mask = s->all};
     s->plan.n_moves = 0;
@@ -290,9 +278,8 @@ static void under_a_policy_that_steers_nothing_threads_stay_where_they_are(void 
     report_fixture_free(s);
 }
 
-static void hostile_names_are_valid_utf8_and_escaped(void **state)
+TEST(hostile_names_are_valid_utf8_and_escaped)
 {
-    (void)state;
     static const struct {
         const char *raw, *escaped;
     } rows[] = {
@@ -323,9 +310,8 @@ static void hostile_names_are_valid_utf8_and_escaped(void **state)
     report_fixture_free(s);
 }
 
-static void what_is_not_finite_is_null(void **state)
+TEST(what_is_not_finite_is_null)
 {
-    (void)state;
     static const double odd[] = {NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < ASYM_LENGTH(odd); i++) {
         struct report_fixture *s = one_program();
@@ -339,9 +325,8 @@ static void what_is_not_finite_is_null(void **state)
     }
 }
 
-static void numbers_are_rounded_to_what_was_measured(void **state)
+TEST(numbers_are_rounded_to_what_was_measured)
 {
-    (void)state;
     struct report_fixture *s = one_program();
     s->plan_apps[0].runnable = 1.0 / 3;
     const struct asym_report r = report_of(s);
@@ -350,9 +335,8 @@ static void numbers_are_rounded_to_what_was_measured(void **state)
     report_fixture_free(s);
 }
 
-static void lists_of_a_thousand_odd_cpus_are_whole(void **state)
+TEST(lists_of_a_thousand_odd_cpus_are_whole)
 {
-    (void)state;
     struct report_fixture *s = report_fixture_new(1024, 512, 2);
     struct asym_mask odd = {0}, back;
     for (unsigned c = 1; c < 1024; c += 2)
@@ -367,9 +351,8 @@ static void lists_of_a_thousand_odd_cpus_are_whole(void **state)
     report_fixture_free(s);
 }
 
-static void what_could_not_be_seen_is_there(void **state)
+TEST(what_could_not_be_seen_is_there)
 {
-    (void)state;
     struct report_fixture *s = one_program();
     s->snapshot.coverage = (struct asym_coverage){
         .n_procs = 5, .n_denied = 12, .hidepid = true, .process_events_why = "no"};
@@ -387,9 +370,8 @@ static void what_could_not_be_seen_is_there(void **state)
     report_fixture_free(s);
 }
 
-static void ten_thousand_threads_are_all_there(void **state)
+TEST(ten_thousand_threads_are_all_there)
 {
-    (void)state;
     struct report_fixture *s = report_fixture_new(256, 128, 10000);
     for (int i = 0; i < 10000; i++) {
         if (i % 50 == 0)
@@ -405,9 +387,8 @@ static void ten_thousand_threads_are_all_there(void **state)
     report_fixture_free(s);
 }
 
-static void a_full_disk_is_reported(void **state)
+TEST(a_full_disk_is_reported)
 {
-    (void)state;
     struct report_fixture *s = one_program();
     const struct asym_report r = report_of(s);
     FILE *full = fopen("/dev/full", "w");
@@ -418,24 +399,4 @@ static void a_full_disk_is_reported(void **state)
     report_fixture_free(s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_machine_is_as_promised),
-        cmocka_unit_test(a_machine_that_is_all_alike_has_no_slow_cpus),
-        cmocka_unit_test(settings_carry_their_units_and_no_auto),
-        cmocka_unit_test(settings_that_were_set_stand_there),
-        cmocka_unit_test(signals_are_there_or_missing_with_why),
-        cmocka_unit_test(an_application_and_its_thread_are_as_promised),
-        cmocka_unit_test(only_active_ones_are_applications_and_the_excluded_say_why),
-        cmocka_unit_test(under_a_policy_that_steers_nothing_threads_stay_where_they_are),
-        cmocka_unit_test(hostile_names_are_valid_utf8_and_escaped),
-        cmocka_unit_test(what_is_not_finite_is_null),
-        cmocka_unit_test(numbers_are_rounded_to_what_was_measured),
-        cmocka_unit_test(lists_of_a_thousand_odd_cpus_are_whole),
-        cmocka_unit_test(what_could_not_be_seen_is_there),
-        cmocka_unit_test(ten_thousand_threads_are_all_there),
-        cmocka_unit_test(a_full_disk_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

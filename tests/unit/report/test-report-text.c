@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The text of a dry run. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
@@ -17,6 +11,7 @@
 #include "report/report.h"
 #include "report/report-text.h"
 #include "support/report-fixture.h"
+#include "support/test.h"
 
 static struct asym_report report_of(const struct report_fixture *s)
 {
@@ -126,9 +121,8 @@ static struct report_fixture *two_programs(void)
     return s;
 }
 
-static void a_line_per_core_type_with_cpus_speed_and_where_the_figure_came_from(void **state)
+TEST(a_line_per_core_type_with_cpus_speed_and_where_the_figure_came_from)
 {
-    (void)state;
     struct report_fixture *s = two_programs();
     ASYM_AUTO_FREE char *text = text_of(s), *fast = line_with(text, "4-7"), *slow = line_with(text, "CPUs 0-3");
     assert_has(text, "8 CPUs on 4 cores (SMT), 2 last-level caches");
@@ -142,9 +136,8 @@ static void a_line_per_core_type_with_cpus_speed_and_where_the_figure_came_from(
     report_fixture_free(s);
 }
 
-static void it_says_when_all_cpus_are_alike_and_why(void **state)
+TEST(it_says_when_all_cpus_are_alike_and_why)
 {
-    (void)state;
     struct report_fixture *s = report_fixture_new(2, 0, 4);
     struct asym_topology_notes notes = {
         .n = 2,
@@ -161,9 +154,8 @@ static void it_says_when_all_cpus_are_alike_and_why(void **state)
     report_fixture_free(s);
 }
 
-static void it_says_when_cpus_are_only_assumed_slow(void **state)
+TEST(it_says_when_cpus_are_only_assumed_slow)
 {
-    (void)state;
     struct report_fixture *s = report_fixture_new(2, 0, 4);
     struct asym_mask slow = report_fixture_cpus("1");
     assert_int_equal(asym_machine_assume_slow(&s->machine, &slow, 0.5), 0);
@@ -177,9 +169,8 @@ static void it_says_when_cpus_are_only_assumed_slow(void **state)
     report_fixture_free(s);
 }
 
-static void the_policy_and_the_settings_in_force_are_printed(void **state)
+TEST(the_policy_and_the_settings_in_force_are_printed)
 {
-    (void)state;
     struct report_fixture *s = two_programs();
     ASYM_AUTO_FREE char *text = text_of(s);
     assert_has(text, "pa: serial phases come first");
@@ -191,9 +182,8 @@ static void the_policy_and_the_settings_in_force_are_printed(void **state)
     report_fixture_free(s);
 }
 
-static void a_line_per_application_with_its_threads_under_it(void **state)
+TEST(a_line_per_application_with_its_threads_under_it)
 {
-    (void)state;
     struct report_fixture *s = two_programs();
     ASYM_AUTO_FREE char *text = text_of(s);
     assert_has(text, "PID  RUNNABLE  CLASS\n");
@@ -202,9 +192,8 @@ static void a_line_per_application_with_its_threads_under_it(void **state)
     report_fixture_free(s);
 }
 
-static void the_class_has_the_words_of_why(void **state)
+TEST(the_class_has_the_words_of_why)
 {
-    (void)state;
     struct report_fixture *s = two_programs();
     s->plan_apps[0].class_by = ASYM_CLASS_BY_NICE;
     s->plan_apps[0].class = ASYM_CLASS_HP;
@@ -215,9 +204,8 @@ static void the_class_has_the_words_of_why(void **state)
     report_fixture_free(s);
 }
 
-static void what_changes_is_marked_and_what_does_not_is_not(void **state)
+TEST(what_changes_is_marked_and_what_does_not_is_not)
 {
-    (void)state;
     struct report_fixture *s = two_programs();
     s->plan_tasks[0].nice = -10;
     struct asym_plan_task *same = report_fixture_thread(s, "calm", 300, 2);
@@ -238,9 +226,8 @@ static void what_changes_is_marked_and_what_does_not_is_not(void **state)
     report_fixture_free(s);
 }
 
-static void offline_cpus_in_a_mask_are_no_change(void **state)
+TEST(offline_cpus_in_a_mask_are_no_change)
 {
-    (void)state;
     struct report_fixture *s = report_fixture_new(4, 2, 4);
     struct asym_mask wide = report_fixture_cpus("0-127");
     report_fixture_app(s, "app", 100, ASYM_PHASE_SERIAL, ASYM_CLASS_MP, 1);
@@ -252,9 +239,8 @@ static void offline_cpus_in_a_mask_are_no_change(void **state)
     report_fixture_free(s);
 }
 
-static void threads_of_one_plan_are_folded(void **state)
+TEST(threads_of_one_plan_are_folded)
 {
-    (void)state;
     struct report_fixture *s = two_programs();
     ASYM_AUTO_FREE char *text = text_of(s);
     assert_has(text, "and 5 more like it");
@@ -262,10 +248,9 @@ static void threads_of_one_plan_are_folded(void **state)
     report_fixture_free(s);
 }
 
-static void four_kinds_of_those_that_stay_are_shown_and_the_rest_are_counted(void **state)
+TEST(four_kinds_of_those_that_stay_are_shown_and_the_rest_are_counted)
 {
     static const char *const masks[] = {"0-1", "0-2", "0-3", "0-4", "0-5", "0-6"};
-    (void)state;
     struct report_fixture *s = report_fixture_new(8, 4, 32);
     report_fixture_app(s, "many", 100, ASYM_PHASE_PARALLEL, ASYM_CLASS_MP, 6);
     for (int i = 0; i < 6; i++)
@@ -277,9 +262,8 @@ static void four_kinds_of_those_that_stay_are_shown_and_the_rest_are_counted(voi
     report_fixture_free(s);
 }
 
-static void every_mover_is_shown_up_to_eight_and_the_rest_are_counted(void **state)
+TEST(every_mover_is_shown_up_to_eight_and_the_rest_are_counted)
 {
-    (void)state;
     for (int n = 7; n <= 20; n++) {
         struct report_fixture *s = report_fixture_new(8, 4, 32);
         report_fixture_app(s, "many", 100, ASYM_PHASE_PARALLEL, ASYM_CLASS_MP, n);
@@ -301,9 +285,8 @@ static void every_mover_is_shown_up_to_eight_and_the_rest_are_counted(void **sta
     }
 }
 
-static void excluded_ones_are_grouped_by_reason_with_a_few_examples(void **state)
+TEST(excluded_ones_are_grouped_by_reason_with_a_few_examples)
 {
-    (void)state;
     struct report_fixture *s = report_fixture_new(8, 4, 64);
     char name[32];
     for (int i = 0; i < 37; i++) {
@@ -333,9 +316,8 @@ static void excluded_ones_are_grouped_by_reason_with_a_few_examples(void **state
     report_fixture_free(s);
 }
 
-static void excluded_cgroups_are_named_by_their_paths_with_a_few_examples(void **state)
+TEST(excluded_cgroups_are_named_by_their_paths_with_a_few_examples)
 {
-    (void)state;
     static const char *const cgroups[] = {"/a.slice/one",  "/a.slice/two",  "/a.slice/three",
                                           "/a.slice/four", "/a.slice/five", "/a.slice/six"};
     struct report_fixture *s = report_fixture_new(8, 4, 64);
@@ -348,9 +330,8 @@ static void excluded_cgroups_are_named_by_their_paths_with_a_few_examples(void *
     report_fixture_free(s);
 }
 
-static void idle_applications_are_counted_not_listed(void **state)
+TEST(idle_applications_are_counted_not_listed)
 {
-    (void)state;
     struct report_fixture *s = two_programs();
     for (int i = 0; i < 3; i++) {
         report_fixture_app(s, "sleeper", 300 + i, ASYM_PHASE_IDLE, ASYM_CLASS_NONE, 0.1);
@@ -365,9 +346,8 @@ static void idle_applications_are_counted_not_listed(void **state)
     report_fixture_free(s);
 }
 
-static void an_empty_system_gets_advice(void **state)
+TEST(an_empty_system_gets_advice)
 {
-    (void)state;
     struct report_fixture *s = report_fixture_new(8, 4, 1);
     ASYM_AUTO_FREE char *text = text_of(s);
     assert_has(text, "No thread that asymd may steer was busy");
@@ -380,9 +360,8 @@ static void an_empty_system_gets_advice(void **state)
     report_fixture_free(s);
 }
 
-static void processes_that_could_not_be_seen_are_reported(void **state)
+TEST(processes_that_could_not_be_seen_are_reported)
 {
-    (void)state;
     struct report_fixture *s = two_programs();
     ASYM_AUTO_FREE char *all = text_of(s);
     assert_lacks(all, "Not seen");
@@ -410,9 +389,8 @@ static void processes_that_could_not_be_seen_are_reported(void **state)
     report_fixture_free(s);
 }
 
-static void hostile_names_neither_break_lines_nor_reach_the_terminal(void **state)
+TEST(hostile_names_neither_break_lines_nor_reach_the_terminal)
 {
-    (void)state;
     static const char *const names[] = {
         ") R 1 1 1",
         "a\nb\nc",
@@ -442,9 +420,8 @@ static void hostile_names_neither_break_lines_nor_reach_the_terminal(void **stat
     report_fixture_free(s);
 }
 
-static void wide_masks_with_odd_lists_are_cut_with_their_count(void **state)
+TEST(wide_masks_with_odd_lists_are_cut_with_their_count)
 {
-    (void)state;
     struct report_fixture *s = report_fixture_new(1024, 512, 8);
     struct asym_mask odd = {0};
     char list[ASYM_MASK_LIST_MAX];
@@ -469,9 +446,8 @@ static void wide_masks_with_odd_lists_are_cut_with_their_count(void **state)
     report_fixture_free(s);
 }
 
-static void colour_marks_only_what_changes(void **state)
+TEST(colour_marks_only_what_changes)
 {
-    (void)state;
     struct report_fixture *s = report_fixture_new(4, 2, 4);
     const struct asym_report r = report_of(s);
     report_fixture_app(s, "app", 1, ASYM_PHASE_SERIAL, ASYM_CLASS_MP, 1);
@@ -485,9 +461,8 @@ static void colour_marks_only_what_changes(void **state)
     report_fixture_free(s);
 }
 
-static void a_cgroup_is_named_by_its_path(void **state)
+TEST(a_cgroup_is_named_by_its_path)
 {
-    (void)state;
     struct report_fixture *s = two_programs();
     s->apps[0].id = (struct asym_taskid){.start = 77};
     s->apps[0].cgroup = "/system.slice/a-service-with-a-name-that-does-not-fit-to-its-end.service";
@@ -496,9 +471,8 @@ static void a_cgroup_is_named_by_its_path(void **state)
     report_fixture_free(s);
 }
 
-static void a_job_is_named_by_its_leader_and_the_number_of_its_processes(void **state)
+TEST(a_job_is_named_by_its_leader_and_the_number_of_its_processes)
 {
-    (void)state;
     struct report_fixture *s = two_programs();
     s->apps[0].n_procs = 9;
     memcpy(s->apps[0].comm, "make", 5);
@@ -507,9 +481,8 @@ static void a_job_is_named_by_its_leader_and_the_number_of_its_processes(void **
     report_fixture_free(s);
 }
 
-static void a_policy_that_steers_nothing_still_shows_what_was_busy(void **state)
+TEST(a_policy_that_steers_nothing_still_shows_what_was_busy)
 {
-    (void)state;
     struct report_fixture *s = two_programs();
     for (size_t i = 0; i < s->plan.n_tasks; i++)
         s->plan_tasks[i] = (struct asym_plan_task){.target = -1, .reason = &report_fixture_unsteered, .mask = s->all};
@@ -522,9 +495,8 @@ static void a_policy_that_steers_nothing_still_shows_what_was_busy(void **state)
     report_fixture_free(s);
 }
 
-static void thirty_two_core_types_fit(void **state)
+TEST(thirty_two_core_types_fit)
 {
-    (void)state;
     struct report_fixture *s = report_fixture_new(1024, 0, 4);
     for (int c = 0; c < 1024; c++) {
         s->machine.cpus[c].speed = 1 << (c % 30);
@@ -538,9 +510,8 @@ static void thirty_two_core_types_fit(void **state)
 }
 
 /* The time is linear in the number of threads; quadratic, 40,000 different threads would take minutes. */
-static void forty_thousand_threads_print_at_once(void **state)
+TEST(forty_thousand_threads_print_at_once)
 {
-    (void)state;
     struct report_fixture *s = report_fixture_new(256, 128, 40000);
     report_fixture_app(s, "big", 1, ASYM_PHASE_PARALLEL, ASYM_CLASS_HP, 40000);
     for (int i = 0; i < 40000; i++) {
@@ -554,9 +525,8 @@ static void forty_thousand_threads_print_at_once(void **state)
     report_fixture_free(s);
 }
 
-static void a_full_disk_is_reported(void **state)
+TEST(a_full_disk_is_reported)
 {
-    (void)state;
     struct report_fixture *s = two_programs();
     const struct asym_report r = report_of(s);
     FILE *full = fopen("/dev/full", "w");
@@ -568,9 +538,8 @@ static void a_full_disk_is_reported(void **state)
     report_fixture_free(s);
 }
 
-static void a_narrow_terminal_loses_columns_before_rows_wrap(void **state)
+TEST(a_narrow_terminal_loses_columns_before_rows_wrap)
 {
-    (void)state;
     struct report_fixture *s = two_programs();
     struct asym_report r = report_of(s);
     ASYM_AUTO_FREE char *wide = print_wide(&r, false, 100), *narrow = print_wide(&r, false, ASYM_COLUMNS_LEAST);
@@ -585,35 +554,4 @@ static void a_narrow_terminal_loses_columns_before_rows_wrap(void **state)
     report_fixture_free(s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_per_core_type_with_cpus_speed_and_where_the_figure_came_from),
-        cmocka_unit_test(it_says_when_all_cpus_are_alike_and_why),
-        cmocka_unit_test(it_says_when_cpus_are_only_assumed_slow),
-        cmocka_unit_test(the_policy_and_the_settings_in_force_are_printed),
-        cmocka_unit_test(a_line_per_application_with_its_threads_under_it),
-        cmocka_unit_test(the_class_has_the_words_of_why),
-        cmocka_unit_test(what_changes_is_marked_and_what_does_not_is_not),
-        cmocka_unit_test(offline_cpus_in_a_mask_are_no_change),
-        cmocka_unit_test(threads_of_one_plan_are_folded),
-        cmocka_unit_test(four_kinds_of_those_that_stay_are_shown_and_the_rest_are_counted),
-        cmocka_unit_test(every_mover_is_shown_up_to_eight_and_the_rest_are_counted),
-        cmocka_unit_test(excluded_ones_are_grouped_by_reason_with_a_few_examples),
-        cmocka_unit_test(excluded_cgroups_are_named_by_their_paths_with_a_few_examples),
-        cmocka_unit_test(idle_applications_are_counted_not_listed),
-        cmocka_unit_test(an_empty_system_gets_advice),
-        cmocka_unit_test(processes_that_could_not_be_seen_are_reported),
-        cmocka_unit_test(hostile_names_neither_break_lines_nor_reach_the_terminal),
-        cmocka_unit_test(wide_masks_with_odd_lists_are_cut_with_their_count),
-        cmocka_unit_test(colour_marks_only_what_changes),
-        cmocka_unit_test(a_cgroup_is_named_by_its_path),
-        cmocka_unit_test(a_job_is_named_by_its_leader_and_the_number_of_its_processes),
-        cmocka_unit_test(a_policy_that_steers_nothing_still_shows_what_was_busy),
-        cmocka_unit_test(a_narrow_terminal_loses_columns_before_rows_wrap),
-        cmocka_unit_test(thirty_two_core_types_fit),
-        cmocka_unit_test(forty_thousand_threads_print_at_once),
-        cmocka_unit_test(a_full_disk_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

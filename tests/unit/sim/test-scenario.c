@@ -4,27 +4,21 @@
 #include <glob.h>
 #include <limits.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
 #include "config/ini.h"
 #include "sim/scenario.h"
+#include "support/test.h"
 
 #define MACHINE "[machine]\ncounts=7,1\nspeeds=1,2\n"
 #define PROGRAM "[program a]\nstep=serial 1M\n"
 
-static void everything_is_read(void **state)
+TEST(everything_is_read)
 {
-    (void)state;
     static const char text[] =
         "; a comment\n[machine]\ncounts = 12, 4\nspeeds = 1, 2.5\nsmt = 2\nllc = 4\nnode = 2\norder = interleaved\n"
         "max_ipc = 4\nmiss = 80ns\n"
@@ -79,9 +73,8 @@ static void everything_is_read(void **state)
     asym_scenario_free(s);
 }
 
-static void fast_from_and_smt_gain_are_of_the_machine(void **state)
+TEST(fast_from_and_smt_gain_are_of_the_machine)
 {
-    (void)state;
     static const char text[] = "[machine]\ncounts=1,1,1\nspeeds=5.8,5.5,4.3\nfast_from = 96%\nsmt_gain = 18%\n" PROGRAM;
     struct asym_scenario *s;
     struct asym_error err;
@@ -91,9 +84,8 @@ static void fast_from_and_smt_gain_are_of_the_machine(void **state)
     asym_scenario_free(s);
 }
 
-static void each_bad_line_is_named_with_what_is_accepted(void **state)
+TEST(each_bad_line_is_named_with_what_is_accepted)
 {
-    (void)state;
     static const struct {
         const char *text, *where, *what;
     } rows[] = {
@@ -155,9 +147,8 @@ static void each_bad_line_is_named_with_what_is_accepted(void **state)
     }
 }
 
-static void the_scenarios_that_come_with_it_are_read(void **state)
+TEST(the_scenarios_that_come_with_it_are_read)
 {
-    (void)state;
     glob_t found;
     assert_int_equal(glob(ASYM_TEST_SOURCE "/scenarios/*.ini", 0, NULL, &found), 0);
     assert_true(found.gl_pathc >= 6);
@@ -175,13 +166,4 @@ static void the_scenarios_that_come_with_it_are_read(void **state)
     globfree(&found);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_is_read),
-        cmocka_unit_test(the_scenarios_that_come_with_it_are_read),
-        cmocka_unit_test(fast_from_and_smt_gain_are_of_the_machine),
-        cmocka_unit_test(each_bad_line_is_named_with_what_is_accepted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The simulation keeps counts, so that no event searches all CPUs. This compares the counts with a search of all CPUs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
 #include "sim/sim-internal.h"
+#include "support/test.h"
 
 /* CPUs at the last level and below it; many masks; programs that start and end. */
 static const char many_threads[] =
@@ -90,9 +85,8 @@ static void steer(struct asym_sim *s, struct sim_rng *rng)
     sim_settle(s);
 }
 
-static void what_is_counted_is_what_there_is(void **state)
+TEST(what_is_counted_is_what_there_is)
 {
-    (void)state;
     struct asym_scenario *scenario;
     struct asym_error err = {""};
     struct asym_sim *s;
@@ -219,9 +213,8 @@ static bool check_searches(struct asym_sim *s, struct sim_rng *rng, unsigned *hi
     return all;
 }
 
-static void the_counts_equal_those_of_a_search_of_all(void **state)
+TEST(the_counts_equal_those_of_a_search_of_all)
 {
-    (void)state;
     for (size_t m = 0; m < ASYM_LENGTH(wide); m++) {
         char text[1024];
         struct asym_scenario *scenario;
@@ -249,9 +242,8 @@ static void the_counts_equal_those_of_a_search_of_all(void **state)
 }
 
 /* As in Linux, all CPUs have the same period, and each has its own time in it. */
-static void each_cpu_balances_once_a_period(void **state)
+TEST(each_cpu_balances_once_a_period)
 {
-    (void)state;
     static const char idle[] =
         "[machine]\ncounts=3\nspeeds=1\n[scheduler]\nbalance=10ms\n[run]\nduration=1s\nalone=no\n"
         "[program \"late\"]\nstart=10s\nstep=serial 1M\n";
@@ -275,12 +267,4 @@ static void each_cpu_balances_once_a_period(void **state)
     asym_scenario_free(scenario);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_counted_is_what_there_is),
-        cmocka_unit_test(the_counts_equal_those_of_a_search_of_all),
-        cmocka_unit_test(each_cpu_balances_once_a_period),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

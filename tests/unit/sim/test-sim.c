@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Compares the simulated machine with figures computed by hand and with the analytic model. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/engine.h>
 
@@ -22,6 +16,7 @@
 #include "sim/rng.h"
 #include "sim/sim.h"
 #include "support/count.h"
+#include "support/test.h"
 
 struct sim_fixture {
     struct asym_scenario *scenario;
@@ -65,9 +60,8 @@ static void near(double got, double want, double share)
         fail_msg("%.9g, not %.9g within %g", got, want, share);
 }
 
-static void the_heap_gives_events_in_order_of_time_and_slot(void **state)
+TEST(the_heap_gives_events_in_order_of_time_and_slot)
 {
-    (void)state;
     enum { N = 300 };
     struct sim_heap h;
     struct sim_rng rng = {7};
@@ -105,9 +99,8 @@ static void the_heap_gives_events_in_order_of_time_and_slot(void **state)
     sim_heap_done(&h);
 }
 
-static void work_takes_its_time_by_speed(void **state)
+TEST(work_takes_its_time_by_speed)
 {
-    (void)state;
     static const double speeds[] = {1, 2, 7};
     for (size_t i = 0; i < ASYM_LENGTH(speeds); i++) {
         char text[512];
@@ -135,9 +128,8 @@ static void work_takes_its_time_by_speed(void **state)
     end(&w);
 }
 
-static void costs_are_paid_once_each(void **state)
+TEST(costs_are_paid_once_each)
 {
-    (void)state;
     struct sim_fixture w;
     begin(&w, "[machine]\ncounts=1\nspeeds=1\n[run]\nuntil=done\n"
               "[scheduler]\nswitch_cost=1ms\ntick=4ms\ntick_cost=40us\n[program a]\npasses=1\nstep=serial 100M\n");
@@ -146,9 +138,8 @@ static void costs_are_paid_once_each(void **state)
     end(&w);
 }
 
-static void threads_share_a_cpu_by_nice_weight(void **state)
+TEST(threads_share_a_cpu_by_nice_weight)
 {
-    (void)state;
     struct sim_fixture w;
     begin(&w, "[machine]\ncounts=1\nspeeds=1\n[run]\nduration=100s\n" FREE
               "[program a]\nstep=serial 1G\n[program b]\nnice=5\nstep=serial 1G\n[program c]\nstep=serial 1G\n");
@@ -160,9 +151,8 @@ static void threads_share_a_cpu_by_nice_weight(void **state)
     end(&w);
 }
 
-static void masks_are_obeyed_and_no_cpu_idles_beside_a_waiting_thread(void **state)
+TEST(masks_are_obeyed_and_no_cpu_idles_beside_a_waiting_thread)
 {
-    (void)state;
     struct sim_fixture w;
     begin(&w, "[machine]\ncounts=4\nspeeds=1\n[run]\nduration=10s\n" FREE
               "[program pinned]\ncount=3\naffinity=2\nstep=serial 1G\n[program free]\ncount=3\nstep=serial 1G\n");
@@ -189,9 +179,8 @@ static double time_on(double speed, const char *memory)
     return t;
 }
 
-static void stall_time_does_not_shrink_with_speed(void **state)
+TEST(stall_time_does_not_shrink_with_speed)
 {
-    (void)state;
     static const char *const memories[] = {"mpki=0.1", "mpki=2", "mpki=25"};
     for (size_t i = 0; i < ASYM_LENGTH(memories); i++) {
         /* Nie & Duan 2012: ASTPI = 1 / IPS - 1 / MIPS, on each core type the same; SF follows from it. */
@@ -205,9 +194,8 @@ static void stall_time_does_not_shrink_with_speed(void **state)
     }
 }
 
-static void an_llc_that_is_too_small_makes_misses(void **state)
+TEST(an_llc_that_is_too_small_makes_misses)
 {
-    (void)state;
     /* Two threads have 6 MiB each under 8 MiB: a third of the 30 hits per 1000 instructions becomes misses. */
     static const char text[] = "[machine]\ncounts=2\nspeeds=1\nllc_kib=8192\n[run]\nuntil=done\n" FREE
                                "[memory m]\nmpki=1\napki=31\nworking_set=6144\n"
@@ -224,9 +212,8 @@ static void an_llc_that_is_too_small_makes_misses(void **state)
     }
 }
 
-static void an_llc_keeps_small_working_sets_whole(void **state)
+TEST(an_llc_keeps_small_working_sets_whole)
 {
-    (void)state;
     struct sim_fixture w;
     /* The small thread keeps its 1 MiB of 8. The other keeps 7 of its 14, so half of its hits become misses. */
     begin(&w, "[machine]\ncounts=2\nspeeds=1\nllc_kib=8192\n[run]\nduration=1s\n" FREE
@@ -239,9 +226,8 @@ static void an_llc_keeps_small_working_sets_whole(void **state)
     end(&w);
 }
 
-static void smt_siblings_compete_for_issue_slots(void **state)
+TEST(smt_siblings_compete_for_issue_slots)
 {
-    (void)state;
     static const struct {
         const char *fetch;
         int nice;
@@ -273,9 +259,8 @@ static void smt_siblings_compete_for_issue_slots(void **state)
 }
 
 /* b joins a on the core with two hardware threads, because c has the other core until second 1. Then the core of c is idle. */
-static void an_idle_core_takes_over_one_of_two_siblings(void **state)
+TEST(an_idle_core_takes_over_one_of_two_siblings)
 {
-    (void)state;
     static const struct {
         const char *capacity, *affinity; /* of b */
         double a, b;                     /* G instructions in 3 s: each sibling has 1.25 G a second, alone 2 or 1 */
@@ -316,9 +301,8 @@ static double fork_join(const char *machine, const char *program)
     return t.times;
 }
 
-static void static_loops_wait_for_the_slowest_and_dynamic_ones_do_not(void **state)
+TEST(static_loops_wait_for_the_slowest_and_dynamic_ones_do_not)
 {
-    (void)state;
     static const char machine[] = "counts=3,1\nspeeds=1,2";
     near(fork_join(machine, "threads=4\nstep=parallel 4G"), 1, 1e-6);
     near(fork_join(machine, "threads=4\nstep=parallel 4G chunk=1M"), 0.8, 0.002);
@@ -329,16 +313,14 @@ static void static_loops_wait_for_the_slowest_and_dynamic_ones_do_not(void **sta
          1.35, 1e-5);
 }
 
-static void a_lock_lets_in_one_at_a_time(void **state)
+TEST(a_lock_lets_in_one_at_a_time)
 {
-    (void)state;
     /* 1000 chunks of 1 M, with 1 M each under the lock: one second under the lock, and the first chunk before it. */
     near(fork_join("counts=8\nspeeds=1", "threads=8\nstep=parallel 1G chunk=1M lock=1M"), 1.001, 0.001);
 }
 
-static void waiting_costs_cpu_time_only_while_it_spins(void **state)
+TEST(waiting_costs_cpu_time_only_while_it_spins)
 {
-    (void)state;
     static const struct {
         const char *spin;
         double cpu;
@@ -359,9 +341,8 @@ static void waiting_costs_cpu_time_only_while_it_spins(void **state)
     }
 }
 
-static void programs_arrive_by_rate_and_wait_for_a_free_instance(void **state)
+TEST(programs_arrive_by_rate_and_wait_for_a_free_instance)
 {
-    (void)state;
     struct sim_fixture w;
     begin(&w, "[machine]\ncounts=1\nspeeds=1\n[run]\nduration=2000s\n" FREE
               "[program a]\ncount=1\nrate=5\npasses=1\nstep=serial 100M exponential\n");
@@ -374,9 +355,8 @@ static void programs_arrive_by_rate_and_wait_for_a_free_instance(void **state)
     end(&w);
 }
 
-static void jobs_that_arrive_are_the_same_however_fast_the_machine_is(void **state)
+TEST(jobs_that_arrive_are_the_same_however_fast_the_machine_is)
 {
-    (void)state;
     double work[2];
     for (int k = 0; k < 2; k++) {
         struct sim_fixture w;
@@ -394,9 +374,8 @@ static void jobs_that_arrive_are_the_same_however_fast_the_machine_is(void **sta
     near(work[0], work[1], 2e-3);
 }
 
-static void restarts_go_on_until_each_has_run_so_often(void **state)
+TEST(restarts_go_on_until_each_has_run_so_often)
 {
-    (void)state;
     struct sim_fixture w;
     begin(&w, "[machine]\ncounts=2\nspeeds=1\n[run]\nuntil=runs\nruns=3\nduration=1000s\n" FREE
               "[program short]\nrestart=yes\npasses=1\nstep=serial 100M\n"
@@ -408,9 +387,8 @@ static void restarts_go_on_until_each_has_run_so_often(void **state)
     end(&w);
 }
 
-static void the_same_seed_gives_the_same_run_and_nothing_is_allocated(void **state)
+TEST(the_same_seed_gives_the_same_run_and_nothing_is_allocated)
 {
-    (void)state;
     static const char text[] = "[machine]\ncounts=6,2\nspeeds=1,2\nsmt=2\nllc=4\nllc_kib=4096\n[run]\nduration=5s\n"
                                "[memory m]\nmpki=3\napki=20\nworking_set=2000\n"
                                "[program a]\nthreads=16\nstep=label 2:1 500M chunk=1M memory=m\n"
@@ -457,9 +435,8 @@ static void serial_beside_parallel(unsigned n, double a, unsigned seeds, double 
     *ret_mean = sum / seeds;
 }
 
-static void the_baseline_is_that_of_the_analysis(void **state)
+TEST(the_baseline_is_that_of_the_analysis)
 {
-    (void)state;
     for (unsigned n = 2; n <= 8; n += 3) {
         for (double a = 1; a <= 1.5; a += 0.5) {
             double mean, least, most;
@@ -488,9 +465,8 @@ static void note_start(void *ctx, const struct asym_sim_event *event)
 }
 
 /* On one CPU the threads of an instant run in the order in which they began. */
-static void the_seed_draws_the_order_in_which_threads_begin(void **state)
+TEST(the_seed_draws_the_order_in_which_threads_begin)
 {
-    (void)state;
     static const char *const text = "[machine]\ncounts=1\nspeeds=1\n[run]\nduration=20ms\n" FREE
                                     "[program one]\nstep=serial 1G\n[program many]\nthreads=3\nstep=parallel 1G\n";
     unsigned at[4] = {0};
@@ -542,9 +518,8 @@ static struct places places_of(const char *text, unsigned seed)
 #define COPIES(n) "[program task]\npasses=1\nstep=serial 10G\ncount=" #n "\n"
 
 /* The starter is on the housekeeping CPU, and one copy on the other node, or the other way round. */
-static void a_new_thread_goes_to_the_other_node_and_the_cpu_that_went_idle_last(void **state)
+TEST(a_new_thread_goes_to_the_other_node_and_the_cpu_that_went_idle_last)
 {
-    (void)state;
     unsigned at[8] = {0};
     for (unsigned seed = 0; seed < 400; seed++) {
         const struct places one = places_of(TWO_NODES "housekeeping=0\n" COPIES(1), seed);
@@ -558,9 +533,8 @@ static void a_new_thread_goes_to_the_other_node_and_the_cpu_that_went_idle_last(
         assert_in_range(at[cpu], 17, 83);
 }
 
-static void new_threads_take_turns_between_nodes(void **state)
+TEST(new_threads_take_turns_between_nodes)
 {
-    (void)state;
     for (unsigned seed = 0; seed < 50; seed++) {
         const struct places all = places_of(TWO_NODES COPIES(8), seed);
         unsigned taken = 0;
@@ -576,9 +550,8 @@ static void new_threads_take_turns_between_nodes(void **state)
 }
 
 /* CPU 5 has just gone idle, and no other CPU has run anything: it is the first one of its node. */
-static void a_cpu_that_went_idle_last_comes_first(void **state)
+TEST(a_cpu_that_went_idle_last_comes_first)
 {
-    (void)state;
     unsigned at[8] = {0};
     for (unsigned seed = 0; seed < 100; seed++) {
         const struct places one = places_of(TWO_NODES "[program early]\naffinity=5\npasses=1\nstep=serial 5M\n"
@@ -591,9 +564,8 @@ static void a_cpu_that_went_idle_last_comes_first(void **state)
 }
 
 /* A master on one node and three threads that it starts: two threads on each node. */
-static void a_master_starts_its_threads_from_its_own_cpu(void **state)
+TEST(a_master_starts_its_threads_from_its_own_cpu)
 {
-    (void)state;
     for (unsigned seed = 0; seed < 50; seed++) {
         const struct places all = places_of(
             TWO_NODES "[program task]\nthreads=4\npasses=1\nstep=serial 5M\nstep=parallel 10G\n", seed);
@@ -619,9 +591,8 @@ static void a_master_starts_its_threads_from_its_own_cpu(void **state)
 }
 
 /* A mask bounds the search: the other node has more CPUs, but only one of them is allowed. */
-static void only_allowed_cpus_count_as_idle(void **state)
+TEST(only_allowed_cpus_count_as_idle)
 {
-    (void)state;
     for (unsigned seed = 0; seed < 50; seed++) {
         const struct places all = places_of(TWO_NODES COPIES(3) "affinity=1-3,6\n", seed);
         unsigned taken = 0;
@@ -635,9 +606,8 @@ static void only_allowed_cpus_count_as_idle(void **state)
 #define TWO_SLOW_ONE_FAST "[machine]\ncounts=2,1\nspeeds=1,2\n[run]\nduration=10s\n" FREE
 
 /* Four threads on speeds 1, 1 and 2: in proportion to speed each has a speed of 1. */
-static void a_scheduler_that_knows_speeds_balances_threads_per_speed(void **state)
+TEST(a_scheduler_that_knows_speeds_balances_threads_per_speed)
 {
-    (void)state;
     for (unsigned seed = 0; seed < 20; seed++) {
         struct sim_fixture w;
         begin_only(&w,
@@ -652,9 +622,8 @@ static void a_scheduler_that_knows_speeds_balances_threads_per_speed(void **stat
 }
 
 /* Only active balancing moves the only thread of a slow CPU. */
-static void an_idle_fast_cpu_takes_over_a_running_thread(void **state)
+TEST(an_idle_fast_cpu_takes_over_a_running_thread)
 {
-    (void)state;
     static const char *const texts[] = {TWO_SLOW_ONE_FAST "capacity=load\n[program a]\nstep=serial 100G\n",
                                         TWO_SLOW_ONE_FAST "capacity=active\n[program a]\nstep=serial 100G\n"};
     double least[2] = {20e9, 20e9};
@@ -669,9 +638,8 @@ static void an_idle_fast_cpu_takes_over_a_running_thread(void **state)
     near(least[1], 20e9, 0.005);
 }
 
-static void a_policy_steers_it_through_the_ports(void **state)
+TEST(a_policy_steers_it_through_the_ports)
 {
-    (void)state;
     struct sim_fixture w;
     struct asym_snapshot s;
     const struct asym_plan *plan;
@@ -712,9 +680,8 @@ static void a_policy_steers_it_through_the_ports(void **state)
 }
 
 /* Three compilers at a time, one after the other. */
-static void the_processes_of_a_job_are_one_application(void **state)
+TEST(the_processes_of_a_job_are_one_application)
 {
-    (void)state;
     struct sim_fixture w;
     struct asym_snapshot s;
     begin(&w, "[machine]\ncounts=4\nspeeds=1\n[run]\nduration=2s\n" FREE "[program serial]\nstep=serial 1000G\n"
@@ -747,9 +714,8 @@ static size_t that_hardly_ran(const struct asym_snapshot *s)
 }
 
 /* Three threads share a CPU: at the first sample one has had 2 ms; 12 ms later each has had a slice of 3 ms. */
-static void a_thread_that_has_hardly_run_is_reported_as_on_a_live_machine(void **state)
+TEST(a_thread_that_has_hardly_run_is_reported_as_on_a_live_machine)
 {
-    (void)state;
     struct sim_fixture w;
     struct asym_snapshot s;
     begin(&w, "[machine]\ncounts=1\nspeeds=1\n[run]\nduration=1s\n" FREE
@@ -792,9 +758,8 @@ static struct seen_means see_means(const char *run, const char *rest)
 }
 
 /* A thread of 3 of 10.3 ms: 0.291. By its state, each sample at which it is runnable adds up to an interval. */
-static void the_source_errs_as_a_sampler_does(void **state)
+TEST(the_source_errs_as_a_sampler_does)
 {
-    (void)state;
     const char *const loop = "[program a]\nstep=serial 3M\nstep=io 7300us\n";
     near(see_means("runnable=exact\n", loop).runnable[0], 0.291, 0.01);
     const struct seen_means credited = see_means("runnable=credited\n", loop);
@@ -807,9 +772,8 @@ static void the_source_errs_as_a_sampler_does(void **state)
 }
 
 /* Of 15 ms the master is runnable alone for 5 and beside the other for 10: 5 + 10 / 2, and 10 / 2. */
-static void the_source_measures_critical_shares(void **state)
+TEST(the_source_measures_critical_shares)
 {
-    (void)state;
     const char *const phases = "[program a]\nthreads=2\nstep=serial 5M\nstep=parallel 20M\n";
     const struct seen_means of = see_means("critical=yes\n", phases);
     near(of.critical[0], 10 / 15.0, 0.02);
@@ -819,9 +783,8 @@ static void the_source_measures_critical_shares(void **state)
     near(see_means("critical=yes\n", job).critical[1], 0.5, 0.001);
 }
 
-static void the_actuator_answers_as_a_kernel_does(void **state)
+TEST(the_actuator_answers_as_a_kernel_does)
 {
-    (void)state;
     struct sim_fixture w;
     struct asym_snapshot s;
     struct asym_outcome o;
@@ -851,9 +814,8 @@ static void the_actuator_answers_as_a_kernel_does(void **state)
     end(&w);
 }
 
-static void samples_and_profiles_say_what_was_done(void **state)
+TEST(samples_and_profiles_say_what_was_done)
 {
-    (void)state;
     struct sim_fixture w;
     struct asym_snapshot s;
     begin(&w, "[machine]\ncounts=1,1\nspeeds=1,2\nmax_ipc=2\n[run]\nduration=5s\n" FREE
@@ -886,41 +848,6 @@ static void samples_and_profiles_say_what_was_done(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_processes_of_a_job_are_one_application),
-        cmocka_unit_test(the_heap_gives_events_in_order_of_time_and_slot),
-        cmocka_unit_test(work_takes_its_time_by_speed),
-        cmocka_unit_test(costs_are_paid_once_each),
-        cmocka_unit_test(threads_share_a_cpu_by_nice_weight),
-        cmocka_unit_test(masks_are_obeyed_and_no_cpu_idles_beside_a_waiting_thread),
-        cmocka_unit_test(stall_time_does_not_shrink_with_speed),
-        cmocka_unit_test(an_llc_that_is_too_small_makes_misses),
-        cmocka_unit_test(an_llc_keeps_small_working_sets_whole),
-        cmocka_unit_test(smt_siblings_compete_for_issue_slots),
-        cmocka_unit_test(an_idle_core_takes_over_one_of_two_siblings),
-        cmocka_unit_test(static_loops_wait_for_the_slowest_and_dynamic_ones_do_not),
-        cmocka_unit_test(a_lock_lets_in_one_at_a_time),
-        cmocka_unit_test(waiting_costs_cpu_time_only_while_it_spins),
-        cmocka_unit_test(programs_arrive_by_rate_and_wait_for_a_free_instance),
-        cmocka_unit_test(jobs_that_arrive_are_the_same_however_fast_the_machine_is),
-        cmocka_unit_test(restarts_go_on_until_each_has_run_so_often),
-        cmocka_unit_test(the_same_seed_gives_the_same_run_and_nothing_is_allocated),
-        cmocka_unit_test(the_baseline_is_that_of_the_analysis),
-        cmocka_unit_test(the_seed_draws_the_order_in_which_threads_begin),
-        cmocka_unit_test(a_new_thread_goes_to_the_other_node_and_the_cpu_that_went_idle_last),
-        cmocka_unit_test(new_threads_take_turns_between_nodes),
-        cmocka_unit_test(a_cpu_that_went_idle_last_comes_first),
-        cmocka_unit_test(a_master_starts_its_threads_from_its_own_cpu),
-        cmocka_unit_test(only_allowed_cpus_count_as_idle),
-        cmocka_unit_test(a_scheduler_that_knows_speeds_balances_threads_per_speed),
-        cmocka_unit_test(an_idle_fast_cpu_takes_over_a_running_thread),
-        cmocka_unit_test(a_policy_steers_it_through_the_ports),
-        cmocka_unit_test(a_thread_that_has_hardly_run_is_reported_as_on_a_live_machine),
-        cmocka_unit_test(the_source_errs_as_a_sampler_does),
-        cmocka_unit_test(the_source_measures_critical_shares),
-        cmocka_unit_test(the_actuator_answers_as_a_kernel_does),
-        cmocka_unit_test(samples_and_profiles_say_what_was_done),
-    };
     count_begin();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(NULL, NULL);
 }

@@ -2,19 +2,14 @@
 /* tests/support/process.h: it signals no process that was never started, and no group that such a number would mean. */
 #include <errno.h>
 #include <limits.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "support/process.h"
+#include "support/test.h"
 
 static volatile sig_atomic_t received;
 
@@ -25,10 +20,9 @@ static void count(int signal)
 }
 
 /* Processes without a handler ignore SIGURG: even a wrong helper does not harm the group of this test. */
-static void a_number_below_two_is_refused(void **state)
+TEST(a_number_below_two_is_refused)
 {
     static const pid_t refused[] = {0, 1, -1, -2, INT_MIN};
-    (void)state;
     assert_true(signal(SIGURG, count) != SIG_ERR);
     /* In a group of its own, only this process would get a signal to group 0. */
     setpgid(0, 0);
@@ -45,9 +39,8 @@ static void a_number_below_two_is_refused(void **state)
     assert_int_equal(received, 2);
 }
 
-static void a_process_of_ours_is_signalled_until_it_is_gone(void **state)
+TEST(a_process_of_ours_is_signalled_until_it_is_gone)
 {
-    (void)state;
     int status;
     const pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
@@ -62,13 +55,12 @@ static void a_process_of_ours_is_signalled_until_it_is_gone(void **state)
 }
 
 /* Also in a PID namespace, where the group of this test may have no number. */
-static void children_lead_a_group_or_a_session(void **state)
+TEST(children_lead_a_group_or_a_session)
 {
     static const struct {
         pid_t (*fork_child)(void);
         bool leads_session;
     } cases[] = {{asym_process_fork, false}, {asym_process_fork_session, true}};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
         int status;
         const pid_t pid = cases[i].fork_child();
@@ -80,9 +72,8 @@ static void children_lead_a_group_or_a_session(void **state)
     }
 }
 
-static void a_wait_ends_in_time(void **state)
+TEST(a_wait_ends_in_time)
 {
-    (void)state;
     int status = -1;
     const pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
@@ -99,9 +90,8 @@ static void a_wait_ends_in_time(void **state)
 }
 
 /* The parent dies before the child calls PR_SET_PDEATHSIG. The child must end nevertheless, as ctest waits for the pipe. */
-static void a_child_whose_parent_has_gone_ends(void **state)
+TEST(a_child_whose_parent_has_gone_ends)
 {
-    (void)state;
     int fds[2];
     char byte;
     assert_int_equal(pipe(fds), 0);
@@ -126,9 +116,8 @@ static void a_child_whose_parent_has_gone_ends(void **state)
     assert_int_equal(waitpid(parent, NULL, 0), parent);
 }
 
-static void the_state_of_a_process_is_read(void **state)
+TEST(the_state_of_a_process_is_read)
 {
-    (void)state;
     pid_t children[2] = {0};
     char name[16];
     assert_int_equal(prctl(PR_GET_NAME, name), 0);
@@ -154,9 +143,8 @@ static void the_state_of_a_process_is_read(void **state)
     assert_int_equal(asym_process_stop(0), -EINVAL);
 }
 
-static void descriptors_are_counted(void **state)
+TEST(descriptors_are_counted)
 {
-    (void)state;
     int fds[2];
     const int before = asym_process_descriptors(getpid());
     assert_true(before >= 0);
@@ -167,16 +155,4 @@ static void descriptors_are_counted(void **state)
     assert_int_equal(asym_process_descriptors(getpid()), before);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_number_below_two_is_refused),
-        cmocka_unit_test(a_process_of_ours_is_signalled_until_it_is_gone),
-        cmocka_unit_test(children_lead_a_group_or_a_session),
-        cmocka_unit_test(a_wait_ends_in_time),
-        cmocka_unit_test(a_child_whose_parent_has_gone_ends),
-        cmocka_unit_test(the_state_of_a_process_is_read),
-        cmocka_unit_test(descriptors_are_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -3,19 +3,14 @@
  * The screen of asymctl top. The goldens are tests/data/top/NAME.txt; with the variable ASYM_RENEW the test writes them anew.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "report/columns.h"
 #include "top/layout.h"
+#include "support/test.h"
 
 struct fixture {
     struct asym_top_frame frame;
@@ -152,7 +147,7 @@ static void compare_golden(const struct fixture *f, const char *name)
         fail_msg("not as %s:\n%s", path, text);
 }
 
-static void the_screen_fits_each_size(void **state)
+TEST_WITH(the_screen_fits_each_size, setup, teardown)
 {
     struct fixture *f = *state;
     static const struct {
@@ -167,7 +162,7 @@ static void the_screen_fits_each_size(void **state)
     }
 }
 
-static void many_cpus_collapse_to_a_row_for_each_type(void **state)
+TEST_WITH(many_cpus_collapse_to_a_row_for_each_type, setup, teardown)
 {
     struct fixture *f = *state;
     add_cpus(f, 64, 192);
@@ -183,7 +178,7 @@ static void many_cpus_collapse_to_a_row_for_each_type(void **state)
 }
 
 /* Sixteen CPUs of eight fast cores look like sixteen fast cores, if the screen does not tell them apart. */
-static void hyperthreads_are_told_from_cores(void **state)
+TEST_WITH(hyperthreads_are_told_from_cores, setup, teardown)
 {
     struct fixture *f = *state;
     add_cpus(f, 16, 8);
@@ -215,7 +210,7 @@ static void assert_sound(const struct fixture *f)
     }
 }
 
-static void no_size_breaks_the_screen(void **state)
+TEST_WITH(no_size_breaks_the_screen, setup, teardown)
 {
     struct fixture *f = *state;
     add_cpus(f, 3, 21);
@@ -232,7 +227,7 @@ static void no_size_breaks_the_screen(void **state)
             }
 }
 
-static void bytes_of_a_name_do_not_reach_the_terminal(void **state)
+TEST_WITH(bytes_of_a_name_do_not_reach_the_terminal, setup, teardown)
 {
     struct fixture *f = *state;
     add_cpus(f, 1, 0);
@@ -263,7 +258,7 @@ static enum asym_top_action press(struct fixture *f, uint32_t key)
     return action;
 }
 
-static void keys_sort_by_each_column(void **state)
+TEST_WITH(keys_sort_by_each_column, setup, teardown)
 {
     struct fixture *f = *state;
     add_cpus(f, 2, 2);
@@ -300,7 +295,7 @@ static void keys_sort_by_each_column(void **state)
     assert_int_equal(pid_at(f, 0), 4712);
 }
 
-static void equal_lines_keep_their_places(void **state)
+TEST_WITH(equal_lines_keep_their_places, setup, teardown)
 {
     struct fixture *f = *state;
     for (uint32_t i = 0; i < 100; i++)
@@ -316,7 +311,7 @@ static void type(struct fixture *f, const char *text)
         press(f, (unsigned char)*text);
 }
 
-static void a_filter_takes_effect_while_it_is_typed(void **state)
+TEST_WITH(a_filter_takes_effect_while_it_is_typed, setup, teardown)
 {
     struct fixture *f = *state;
     add_apps(f, 30);
@@ -349,7 +344,7 @@ static void a_filter_takes_effect_while_it_is_typed(void **state)
     assert_true(strlen(f->view.filter) < sizeof f->view.filter);
 }
 
-static void the_cursor_follows_its_application(void **state)
+TEST_WITH(the_cursor_follows_its_application, setup, teardown)
 {
     struct fixture *f = *state;
     add_apps(f, 30);
@@ -376,7 +371,7 @@ static void the_cursor_follows_its_application(void **state)
     assert_int_equal(press(f, ASYM_TOP_KEY_ENTER), ASYM_TOP_DRAW);
 }
 
-static void keys_move_the_cursor_and_the_table(void **state)
+TEST_WITH(keys_move_the_cursor_and_the_table, setup, teardown)
 {
     struct fixture *f = *state;
     add_apps(f, 30);
@@ -399,7 +394,7 @@ static void keys_move_the_cursor_and_the_table(void **state)
     assert_int_equal(f->shown.first, 0);
 }
 
-static void pause_is_done_after_a_yes_only(void **state)
+TEST_WITH(pause_is_done_after_a_yes_only, setup, teardown)
 {
     struct fixture *f = *state;
     add_apps(f, 0);
@@ -427,7 +422,7 @@ static void pause_is_done_after_a_yes_only(void **state)
 }
 
 /* The cursor may be on another process when the answer comes: the question is about the first one. */
-static void orders_are_given_after_a_yes_only(void **state)
+TEST_WITH(orders_are_given_after_a_yes_only, setup, teardown)
 {
     struct fixture *f = *state;
     static const struct {
@@ -464,7 +459,7 @@ static void orders_are_given_after_a_yes_only(void **state)
     assert_int_equal(f->view.mode, ASYM_TOP_TABLE);
 }
 
-static void a_policy_is_typed_and_confirmed(void **state)
+TEST_WITH(a_policy_is_typed_and_confirmed, setup, teardown)
 {
     struct fixture *f = *state;
     static const char *const policies[] = {"none", "pa", "priority", NULL};
@@ -493,7 +488,7 @@ static bool has_ended(uint32_t pid)
     return pid == 4712;
 }
 
-static void idle_rows_stay_for_a_time(void **state)
+TEST_WITH(idle_rows_stay_for_a_time, setup, teardown)
 {
     struct fixture *f = *state;
     struct asym_top_frame next = {.n_apps = 0};
@@ -518,7 +513,7 @@ static void idle_rows_stay_for_a_time(void **state)
 }
 
 /* A build has another number of compilers in each frame. */
-static void a_job_keeps_its_one_row(void **state)
+TEST_WITH(a_job_keeps_its_one_row, setup, teardown)
 {
     struct fixture *f = *state;
     struct asym_top_frame next = {.n_apps = 0};
@@ -540,7 +535,7 @@ static void a_job_keeps_its_one_row(void **state)
     assert_string_equal(f->view.question, "Keep make (4711), each process of the job, on fast CPUs until it ends? y/n");
 }
 
-static void why_is_wrapped_and_scrolls(void **state)
+TEST_WITH(why_is_wrapped_and_scrolls, setup, teardown)
 {
     struct fixture *f = *state;
     add_apps(f, 0);
@@ -567,7 +562,7 @@ static void why_is_wrapped_and_scrolls(void **state)
     assert_shows(f, "MOVES   how often asymd gave its threads another CPU in the last minute", true);
 }
 
-static void slow_frames_come_less_often(void **state)
+TEST_WITH(slow_frames_come_less_often, setup, teardown)
 {
     assert_int_equal(asym_top_pace(ASYM_SEC, 10000), ASYM_SEC);
     assert_int_equal(asym_top_pace(ASYM_SEC, 10001), ASYM_SEC + 100);
@@ -578,26 +573,4 @@ static void slow_frames_come_less_often(void **state)
     assert_shows(f, "a frame every 7.0 s", true);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_screen_fits_each_size, setup, teardown),
-        cmocka_unit_test_setup_teardown(hyperthreads_are_told_from_cores, setup, teardown),
-        cmocka_unit_test_setup_teardown(many_cpus_collapse_to_a_row_for_each_type, setup, teardown),
-        cmocka_unit_test_setup_teardown(no_size_breaks_the_screen, setup, teardown),
-        cmocka_unit_test_setup_teardown(bytes_of_a_name_do_not_reach_the_terminal, setup, teardown),
-        cmocka_unit_test_setup_teardown(keys_sort_by_each_column, setup, teardown),
-        cmocka_unit_test_setup_teardown(equal_lines_keep_their_places, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_filter_takes_effect_while_it_is_typed, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_cursor_follows_its_application, setup, teardown),
-        cmocka_unit_test_setup_teardown(keys_move_the_cursor_and_the_table, setup, teardown),
-        cmocka_unit_test_setup_teardown(pause_is_done_after_a_yes_only, setup, teardown),
-        cmocka_unit_test_setup_teardown(orders_are_given_after_a_yes_only, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_policy_is_typed_and_confirmed, setup, teardown),
-        cmocka_unit_test_setup_teardown(idle_rows_stay_for_a_time, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_job_keeps_its_one_row, setup, teardown),
-        cmocka_unit_test_setup_teardown(why_is_wrapped_and_scrolls, setup, teardown),
-        cmocka_unit_test_setup_teardown(slow_frames_come_less_often, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

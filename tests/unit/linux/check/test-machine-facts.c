@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The facts of a machine that asymd --check prints. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 
@@ -14,6 +8,7 @@
 #include "linux/check/rivals.h"
 #include "linux/sys/root.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 struct fixture {
     struct tree tree;
@@ -84,9 +79,8 @@ static int count_name(void *ctx, const char *name, const struct asym_fact *fact)
     return 0;
 }
 
-static void facts_of_the_live_machine_can_all_be_read(void **state)
+TEST(facts_of_the_live_machine_can_all_be_read)
 {
-    (void)state;
     struct asym_root root;
     struct found all = {.name = "none of this name"};
     assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
@@ -101,7 +95,7 @@ static void facts_of_the_live_machine_can_all_be_read(void **state)
     asym_root_done(&root);
 }
 
-static void facts_of_a_capture_say_nothing_of_files_left_out(void **state)
+TEST_WITH(facts_of_a_capture_say_nothing_of_files_left_out, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct found all = {.name = "none of this name"};
@@ -109,7 +103,7 @@ static void facts_of_a_capture_say_nothing_of_files_left_out(void **state)
     assert_int_equal(all.n, 0);
 }
 
-static void facts_of_a_live_machine_name_what_it_lacks(void **state)
+TEST_WITH(facts_of_a_live_machine_name_what_it_lacks, set_up, tear_down)
 {
     struct fixture *f = *state;
     f->root.live = true; /* a live machine whose files the test writes */
@@ -121,7 +115,7 @@ static void facts_of_a_live_machine_name_what_it_lacks(void **state)
     expect_fact(f, "autogroup", ASYM_FACT_GOOD, "off");
 }
 
-static void facts_name_what_is_there(void **state)
+TEST_WITH(facts_name_what_is_there, set_up, tear_down)
 {
     struct fixture *f = *state;
     const struct tree *t = &f->tree;
@@ -148,7 +142,7 @@ static void facts_name_what_is_there(void **state)
     expect_fact(f, "autogroup", ASYM_FACT_NOTE, "inside a session");
 }
 
-static void cgroups_with_weights_of_their_own_are_counted(void **state)
+TEST_WITH(cgroups_with_weights_of_their_own_are_counted, set_up, tear_down)
 {
     struct fixture *f = *state;
     const struct tree *t = &f->tree;
@@ -175,7 +169,7 @@ static unsigned find_rivals(const struct fixture *f, unsigned at_once, bool with
     return n;
 }
 
-static void rivals_are_named_with_what_follows(void **state)
+TEST_WITH(rivals_are_named_with_what_follows, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const struct {
@@ -215,7 +209,7 @@ static void rivals_are_named_with_what_follows(void **state)
     }
 }
 
-static void a_look_for_rivals_is_done_in_parts(void **state)
+TEST_WITH(a_look_for_rivals_is_done_in_parts, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct found found = {.name = "none of this name"};
@@ -236,7 +230,7 @@ static void a_look_for_rivals_is_done_in_parts(void **state)
     asym_rivals_free(rivals);
 }
 
-static void cgroups_of_version_1_are_counted(void **state)
+TEST_WITH(cgroups_of_version_1_are_counted, set_up, tear_down)
 {
     struct fixture *f = *state;
     const struct tree *t = &f->tree;
@@ -248,7 +242,7 @@ static void cgroups_of_version_1_are_counted(void **state)
                 "version 1, the cpu controller divides the CPUs between 1 cgroups (1 with");
 }
 
-static void hidepid_is_seen_in_the_mount_that_counts(void **state)
+TEST_WITH(hidepid_is_seen_in_the_mount_that_counts, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const struct {
@@ -271,7 +265,7 @@ static void hidepid_is_seen_in_the_mount_that_counts(void **state)
     }
 }
 
-static void bad_files_of_facts_are_distinguished_from_numbers(void **state)
+TEST_WITH(bad_files_of_facts_are_distinguished_from_numbers, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const unsigned char junk[] = {0xff, 0, 'x', '\n', 0x1b, '['};
@@ -302,21 +296,4 @@ static void bad_files_of_facts_are_distinguished_from_numbers(void **state)
     }
 }
 
-#define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(facts_of_the_live_machine_can_all_be_read),
-        WITH_TREE(facts_of_a_capture_say_nothing_of_files_left_out),
-        WITH_TREE(facts_of_a_live_machine_name_what_it_lacks),
-        WITH_TREE(facts_name_what_is_there),
-        WITH_TREE(cgroups_with_weights_of_their_own_are_counted),
-        WITH_TREE(cgroups_of_version_1_are_counted),
-        WITH_TREE(rivals_are_named_with_what_follows),
-        WITH_TREE(a_look_for_rivals_is_done_in_parts),
-        WITH_TREE(hidepid_is_seen_in_the_mount_that_counts),
-        WITH_TREE(bad_files_of_facts_are_distinguished_from_numbers),
-    };
-    return cmocka_run_group_tests_name("machine-facts", tests, NULL, NULL);
-}
+TEST_MAIN

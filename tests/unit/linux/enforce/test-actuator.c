@@ -2,17 +2,11 @@
 /* Tests the actuator against a fake kernel: which threads it changes, which it leaves alone, and the outcomes it returns. */
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
@@ -20,6 +14,7 @@
 #include "linux/enforce/fork-guard.h"
 #include "linux/enforce/ledger-internal.h"
 #include "support/fake-kernel.h"
+#include "support/test.h"
 
 /* No real process has these numbers: kernel.pid_max is at most 4194304. */
 #define PID            2000000000
@@ -113,7 +108,7 @@ static void is_on_record(const struct fake_thread *t)
     assert_true(found);
 }
 
-static void a_thread_is_steered_after_that_is_on_record(void **state)
+TEST_WITH(a_thread_is_steered_after_that_is_on_record, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     watched = f;
@@ -127,7 +122,7 @@ static void a_thread_is_steered_after_that_is_on_record(void **state)
 }
 
 /* sched_getaffinity hides the offline CPUs 8 to 11; the snapshot has them. */
-static void a_thread_gets_its_offline_cpus_back_that_only_the_snapshot_shows(void **state)
+TEST_WITH(a_thread_gets_its_offline_cpus_back_that_only_the_snapshot_shows, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     fake_kernel_cpus(f->ledger, "0-7", "0-11", "");
@@ -140,7 +135,7 @@ static void a_thread_gets_its_offline_cpus_back_that_only_the_snapshot_shows(voi
 }
 
 /* The actuator does not know the offline CPUs of its mask: the observer learns them, and the core steers by its next snapshot. */
-static void a_thread_with_another_mask_waits_for_the_next_snapshot(void **state)
+TEST_WITH(a_thread_with_another_mask_waits_for_the_next_snapshot, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     f->thread->mask = fake_mask(0xf0);
@@ -150,7 +145,7 @@ static void a_thread_with_another_mask_waits_for_the_next_snapshot(void **state)
     assert_int_equal(asym_ledger_count(f->ledger), 0);
 }
 
-static void several_actions_have_an_outcome_each(void **state)
+TEST_WITH(several_actions_have_an_outcome_each, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     struct fake_thread *other = fake_kernel_thread(PID, TID + 2, fake_mask(0xff));
@@ -170,7 +165,7 @@ static void several_actions_have_an_outcome_each(void **state)
     assert_int_equal(asym_ledger_count(f->ledger), 2);
 }
 
-static void a_release_gives_everything_back(void **state)
+TEST_WITH(a_release_gives_everything_back, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     expect(f, boost(ASYM_ACTION_STEER, 0xff, 0xf0, 0, -5), ASYM_OUTCOME_DONE, 0);
@@ -186,7 +181,7 @@ static void a_release_gives_everything_back(void **state)
 }
 
 /* The fork guard has released it, or has dropped its record when it ended: only the first is a change. */
-static void a_release_without_a_record_tells_whether_the_thread_lives(void **state)
+TEST_WITH(a_release_without_a_record_tells_whether_the_thread_lives, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     expect(f, action(ASYM_ACTION_RELEASE, 0xf0, 0xff), ASYM_OUTCOME_DONE, 0);
@@ -198,7 +193,7 @@ static void a_release_without_a_record_tells_whether_the_thread_lives(void **sta
     expect(f, action(ASYM_ACTION_RELEASE, 0xf0, 0xff), ASYM_OUTCOME_GONE, -ESRCH);
 }
 
-static void a_mask_of_its_own_is_given_back_as_it_was(void **state)
+TEST_WITH(a_mask_of_its_own_is_given_back_as_it_was, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     f->thread->mask = fake_mask(0x3c);
@@ -208,7 +203,7 @@ static void a_mask_of_its_own_is_given_back_as_it_was(void **state)
     assert_false(f->thread->set_full_cpuset);
 }
 
-static void all_of_a_cpuset_is_given_back_as_all_of_it(void **state)
+TEST_WITH(all_of_a_cpuset_is_given_back_as_all_of_it, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     f->thread->mask = f->thread->cpuset = fake_mask(0x3f);
@@ -219,7 +214,7 @@ static void all_of_a_cpuset_is_given_back_as_all_of_it(void **state)
 }
 
 /* asymd touches a thread for the first time only if the thread is still as in the snapshot. */
-static void what_has_changed_since_the_snapshot_is_left_alone(void **state)
+TEST_WITH(what_has_changed_since_the_snapshot_is_left_alone, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     expect(f, action(ASYM_ACTION_STEER, 0x7f, 0xf0), ASYM_OUTCOME_RETRY, -EAGAIN);
@@ -230,7 +225,7 @@ static void what_has_changed_since_the_snapshot_is_left_alone(void **state)
     assert_int_equal(asym_ledger_count(f->ledger), 0);
 }
 
-static void some_threads_are_never_steered(void **state)
+TEST_WITH(some_threads_are_never_steered, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     static const uint32_t policies[] = {SCHED_FIFO, SCHED_RR, SCHED_DEADLINE};
@@ -248,7 +243,7 @@ static void some_threads_are_never_steered(void **state)
 }
 
 /* The kernel has cut the mask to a cpuset, and the core has seen that. Then the entry's before is the cut mask. */
-static void a_mask_that_the_kernel_has_cut_is_known_where_the_core_has_seen_it(void **state)
+TEST_WITH(a_mask_that_the_kernel_has_cut_is_known_where_the_core_has_seen_it, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
@@ -262,7 +257,7 @@ static void a_mask_that_the_kernel_has_cut_is_known_where_the_core_has_seen_it(v
 }
 
 /* The thread has the mask that asymd set, although the core expects another one; or it has the planned mask already. */
-static void a_steered_thread_is_steered_on(void **state)
+TEST_WITH(a_steered_thread_is_steered_on, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
@@ -275,7 +270,7 @@ static void a_steered_thread_is_steered_on(void **state)
     assert_int_equal(f->thread->n_set_mask, 4);
 }
 
-static void a_steered_thread_that_has_chosen_for_itself_is_left_alone(void **state)
+TEST_WITH(a_steered_thread_that_has_chosen_for_itself_is_left_alone, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
@@ -286,7 +281,7 @@ static void a_steered_thread_that_has_chosen_for_itself_is_left_alone(void **sta
     assert_int_equal(asym_ledger_count(f->ledger), 0);
 }
 
-static void a_nice_value_of_another_is_no_affinity_of_another(void **state)
+TEST_WITH(a_nice_value_of_another_is_no_affinity_of_another, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     static const enum asym_action_kind kinds[] = {ASYM_ACTION_STEER, ASYM_ACTION_RELEASE};
@@ -301,7 +296,7 @@ static void a_nice_value_of_another_is_no_affinity_of_another(void **state)
     }
 }
 
-static void a_thread_that_moves_is_put_on_its_transit_cpu_first(void **state)
+TEST_WITH(a_thread_that_moves_is_put_on_its_transit_cpu_first, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     struct asym_action a = action(ASYM_ACTION_STEER, 0xff, 0xf0);
@@ -317,7 +312,7 @@ static void a_thread_that_moves_is_put_on_its_transit_cpu_first(void **state)
     assert_int_equal(f->thread->n_set_mask, 3);
 }
 
-static void a_thread_that_cannot_go_on_goes_back(void **state)
+TEST_WITH(a_thread_that_cannot_go_on_goes_back, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
@@ -333,7 +328,7 @@ static void a_thread_that_cannot_go_on_goes_back(void **state)
 }
 
 /* The kernel refuses the new mask and the previous one: the thread does not stay on its transit CPU if it can get the original. */
-static void a_thread_that_is_stranded_on_its_transit_cpu_gets_its_original_mask(void **state)
+TEST_WITH(a_thread_that_is_stranded_on_its_transit_cpu_gets_its_original_mask, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
@@ -346,7 +341,7 @@ static void a_thread_that_is_stranded_on_its_transit_cpu_gets_its_original_mask(
 }
 
 /* A program that had set the flag itself keeps it. */
-static void a_thread_with_its_own_reset_on_fork_keeps_it_without_the_boost(void **state)
+TEST_WITH(a_thread_with_its_own_reset_on_fork_keeps_it_without_the_boost, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     f->thread->reset_on_fork = true;
@@ -356,7 +351,7 @@ static void a_thread_with_its_own_reset_on_fork_keeps_it_without_the_boost(void 
     assert_true(f->thread->reset_on_fork);
 }
 
-static void a_refusal_leaves_nothing_behind(void **state)
+TEST_WITH(a_refusal_leaves_nothing_behind, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     static const struct {
@@ -381,7 +376,7 @@ static void a_refusal_leaves_nothing_behind(void **state)
 }
 
 /* The thread keeps its present mask, and its entry stays in the ledger. */
-static void a_steered_thread_that_may_be_asked_again_stays_steered(void **state)
+TEST_WITH(a_steered_thread_that_may_be_asked_again_stays_steered, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
@@ -394,7 +389,7 @@ static void a_steered_thread_that_may_be_asked_again_stays_steered(void **state)
     expect(f, action(ASYM_ACTION_RELEASE, 0xf0, 0xff), ASYM_OUTCOME_DONE, 0);
 }
 
-static void a_release_that_the_kernel_refuses_stays_on_record(void **state)
+TEST_WITH(a_release_that_the_kernel_refuses_stays_on_record, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
@@ -406,7 +401,7 @@ static void a_release_that_the_kernel_refuses_stays_on_record(void **state)
     assert_int_equal(asym_ledger_count(f->ledger), 0);
 }
 
-static void a_tid_that_is_used_again_is_another_thread(void **state)
+TEST_WITH(a_tid_that_is_used_again_is_another_thread, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
@@ -419,7 +414,7 @@ static void a_tid_that_is_used_again_is_another_thread(void **state)
 }
 
 /* Someone else has set the mask by now. The boost is still asymd's. */
-static void a_thread_that_is_forgotten_keeps_its_mask_and_gives_its_boost_back(void **state)
+TEST_WITH(a_thread_that_is_forgotten_keeps_its_mask_and_gives_its_boost_back, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     expect(f, boost(ASYM_ACTION_STEER, 0xff, 0xf0, 0, -5), ASYM_OUTCOME_DONE, 0);
@@ -433,7 +428,7 @@ static void a_thread_that_is_forgotten_keeps_its_mask_and_gives_its_boost_back(v
 }
 
 /* A thread without an entry has inherited 0xf0 and nice -5 from a creator that originally had 0xff and nice 0. */
-static void what_was_inherited_is_repaired(void **state)
+TEST_WITH(what_was_inherited_is_repaired, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     f->thread->mask = fake_mask(0xf0);
@@ -448,7 +443,7 @@ static void what_was_inherited_is_repaired(void **state)
 }
 
 /* Another thread had this number before, and called exec. Its record is of no use any more. */
-static void a_repair_drops_the_record_of_the_former_leader(void **state)
+TEST_WITH(a_repair_drops_the_record_of_the_former_leader, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     expect(f, boost(ASYM_ACTION_STEER, 0xff, 0x0f, 0, -5), ASYM_OUTCOME_DONE, 0);
@@ -474,7 +469,7 @@ static struct asym_action of(int32_t tid, struct asym_action a)
  * The boost brought the flag. The kernel keeps both at exec, and the leader has no record. The thread may have raised its nice
  * value, and an action on it may have failed before the repair. A flag of its own stays.
  */
-static void a_boost_and_its_flag_that_came_by_exec_are_taken_back(void **state)
+TEST(a_boost_and_its_flag_that_came_by_exec_are_taken_back)
 {
     static const struct {
         int8_t nice;
@@ -489,7 +484,6 @@ static void a_boost_and_its_flag_that_came_by_exec_are_taken_back(void **state)
         {.nice = -5, .fails = true, .kind = ASYM_ACTION_RELEASE},
         {.nice = -3, .fails = true, .kind = ASYM_ACTION_RELEASE, .own_flag = true},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         void *fresh;
         assert_int_equal(set_up(&fresh), 0);
@@ -513,10 +507,9 @@ static void a_boost_and_its_flag_that_came_by_exec_are_taken_back(void **state)
 }
 
 /* Both workers have ended. The one with a flag of its own had the leader's nice value, or one that it could raise to that. */
-static void the_flag_at_exec_is_that_of_the_worker_with_the_same_nice_value(void **state)
+TEST(the_flag_at_exec_is_that_of_the_worker_with_the_same_nice_value)
 {
     static const int8_t boosts[][2] = {{-3, -5}, {-5, -3}};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(boosts); i++) {
         void *fresh;
         assert_int_equal(set_up(&fresh), 0);
@@ -536,7 +529,7 @@ static void the_flag_at_exec_is_that_of_the_worker_with_the_same_nice_value(void
     }
 }
 
-static void a_repaired_thread_gets_all_of_its_cpuset(void **state)
+TEST_WITH(a_repaired_thread_gets_all_of_its_cpuset, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     struct asym_action a = action(ASYM_ACTION_REPAIR, 0xf0, 0xff);
@@ -551,7 +544,7 @@ static void a_repaired_thread_gets_all_of_its_cpuset(void **state)
     assert_mask(&f->thread->mask, 0xff);
 }
 
-static void a_repair_changes_only_what_was_inherited(void **state)
+TEST_WITH(a_repair_changes_only_what_was_inherited, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     static const struct {
@@ -585,7 +578,7 @@ static void a_repair_changes_only_what_was_inherited(void **state)
     }
 }
 
-static void a_repair_without_a_boost_leaves_nice_alone(void **state)
+TEST_WITH(a_repair_without_a_boost_leaves_nice_alone, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     f->thread->mask = fake_mask(0xf0);
@@ -596,7 +589,7 @@ static void a_repair_without_a_boost_leaves_nice_alone(void **state)
 }
 
 /* The fork guard has released the process, and the snapshot behind the plan may be older than that. */
-static void a_process_that_was_released_just_now_is_not_steered(void **state)
+TEST_WITH(a_process_that_was_released_just_now_is_not_steered, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
@@ -623,7 +616,7 @@ static void limit_files(rlim_t bytes)
 }
 
 /* If the ledger cannot be written, the actuator steers no thread, but still releases threads. */
-static void without_a_record_nothing_is_steered(void **state)
+TEST_WITH(without_a_record_nothing_is_steered, set_up, tear_down)
 {
     struct actuator_fixture *f = *state;
     struct fake_thread *other = fake_kernel_thread(PID, TID + 1, fake_mask(0xff));
@@ -644,42 +637,4 @@ static void without_a_record_nothing_is_steered(void **state)
     assert_int_equal(asym_ledger_count(f->ledger), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        ROW(a_thread_is_steered_after_that_is_on_record),
-        ROW(several_actions_have_an_outcome_each),
-        ROW(a_release_gives_everything_back),
-        ROW(a_release_without_a_record_tells_whether_the_thread_lives),
-        ROW(a_mask_of_its_own_is_given_back_as_it_was),
-        ROW(all_of_a_cpuset_is_given_back_as_all_of_it),
-        ROW(what_has_changed_since_the_snapshot_is_left_alone),
-        ROW(some_threads_are_never_steered),
-        ROW(a_mask_that_the_kernel_has_cut_is_known_where_the_core_has_seen_it),
-        ROW(a_steered_thread_is_steered_on),
-        ROW(a_steered_thread_that_has_chosen_for_itself_is_left_alone),
-        ROW(a_nice_value_of_another_is_no_affinity_of_another),
-        ROW(a_thread_that_moves_is_put_on_its_transit_cpu_first),
-        ROW(a_thread_that_cannot_go_on_goes_back),
-        ROW(a_thread_that_is_stranded_on_its_transit_cpu_gets_its_original_mask),
-        ROW(a_thread_with_its_own_reset_on_fork_keeps_it_without_the_boost),
-        ROW(a_refusal_leaves_nothing_behind),
-        ROW(a_steered_thread_that_may_be_asked_again_stays_steered),
-        ROW(a_release_that_the_kernel_refuses_stays_on_record),
-        ROW(a_tid_that_is_used_again_is_another_thread),
-        ROW(a_thread_that_is_forgotten_keeps_its_mask_and_gives_its_boost_back),
-        ROW(what_was_inherited_is_repaired),
-        ROW(a_repair_drops_the_record_of_the_former_leader),
-        cmocka_unit_test(a_boost_and_its_flag_that_came_by_exec_are_taken_back),
-        cmocka_unit_test(the_flag_at_exec_is_that_of_the_worker_with_the_same_nice_value),
-        ROW(a_repaired_thread_gets_all_of_its_cpuset),
-        ROW(a_repair_changes_only_what_was_inherited),
-        ROW(a_repair_without_a_boost_leaves_nice_alone),
-        ROW(a_process_that_was_released_just_now_is_not_steered),
-        ROW(without_a_record_nothing_is_steered),
-        ROW(a_thread_gets_its_offline_cpus_back_that_only_the_snapshot_shows),
-        ROW(a_thread_with_another_mask_waits_for_the_next_snapshot),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asym_creators_find must find what its contract says, for random entries, ancestors and threads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/enforce/creator.h"
+#include "support/test.h"
 
 #define N_ONLINE  4
 #define TGID      5000
@@ -135,7 +130,7 @@ static void assert_best_is_found(int n_entries)
     assert_true(best == 0 || c.n > 0);
 }
 
-static void it_finds_the_best_of_those_that_can_be_creators(void **state)
+TEST_WITH(it_finds_the_best_of_those_that_can_be_creators, set_up, tear_down)
 {
     for (seed = 1; seed < 4000; seed++) {
         const uint32_t round = seed;
@@ -153,11 +148,4 @@ static void it_finds_the_best_of_those_that_can_be_creators(void **state)
     set_up(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        T(it_finds_the_best_of_those_that_can_be_creators),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests the fork guard, event by event, against a fake kernel. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
@@ -17,6 +11,7 @@
 #include "linux/enforce/fork-guard.h"
 #include "linux/enforce/ledger-internal.h"
 #include "support/fake-kernel.h"
+#include "support/test.h"
 
 /* No real process has these numbers: kernel.pid_max is at most 4194304. */
 #define PID   2000000000 /* a process with two threads: its leader and TID */
@@ -115,7 +110,7 @@ static void assert_thread(const struct fake_thread *t, uint64_t bits, int8_t nic
         fail_msg("thread %d: mask %#llx, nice %d", t->tid, (unsigned long long)t->mask.w[0], t->nice);
 }
 
-static void a_fork_repairs_the_child_and_releases_the_process(void **state)
+TEST_WITH(a_fork_repairs_the_child_and_releases_the_process, set_up, tear_down)
 {
     struct fork_guard_fixture *f = *state;
     struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
@@ -131,7 +126,7 @@ static void a_fork_repairs_the_child_and_releases_the_process(void **state)
 }
 
 /* The file must show the release, because asymd may be killed after the fork. */
-static void a_release_is_on_record(void **state)
+TEST_WITH(a_release_is_on_record, set_up, tear_down)
 {
     struct fork_guard_fixture *f = *state;
     struct asym_ledger *again = NULL;
@@ -143,7 +138,7 @@ static void a_release_is_on_record(void **state)
     asym_ledger_close(again);
 }
 
-static void a_fork_of_a_process_that_is_not_steered_changes_nothing(void **state)
+TEST_WITH(a_fork_of_a_process_that_is_not_steered_changes_nothing, set_up, tear_down)
 {
     struct fork_guard_fixture *f = *state;
     struct fake_thread *stranger = fake_kernel_thread(CHILD, CHILD, fake_mask(0xf0));
@@ -154,7 +149,7 @@ static void a_fork_of_a_process_that_is_not_steered_changes_nothing(void **state
     assert_int_equal(asym_ledger_count(f->ledger), 3);
 }
 
-static void a_child_that_has_chosen_for_itself_keeps_that(void **state)
+TEST_WITH(a_child_that_has_chosen_for_itself_keeps_that, set_up, tear_down)
 {
     struct fork_guard_fixture *f = *state;
     struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
@@ -165,7 +160,7 @@ static void a_child_that_has_chosen_for_itself_keeps_that(void **state)
 }
 
 /* Reset-on-fork gives the child 0. Without asymd the child would have its creator's nice value. */
-static void a_child_of_a_boosted_thread_has_its_creators_nice_value(void **state)
+TEST_WITH(a_child_of_a_boosted_thread_has_its_creators_nice_value, set_up, tear_down)
 {
     struct fork_guard_fixture *f = *state;
     struct fake_thread *boosted = fake_kernel_thread(CHILD, CHILD, fake_mask(0xff));
@@ -179,7 +174,7 @@ static void a_child_of_a_boosted_thread_has_its_creators_nice_value(void **state
 }
 
 /* The kernel does not name the creating thread. The fork guard takes one whose mask and nice value the new thread has. */
-static void a_new_thread_is_repaired_and_its_process_stays_steered(void **state)
+TEST_WITH(a_new_thread_is_repaired_and_its_process_stays_steered, set_up, tear_down)
 {
     struct fork_guard_fixture *f = *state;
     struct fake_thread *newborn = child_of(f->thread, PID, TID + 1), *own;
@@ -192,7 +187,7 @@ static void a_new_thread_is_repaired_and_its_process_stays_steered(void **state)
     assert_thread(own, 0x30, 0);
 }
 
-static void the_nice_value_decides_between_two_possible_creators(void **state)
+TEST_WITH(the_nice_value_decides_between_two_possible_creators, set_up, tear_down)
 {
     struct fork_guard_fixture *f = *state;
     struct fake_thread *a = fake_kernel_thread(CHILD, CHILD, fake_mask(0xf3));
@@ -207,7 +202,7 @@ static void the_nice_value_decides_between_two_possible_creators(void **state)
 }
 
 /* Events wait in a queue. By now the core may steer the new thread itself. */
-static void a_new_thread_that_is_steered_by_now_is_left_alone(void **state)
+TEST_WITH(a_new_thread_that_is_steered_by_now_is_left_alone, set_up, tear_down)
 {
     struct fork_guard_fixture *f = *state;
     struct fake_thread *newborn = fake_kernel_thread(PID, TID + 1, fake_mask(0xff));
@@ -220,7 +215,7 @@ static void a_new_thread_that_is_steered_by_now_is_left_alone(void **state)
 }
 
 /* The child had a narrowed mask until its repair. Its own children may have inherited that until then, and not later. */
-static void children_of_a_child_are_repaired_too(void **state)
+TEST_WITH(children_of_a_child_are_repaired_too, set_up, tear_down)
 {
     struct fork_guard_fixture *f = *state;
     struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
@@ -238,7 +233,7 @@ static void children_of_a_child_are_repaired_too(void **state)
     assert_thread(late, 0xf0, 0);
 }
 
-static void a_second_child_of_a_process_released_is_repaired(void **state)
+TEST_WITH(a_second_child_of_a_process_released_is_repaired, set_up, tear_down)
 {
     struct fork_guard_fixture *f = *state;
     struct fake_thread *first = child_of(f->thread, CHILD, CHILD), *second = child_of(f->leader, CHILD + 1, CHILD + 1);
@@ -252,7 +247,7 @@ static void a_second_child_of_a_process_released_is_repaired(void **state)
 }
 
 /* The thread that called exec now has the leader's TID, and still has its own mask. */
-static void an_exec_repairs_the_image_and_releases_the_process(void **state)
+TEST_WITH(an_exec_repairs_the_image_and_releases_the_process, set_up, tear_down)
 {
     struct fork_guard_fixture *f = *state;
     fake_kernel_end(TID);
@@ -265,7 +260,7 @@ static void an_exec_repairs_the_image_and_releases_the_process(void **state)
     assert_false(asym_ledger_was_released(f->ledger, CHILD, 0));
 }
 
-static void an_exec_of_a_boosted_thread_gives_nice_and_flag_back(void **state)
+TEST_WITH(an_exec_of_a_boosted_thread_gives_nice_and_flag_back, set_up, tear_down)
 {
     struct fork_guard_fixture *f = *state;
     struct fake_thread *leader = fake_kernel_thread(CHILD, CHILD, fake_mask(0xff));
@@ -283,7 +278,7 @@ static void an_exec_of_a_boosted_thread_gives_nice_and_flag_back(void **state)
 }
 
 /* The events of its last children may come after its exit. */
-static void a_thread_that_ends_is_forgotten_and_its_children_are_not(void **state)
+TEST_WITH(a_thread_that_ends_is_forgotten_and_its_children_are_not, set_up, tear_down)
 {
     struct fork_guard_fixture *f = *state;
     struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
@@ -302,7 +297,7 @@ static void a_thread_that_ends_is_forgotten_and_its_children_are_not(void **stat
     assert_non_null(asym_ledger_find(f->ledger, OTHER));
 }
 
-static void what_the_kernel_refuses_to_take_back_stays_on_record(void **state)
+TEST_WITH(what_the_kernel_refuses_to_take_back_stays_on_record, set_up, tear_down)
 {
     struct fork_guard_fixture *f = *state;
     struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
@@ -315,7 +310,7 @@ static void what_the_kernel_refuses_to_take_back_stays_on_record(void **state)
     assert_int_equal(asym_ledger_count(f->ledger), 2);
 }
 
-static void a_child_that_is_gone_already_does_no_harm(void **state)
+TEST_WITH(a_child_that_is_gone_already_does_no_harm, set_up, tear_down)
 {
     struct fork_guard_fixture *f = *state;
     struct fake_thread *grandchild = child_of(f->thread, CHILD + 1, CHILD + 1);
@@ -330,7 +325,7 @@ static void a_child_that_is_gone_already_does_no_harm(void **state)
     assert_thread(grandchild, 0xff, 0);
 }
 
-static void lost_events_change_nothing(void **state)
+TEST_WITH(lost_events_change_nothing, set_up, tear_down)
 {
     struct fork_guard_fixture *f = *state;
     deliver(f, ASYM_PROCESS_EVENT_LOST, 0, 0, 0);
@@ -338,26 +333,4 @@ static void lost_events_change_nothing(void **state)
     assert_thread(f->thread, 0xf0, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        ROW(a_fork_repairs_the_child_and_releases_the_process),
-        ROW(a_release_is_on_record),
-        ROW(a_fork_of_a_process_that_is_not_steered_changes_nothing),
-        ROW(a_child_that_has_chosen_for_itself_keeps_that),
-        ROW(a_child_of_a_boosted_thread_has_its_creators_nice_value),
-        ROW(a_new_thread_is_repaired_and_its_process_stays_steered),
-        ROW(the_nice_value_decides_between_two_possible_creators),
-        ROW(a_new_thread_that_is_steered_by_now_is_left_alone),
-        ROW(children_of_a_child_are_repaired_too),
-        ROW(a_second_child_of_a_process_released_is_repaired),
-        ROW(an_exec_repairs_the_image_and_releases_the_process),
-        ROW(an_exec_of_a_boosted_thread_gives_nice_and_flag_back),
-        ROW(a_thread_that_ends_is_forgotten_and_its_children_are_not),
-        ROW(what_the_kernel_refuses_to_take_back_stays_on_record),
-        ROW(a_child_that_is_gone_already_does_no_harm),
-        ROW(lost_events_change_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

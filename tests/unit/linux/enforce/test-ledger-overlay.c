@@ -2,22 +2,17 @@
 /* Tests the ledger overlay: it reads the ledger of a running asymd, and shows threads as they would be without asymd. */
 #include <dirent.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/enforce/ledger-internal.h"
 #include "linux/enforce/ledger-overlay.h"
+#include "support/test.h"
 
 /* No real thread has these numbers: kernel.pid_max is at most 4194304. */
 enum { PID = 2000000000, START = 7 };
@@ -103,9 +98,8 @@ static void expect(const char *what, size_t count, const char *said)
     assert_true(before.st_ino == after.st_ino && before.st_size == after.st_size);
 }
 
-static void what_is_on_record_is_read_and_left_as_it_is(void **state)
+TEST_WITH(what_is_on_record_is_read_and_left_as_it_is, set_up, tear_down)
 {
-    (void)state;
     static const struct {
         const char *what, *lines, *said;
         size_t count;
@@ -130,9 +124,8 @@ static void what_is_on_record_is_read_and_left_as_it_is(void **state)
     expect("junk", 0, "cannot parse");
 }
 
-static void a_missing_file_is_an_empty_one_and_one_that_cannot_be_read_is_reported(void **state)
+TEST_WITH(a_missing_file_is_an_empty_one_and_one_that_cannot_be_read_is_reported, set_up, tear_down)
 {
-    (void)state;
     struct asym_error err = {""};
     struct asym_ledger *l = NULL;
     const char *const none[] = {dir, "/nonexistent-asymd/run"};
@@ -150,9 +143,8 @@ static void a_missing_file_is_an_empty_one_and_one_that_cannot_be_read_is_report
 }
 
 /* Another ledger holds the lock meanwhile. Neither disturbs the other. */
-static void it_takes_no_lock(void **state)
+TEST_WITH(it_takes_no_lock, set_up, tear_down)
 {
-    (void)state;
     struct asym_error err = {""};
     struct asym_ledger *holder = NULL, *l = NULL, *second = NULL;
     put_lines(RECORD);
@@ -167,9 +159,8 @@ static void it_takes_no_lock(void **state)
     assert_int_equal(access(in_dir("ledger"), F_OK), 0);
 }
 
-static void the_overlay_undoes_only_what_asymd_has_set(void **state)
+TEST_WITH(the_overlay_undoes_only_what_asymd_has_set, set_up, tear_down)
 {
-    (void)state;
     static const struct {
         const char *what;
         struct asym_taskid id;
@@ -274,9 +265,8 @@ static void assert_restored(const struct asym_snapshot *s, bool restored)
     assert_int_equal(s->tasks[0].nice, 0);
 }
 
-static void a_snapshot_is_as_if_nothing_had_been_set(void **state)
+TEST_WITH(a_snapshot_is_as_if_nothing_had_been_set, set_up, tear_down)
 {
-    (void)state;
     struct asym_source *source = begin(RECORD);
     for (int i = 0; i < 3; i++) {
         const struct asym_snapshot s = take_sample(source);
@@ -292,9 +282,8 @@ static void a_snapshot_is_as_if_nothing_had_been_set(void **state)
     source->close(source);
 }
 
-static void without_a_record_a_snapshot_is_what_it_is(void **state)
+TEST_WITH(without_a_record_a_snapshot_is_what_it_is, set_up, tear_down)
 {
-    (void)state;
     struct asym_source *source = begin(NULL);
     struct asym_snapshot s = take_sample(source);
     assert_restored(&s, false);
@@ -304,9 +293,8 @@ static void without_a_record_a_snapshot_is_what_it_is(void **state)
     source->close(source);
 }
 
-static void changes_during_the_sample_are_known(void **state)
+TEST_WITH(changes_during_the_sample_are_known, set_up, tear_down)
 {
-    (void)state;
     struct asym_source *source = begin("");
     w.ledger_after = RECORD;
     struct asym_snapshot s = take_sample(source);
@@ -321,9 +309,8 @@ static void changes_during_the_sample_are_known(void **state)
     source->close(source);
 }
 
-static void a_thread_with_the_full_cpuset_has_all_of_it_when_it_has_grown(void **state)
+TEST_WITH(a_thread_with_the_full_cpuset_has_all_of_it_when_it_has_grown, set_up, tear_down)
 {
-    (void)state;
     struct asym_source *source = begin(RECORD);
     w.tasks[1].cpuset = &w.larger;
     struct asym_snapshot s = take_sample(source);
@@ -337,9 +324,8 @@ static void a_thread_with_the_full_cpuset_has_all_of_it_when_it_has_grown(void *
     source->close(source);
 }
 
-static void a_ledger_that_cannot_be_read_is_reported_and_read_again_later(void **state)
+TEST_WITH(a_ledger_that_cannot_be_read_is_reported_and_read_again_later, set_up, tear_down)
 {
-    (void)state;
     struct asym_error err = {""};
     struct asym_source *source = begin(NULL), *second;
     assert_int_equal(mkdir(in_dir("ledger"), 0755), 0);
@@ -355,19 +341,4 @@ static void a_ledger_that_cannot_be_read_is_reported_and_read_again_later(void *
     source->close(source);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        ROW(what_is_on_record_is_read_and_left_as_it_is),
-        ROW(a_missing_file_is_an_empty_one_and_one_that_cannot_be_read_is_reported),
-        ROW(it_takes_no_lock),
-        ROW(the_overlay_undoes_only_what_asymd_has_set),
-        ROW(a_snapshot_is_as_if_nothing_had_been_set),
-        ROW(without_a_record_a_snapshot_is_what_it_is),
-        ROW(changes_during_the_sample_are_known),
-        ROW(a_thread_with_the_full_cpuset_has_all_of_it_when_it_has_grown),
-        ROW(a_ledger_that_cannot_be_read_is_reported_and_read_again_later),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

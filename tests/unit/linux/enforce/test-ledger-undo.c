@@ -2,20 +2,15 @@
 /* Tests restore and repair: what the ledger writes to a thread depends on the thread's present values. */
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/enforce/ledger-internal.h"
 #include "support/fake-kernel.h"
+#include "support/test.h"
 
 /* No real process has these numbers: kernel.pid_max is at most 4194304. */
 #define PID 2000000000
@@ -76,9 +71,8 @@ static void check(const struct row *row, int got)
         fail_msg("%s: %d, mask %#llx, nice %d", row->what, got, (unsigned long long)thread->mask.w[0], thread->nice);
 }
 
-static void a_thread_is_given_back_what_asymd_has_changed(void **state)
+TEST_WITH(a_thread_is_given_back_what_asymd_has_changed, set_up, tear_down)
 {
-    (void)state;
     static const struct row rows[] = {
         {"as asymd has left it", 0xf0, 0x3f, -5, 0, 0},   {"as it was before", 0x0c, 0x3f, -5, 0, 0},
         {"it has its own already", 0x3f, 0x3f, 0, 0, 0},  {"it has raised its nice value", 0xf0, 0x3f, -2, 0, 0},
@@ -96,9 +90,8 @@ static void a_thread_is_given_back_what_asymd_has_changed(void **state)
     }
 }
 
-static void a_mask_that_was_the_full_cpuset_is_restored_as_the_full_cpuset(void **state)
+TEST_WITH(a_mask_that_was_the_full_cpuset_is_restored_as_the_full_cpuset, set_up, tear_down)
 {
-    (void)state;
     struct asym_ledger_entry e = entry();
     e.full_cpuset = true;
     assert_int_equal(asym_ledger_give_back(ledger, &e), 0);
@@ -107,9 +100,8 @@ static void a_mask_that_was_the_full_cpuset_is_restored_as_the_full_cpuset(void 
 }
 
 /* The kernel may remember another requested mask than the one it shows. */
-static void a_mask_that_seems_to_be_back_is_written_all_the_same(void **state)
+TEST_WITH(a_mask_that_seems_to_be_back_is_written_all_the_same, set_up, tear_down)
 {
-    (void)state;
     const struct asym_ledger_entry e = entry();
     thread->mask = fake_mask(0x3f);
     assert_int_equal(asym_ledger_give_back(ledger, &e), 0);
@@ -121,9 +113,8 @@ static void a_mask_that_seems_to_be_back_is_written_all_the_same(void **state)
 }
 
 /* The kernel has cut the set mask to the cpuset, or has used the full cpuset because no CPU was left. */
-static void a_mask_that_a_cpuset_has_cut_is_asymds(void **state)
+TEST_WITH(a_mask_that_a_cpuset_has_cut_is_asymds, set_up, tear_down)
 {
-    (void)state;
     static const struct {
         uint64_t cpuset, mask;
         bool under_way;
@@ -144,9 +135,8 @@ static void a_mask_that_a_cpuset_has_cut_is_asymds(void **state)
     }
 }
 
-static void one_that_has_gone_is_not_written_to(void **state)
+TEST_WITH(one_that_has_gone_is_not_written_to, set_up, tear_down)
 {
-    (void)state;
     struct asym_ledger_entry e = entry();
     thread->start++;
     assert_int_equal(asym_ledger_give_back(ledger, &e), -ESRCH);
@@ -159,7 +149,7 @@ static void one_that_has_gone_is_not_written_to(void **state)
 }
 
 /* Mask and nice value are restored independently, and a refusal is returned; -EBUSY would be a mask that another program set. */
-static void a_refusal_of_one_does_not_spare_the_other(void **state)
+TEST_WITH(a_refusal_of_one_does_not_spare_the_other, set_up, tear_down)
 {
     static const struct {
         enum fake_call call;
@@ -168,7 +158,6 @@ static void a_refusal_of_one_does_not_spare_the_other(void **state)
                 {FAKE_SET_MASK, -EBUSY, -EIO},
                 {FAKE_SET_NICE, -EACCES, -EACCES},
                 {FAKE_SET_NICE, -EBUSY, -EIO}};
-    (void)state;
     const struct asym_ledger_entry e = entry();
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         thread->nice = -5;
@@ -180,9 +169,8 @@ static void a_refusal_of_one_does_not_spare_the_other(void **state)
     }
 }
 
-static void nice_that_was_never_touched_is_left_alone(void **state)
+TEST_WITH(nice_that_was_never_touched_is_left_alone, set_up, tear_down)
 {
-    (void)state;
     struct asym_ledger_entry e = entry();
     e.boosted = false;
     thread->nice = -5;
@@ -191,9 +179,8 @@ static void nice_that_was_never_touched_is_left_alone(void **state)
 }
 
 /* The thread is real-time by now. Reset-on-fork belongs to that policy; the nice value is for the time after it. */
-static void a_realtime_thread_keeps_its_flag(void **state)
+TEST_WITH(a_realtime_thread_keeps_its_flag, set_up, tear_down)
 {
-    (void)state;
     const struct asym_ledger_entry e = entry();
     thread->policy = SCHED_FIFO;
     thread->nice = -5;
@@ -205,9 +192,8 @@ static void a_realtime_thread_keeps_its_flag(void **state)
     assert_int_equal(thread->n_set_nice, 1);
 }
 
-static void a_child_gets_what_its_creator_had(void **state)
+TEST_WITH(a_child_gets_what_its_creator_had, set_up, tear_down)
 {
-    (void)state;
     static const struct row rows[] = {
         {"the mask", 0xf0, 0x3f, 0, 0, 1},
         {"the mask of before", 0x0c, 0x3f, 0, 0, 1},
@@ -232,9 +218,8 @@ static void a_child_gets_what_its_creator_had(void **state)
     assert_int_equal(creator->n_set_mask + creator->n_set_nice, 0);
 }
 
-static void a_child_of_a_full_mask_gets_all_of_its_cpuset(void **state)
+TEST_WITH(a_child_of_a_full_mask_gets_all_of_its_cpuset, set_up, tear_down)
 {
-    (void)state;
     struct asym_ledger_entry e = entry();
     e.full_cpuset = true;
     assert_int_equal(asym_ledger_repair(ledger, &e, TID, 0), 1);
@@ -243,9 +228,8 @@ static void a_child_of_a_full_mask_gets_all_of_its_cpuset(void **state)
 }
 
 /* Programs also choose single CPUs. The transit CPU counts only for children forked while asymd had the creator on it. */
-static void a_child_inherits_the_transit_cpu_of_that_moment(void **state)
+TEST_WITH(a_child_inherits_the_transit_cpu_of_that_moment, set_up, tear_down)
 {
-    (void)state;
     struct asym_ledger_entry e = entry();
     e.transit_cpu = 6 + 1;
     e.transit_until = 1000;
@@ -257,9 +241,8 @@ static void a_child_inherits_the_transit_cpu_of_that_moment(void **state)
 }
 
 /* Reset-on-fork sets a negative nice value to 0, and leaves a positive one. */
-static void a_child_has_the_nice_value_that_fork_would_have_given_it(void **state)
+TEST_WITH(a_child_has_the_nice_value_that_fork_would_have_given_it, set_up, tear_down)
 {
-    (void)state;
     static const struct {
         int8_t original, set, found, want;
         bool reset;
@@ -281,9 +264,8 @@ static void a_child_has_the_nice_value_that_fork_would_have_given_it(void **stat
     }
 }
 
-static void a_child_that_cannot_be_repaired_is_logged_with_the_reason(void **state)
+TEST_WITH(a_child_that_cannot_be_repaired_is_logged_with_the_reason, set_up, tear_down)
 {
-    (void)state;
     const struct asym_ledger_entry e = entry();
     assert_int_equal(asym_ledger_repair(ledger, &e, TID + 1, 0), -ESRCH);
     fake_kernel_fail(thread, FAKE_SET_MASK, -EPERM, 0);
@@ -295,23 +277,4 @@ static void a_child_that_cannot_be_repaired_is_logged_with_the_reason(void **sta
     assert_int_equal(thread->mask.w[0], 0x3f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        ROW(a_thread_is_given_back_what_asymd_has_changed),
-        ROW(a_mask_that_was_the_full_cpuset_is_restored_as_the_full_cpuset),
-        ROW(a_mask_that_seems_to_be_back_is_written_all_the_same),
-        ROW(a_mask_that_a_cpuset_has_cut_is_asymds),
-        ROW(one_that_has_gone_is_not_written_to),
-        ROW(a_refusal_of_one_does_not_spare_the_other),
-        ROW(nice_that_was_never_touched_is_left_alone),
-        ROW(a_realtime_thread_keeps_its_flag),
-        ROW(a_child_gets_what_its_creator_had),
-        ROW(a_child_of_a_full_mask_gets_all_of_its_cpuset),
-        ROW(a_child_inherits_the_transit_cpu_of_that_moment),
-        ROW(a_child_has_the_nice_value_that_fork_would_have_given_it),
-        ROW(a_child_that_cannot_be_repaired_is_logged_with_the_reason),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -2,11 +2,7 @@
 /* Tests the file of the ledger: records survive, and other content of the file does no harm. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/enforce/ledger-internal.h"
 #include "linux/enforce/restore.h"
+#include "support/test.h"
 
 /* No real process has this number: kernel.pid_max is at most 4194304. */
 #define NOBODY 2000000000
@@ -146,9 +141,8 @@ static void assert_same(const struct asym_ledger_entry *a, const struct asym_led
     assert_true(a->original_reset == b->original_reset && a->boosted == b->boosted && a->full_cpuset == b->full_cpuset);
 }
 
-static void every_field_survives(void **state)
+TEST_WITH(every_field_survives, set_up, tear_down)
 {
-    (void)state;
     struct asym_error err = {""};
     struct asym_ledger *l = open_it(&err);
     for (int32_t tid = 1; tid <= 1000; tid++)
@@ -170,9 +164,8 @@ static void every_field_survives(void **state)
     asym_ledger_close(l);
 }
 
-static void no_transit_cpu_is_no_mask(void **state)
+TEST_WITH(no_transit_cpu_is_no_mask, set_up, tear_down)
 {
-    (void)state;
     struct asym_ledger *l = open_it(NULL);
     struct asym_ledger_entry e = {.under_way = true};
     struct asym_mask found = {0};
@@ -191,9 +184,8 @@ static void no_transit_cpu_is_no_mask(void **state)
     asym_ledger_close(l);
 }
 
-static void what_is_not_flushed_is_not_on_record(void **state)
+TEST_WITH(what_is_not_flushed_is_not_on_record, set_up, tear_down)
 {
-    (void)state;
     struct asym_ledger *l = open_it(NULL);
     off_t before = size_of("ledger");
     add(l, 1);
@@ -217,9 +209,8 @@ static void expect(const char *what, size_t count, bool bad)
     unlink(in_dir("ledger.bad"));
 }
 
-static void bad_lines_cost_only_themselves(void **state)
+TEST_WITH(bad_lines_cost_only_themselves, set_up, tear_down)
 {
-    (void)state;
     static const struct {
         const char *what, *lines;
         size_t count;
@@ -266,9 +257,8 @@ static void put_bytes(const char *bytes, size_t n)
     fclose(f);
 }
 
-static void files_that_are_no_ledgers_are_renamed(void **state)
+TEST_WITH(files_that_are_no_ledgers_are_renamed, set_up, tear_down)
 {
-    (void)state;
     static const char zeros[4096] = {0};
     put_bytes("", 0);
     expect("empty file", 0, false);
@@ -285,17 +275,15 @@ static void files_that_are_no_ledgers_are_renamed(void **state)
     asym_ledger_close(l);
 }
 
-static void another_boot_s_file_is_stale_as_a_whole(void **state)
+TEST_WITH(another_boot_s_file_is_stale_as_a_whole, set_up, tear_down)
 {
-    (void)state;
     static const char text[] = "asymd-ledger 1 00000000-0000-0000-0000-000000000000\n" GOOD(1) "junk\n";
     put_bytes(text, sizeof text - 1);
     expect("another boot", 0, false);
 }
 
-static void a_line_of_10_megabytes_is_one_bad_line(void **state)
+TEST_WITH(a_line_of_10_megabytes_is_one_bad_line, set_up, tear_down)
 {
-    (void)state;
     const size_t n = 10u << 20;
     char *lines = malloc(n + 256);
     assert_non_null(lines);
@@ -314,9 +302,8 @@ static void a_line_of_10_megabytes_is_one_bad_line(void **state)
     free(lines);
 }
 
-static void a_second_opener_gets_the_name_of_the_holder(void **state)
+TEST_WITH(a_second_opener_gets_the_name_of_the_holder, set_up, tear_down)
 {
-    (void)state;
     struct asym_error err = {""};
     struct asym_ledger *l = open_it(NULL), *second = NULL;
     char pid[32];
@@ -334,9 +321,8 @@ static void a_second_opener_gets_the_name_of_the_holder(void **state)
     asym_ledger_close(l);
 }
 
-static void a_directory_that_cannot_be_made_is_reported(void **state)
+TEST_WITH(a_directory_that_cannot_be_made_is_reported, set_up, tear_down)
 {
-    (void)state;
     struct asym_error err = {""};
     struct asym_ledger *l = NULL;
     assert_int_equal(asym_ledger_open("/nonexistent-asymd/run", &l, &err), -ENOENT);
@@ -345,9 +331,8 @@ static void a_directory_that_cannot_be_made_is_reported(void **state)
     assert_null(l);
 }
 
-static void the_file_is_removed_only_when_it_holds_nothing(void **state)
+TEST_WITH(the_file_is_removed_only_when_it_holds_nothing, set_up, tear_down)
 {
-    (void)state;
     struct asym_ledger *l = open_it(NULL);
     add(l, 1);
     assert_int_equal(flush(l), 0);
@@ -368,9 +353,8 @@ static ino_t inode_of(const char *name)
 }
 
 /* 10 valid records, and 64 + 3 * 10 in all: with one more record asymd rewrites the file. */
-static void the_file_is_rewritten_when_most_of_it_is_stale(void **state)
+TEST_WITH(the_file_is_rewritten_when_most_of_it_is_stale, set_up, tear_down)
 {
-    (void)state;
     struct asym_ledger *l = open_it(NULL);
     off_t largest = 0;
     for (int32_t tid = 1; tid <= 10; tid++)
@@ -409,9 +393,8 @@ static void limit_files(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static void a_batch_written_in_part_spoils_nothing_after_it(void **state)
+TEST_WITH(a_batch_written_in_part_spoils_nothing_after_it, set_up, tear_down)
 {
-    (void)state;
     struct asym_error err = {""};
     struct asym_ledger *l = open_it(NULL);
     signal(SIGXFSZ, SIG_IGN);
@@ -435,9 +418,8 @@ static void a_batch_written_in_part_spoils_nothing_after_it(void **state)
 }
 
 /* The ledger opens with the recorded entries. A later write must create the new file. */
-static void a_file_that_cannot_be_written_anew_is_read_all_the_same(void **state)
+TEST_WITH(a_file_that_cannot_be_written_anew_is_read_all_the_same, set_up, tear_down)
 {
-    (void)state;
     struct asym_error err = {""};
     struct asym_restore_report report;
     put_file(GOOD(1) GOOD(2));
@@ -462,9 +444,8 @@ static void a_file_that_cannot_be_written_anew_is_read_all_the_same(void **state
     assert_int_equal(size_of("ledger"), -1); /* files can be removed on a full disk */
 }
 
-static void what_has_the_names_of_its_files_is_not_written_through(void **state)
+TEST_WITH(what_has_the_names_of_its_files_is_not_written_through, set_up, tear_down)
 {
-    (void)state;
     struct asym_error err = {""};
     char text[16] = "";
     put_file(GOOD(1) "junk\n");
@@ -520,9 +501,8 @@ static void remove_all(void)
 }
 
 /* The next write notices it, or asym_ledger_housekeeping without a write. Both report it once. */
-static void what_others_do_to_the_file_is_noticed_and_undone(void **state)
+TEST_WITH(what_others_do_to_the_file_is_noticed_and_undone, set_up, tear_down)
 {
-    (void)state;
     static void (*const deeds[])(void) = {remove_it, cut_it, write_to_it, replace_it, remove_lock, remove_all};
     for (size_t i = 0; i < 2 * ASYM_LENGTH(deeds); i++) {
         struct asym_error err = {""};
@@ -546,9 +526,8 @@ static void what_others_do_to_the_file_is_noticed_and_undone(void **state)
     }
 }
 
-static void a_second_one_that_came_meanwhile_is_not_written_over(void **state)
+TEST_WITH(a_second_one_that_came_meanwhile_is_not_written_over, set_up, tear_down)
 {
-    (void)state;
     struct asym_ledger *l = open_it(NULL);
     add(l, 1);
     assert_int_equal(flush(l), 0);
@@ -570,9 +549,8 @@ static void a_second_one_that_came_meanwhile_is_not_written_over(void **state)
     asym_ledger_close(l);
 }
 
-static void threads_that_are_gone_need_nothing(void **state)
+TEST_WITH(threads_that_are_gone_need_nothing, set_up, tear_down)
 {
-    (void)state;
     struct asym_restore_report report;
     struct asym_ledger *l = open_it(NULL);
     for (int32_t tid = NOBODY; tid < NOBODY + 100; tid++)
@@ -586,9 +564,8 @@ static void threads_that_are_gone_need_nothing(void **state)
 }
 
 /* The hash table closes gaps by moving entries. Compares it with a plain array at every size, with colliding numbers. */
-static void the_table_finds_what_is_in_it(void **state)
+TEST_WITH(the_table_finds_what_is_in_it, set_up, tear_down)
 {
-    (void)state;
     static bool in[4096];
     struct asym_ledger *l = open_it(NULL);
     uint32_t seed = 2010;
@@ -613,9 +590,8 @@ static void the_table_finds_what_is_in_it(void **state)
     asym_ledger_close(l);
 }
 
-static void a_release_is_not_pushed_out_by_a_fork_storm(void **state)
+TEST_WITH(a_release_is_not_pushed_out_by_a_fork_storm, set_up, tear_down)
 {
-    (void)state;
     struct asym_ledger *l = open_it(NULL);
     asym_ledger_note_release(l, 4242, 1000);
     for (int i = 0; i < 100000; i++)
@@ -626,29 +602,4 @@ static void a_release_is_not_pushed_out_by_a_fork_storm(void **state)
     asym_ledger_close(l);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        ROW(every_field_survives),
-        ROW(no_transit_cpu_is_no_mask),
-        ROW(what_is_not_flushed_is_not_on_record),
-        ROW(bad_lines_cost_only_themselves),
-        ROW(files_that_are_no_ledgers_are_renamed),
-        ROW(another_boot_s_file_is_stale_as_a_whole),
-        ROW(a_line_of_10_megabytes_is_one_bad_line),
-        ROW(a_second_opener_gets_the_name_of_the_holder),
-        ROW(a_directory_that_cannot_be_made_is_reported),
-        ROW(the_file_is_removed_only_when_it_holds_nothing),
-        ROW(the_file_is_rewritten_when_most_of_it_is_stale),
-        ROW(a_batch_written_in_part_spoils_nothing_after_it),
-        ROW(a_file_that_cannot_be_written_anew_is_read_all_the_same),
-        ROW(what_has_the_names_of_its_files_is_not_written_through),
-        ROW(what_others_do_to_the_file_is_noticed_and_undone),
-        ROW(a_second_one_that_came_meanwhile_is_not_written_over),
-        ROW(threads_that_are_gone_need_nothing),
-        ROW(the_table_finds_what_is_in_it),
-        ROW(a_release_is_not_pushed_out_by_a_fork_storm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

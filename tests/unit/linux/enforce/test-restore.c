@@ -6,22 +6,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/enforce/ledger-internal.h"
 #include "linux/enforce/restore.h"
 #include "support/fake-kernel.h"
+#include "support/test.h"
 
 /* No real process has this number: kernel.pid_max is at most 4194304. */
 #define TID     2000000000
@@ -151,7 +146,7 @@ static void assert_mask(const struct fake_thread *t, uint64_t bits)
         fail_msg("thread %d: mask %#llx", t->tid, (unsigned long long)t->mask.w[0]);
 }
 
-static void each_thread_on_record_is_counted_once(void **state)
+TEST_WITH(each_thread_on_record_is_counted_once, set_up, tear_down)
 {
     struct restore_fixture *f = *state;
     static const struct {
@@ -192,7 +187,7 @@ static void each_thread_on_record_is_counted_once(void **state)
     assert_int_equal(asym_ledger_count(f->ledger), 0);
 }
 
-static void inherited_masks_are_found_and_replaced_by_those_of_the_creator(void **state)
+TEST_WITH(inherited_masks_are_found_and_replaced_by_those_of_the_creator, set_up, tear_down)
 {
     struct restore_fixture *f = *state;
     on_record(f, TID, 0x3f, 0); /* has exited */
@@ -207,7 +202,7 @@ static void inherited_masks_are_found_and_replaced_by_those_of_the_creator(void 
 }
 
 /* A thread that started before the steering has inherited nothing from it. Kernel threads never inherit. */
-static void a_thread_that_chose_the_same_mask_keeps_it(void **state)
+TEST_WITH(a_thread_that_chose_the_same_mask_keeps_it, set_up, tear_down)
 {
     struct restore_fixture *f = *state;
     on_record(f, TID, 0x3f, 0);
@@ -221,7 +216,7 @@ static void a_thread_that_chose_the_same_mask_keeps_it(void **state)
 }
 
 /* The entry belongs to an earlier process with the same number. */
-static void an_entry_of_an_earlier_process_says_nothing_of_this_one(void **state)
+TEST_WITH(an_entry_of_an_earlier_process_says_nothing_of_this_one, set_up, tear_down)
 {
     struct restore_fixture *f = *state;
     on_record(f, TID, 0x3f, 0);
@@ -231,7 +226,7 @@ static void an_entry_of_an_earlier_process_says_nothing_of_this_one(void **state
 }
 
 /* The order of the two entries must not matter: compare_content sorts them by nice values, then by masks. */
-static void of_several_creators_the_best_is_believed(void **state)
+TEST_WITH(of_several_creators_the_best_is_believed, set_up, tear_down)
 {
     struct restore_fixture *f = *state;
     static const struct {
@@ -268,7 +263,7 @@ static void fork_now(const struct fake_thread *t)
         forks->inherited_affinity[1]->mask = fake_mask(0xf0);
 }
 
-static void grandchildren_with_inherited_masks_are_found(void **state)
+TEST_WITH(grandchildren_with_inherited_masks_are_found, set_up, tear_down)
 {
     struct restore_fixture *f = *state;
     on_record(f, TID, 0x3f, 0);
@@ -280,7 +275,7 @@ static void grandchildren_with_inherited_masks_are_found(void **state)
     assert_mask(f->inherited_affinity[1], 0x3f);
 }
 
-static void a_child_has_the_mask_that_its_creator_had_in_transit(void **state)
+TEST_WITH(a_child_has_the_mask_that_its_creator_had_in_transit, set_up, tear_down)
 {
     struct restore_fixture *f = *state;
     struct asym_ledger_entry *e = on_record(f, TID, 0x3f, 0);
@@ -293,7 +288,7 @@ static void a_child_has_the_mask_that_its_creator_had_in_transit(void **state)
     assert_mask(f->inherited_affinity[1], 0x80);
 }
 
-static void what_an_asymd_that_died_has_left_is_counted(void **state)
+TEST_WITH(what_an_asymd_that_died_has_left_is_counted, set_up, tear_down)
 {
     struct restore_fixture *f = *state;
     static const uint64_t masks[] = {0xf0, 0x3f, 0x81,
@@ -317,7 +312,7 @@ static void what_an_asymd_that_died_has_left_is_counted(void **state)
     assert_int_equal(asym_ledger_left("/nonexistent-asymd"), 0);
 }
 
-static void without_memory_all_is_restored(void **state)
+TEST_WITH(without_memory_all_is_restored, set_up, tear_down)
 {
     struct restore_fixture *f = *state;
     on_record(f, TID, 0x3f, 0);
@@ -334,7 +329,7 @@ static void without_memory_all_is_restored(void **state)
 }
 
 /* As where /proc is not mounted, or was mounted anew with hidepid. */
-static void a_thread_that_proc_does_not_show_has_not_ended(void **state)
+TEST_WITH(a_thread_that_proc_does_not_show_has_not_ended, set_up, tear_down)
 {
     struct restore_fixture *f = *state;
     on_record(f, TID, 0x3f, 0);
@@ -352,7 +347,7 @@ static void a_thread_that_proc_does_not_show_has_not_ended(void **state)
 }
 
 /* A child that could not be repaired is found by the next restore: its creator stays on record. */
-static void a_child_that_could_not_be_repaired_keeps_its_creator_on_record(void **state)
+TEST_WITH(a_child_that_could_not_be_repaired_keeps_its_creator_on_record, set_up, tear_down)
 {
     struct restore_fixture *f = *state;
     on_record(f, TID, 0x3f, 0);
@@ -366,7 +361,7 @@ static void a_child_that_could_not_be_repaired_keeps_its_creator_on_record(void 
     assert_int_equal(asym_ledger_count(f->ledger), 0);
 }
 
-static void a_report_leaves_out_what_did_not_happen(void **state)
+TEST(a_report_leaves_out_what_did_not_happen)
 {
     static const struct {
         struct asym_restore_report report;
@@ -384,29 +379,10 @@ static void a_report_leaves_out_what_did_not_happen(void **state)
         {{.restored = 2, .search_error = -EMFILE},
          "restored 2 threads; the search for inherited masks failed: Too many open files"},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char text[256];
         assert_string_equal(asym_restore_text(&rows[i].report, text, sizeof text), rows[i].text);
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        ROW(each_thread_on_record_is_counted_once),
-        ROW(inherited_masks_are_found_and_replaced_by_those_of_the_creator),
-        ROW(a_thread_that_chose_the_same_mask_keeps_it),
-        ROW(an_entry_of_an_earlier_process_says_nothing_of_this_one),
-        ROW(of_several_creators_the_best_is_believed),
-        ROW(grandchildren_with_inherited_masks_are_found),
-        ROW(without_memory_all_is_restored),
-        ROW(a_thread_that_proc_does_not_show_has_not_ended),
-        ROW(a_child_that_could_not_be_repaired_keeps_its_creator_on_record),
-        ROW(a_child_has_the_mask_that_its_creator_had_in_transit),
-        ROW(what_an_asymd_that_died_has_left_is_counted),
-        cmocka_unit_test(a_report_leaves_out_what_did_not_happen),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

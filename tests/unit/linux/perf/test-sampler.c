@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The counting source, over a recording and over counters of the test. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "linux/perf/count-all.h"
 #include "linux/perf/sampler.h"
 #include "support/counters-replay.h"
+#include "support/test.h"
 
 #define THREADS 5
 
@@ -73,9 +68,8 @@ static void follow(void)
     monitor->feedback(monitor, &feedback);
 }
 
-static void only_requested_threads_are_counted(void **state)
+TEST(only_requested_threads_are_counted)
 {
-    (void)state;
     begin(100);
     take_sample(0);
     assert_int_equal(seen.n_samples, 0);
@@ -100,9 +94,8 @@ static void only_requested_threads_are_counted(void **state)
     monitor->close(monitor);
 }
 
-static void around_it_all_threads_can_be_counted_whatever_the_plan_requests(void **state)
+TEST(around_it_all_threads_can_be_counted_whatever_the_plan_requests)
 {
-    (void)state;
     struct asym_source *count_all;
     begin(100);
     assert_int_equal(asym_count_all_new(monitor, &count_all), 0);
@@ -119,9 +112,8 @@ static void around_it_all_threads_can_be_counted_whatever_the_plan_requests(void
     monitor->close(monitor);
 }
 
-static void the_sampler_reports_what_cannot_be_measured_and_the_source_the_rest(void **state)
+TEST(the_sampler_reports_what_cannot_be_measured_and_the_source_the_rest)
 {
-    (void)state;
     begin(100);
     take_sample(0);
     assert_null(seen.missing[ASYM_SIGNAL_IPC]);
@@ -136,9 +128,8 @@ static void the_sampler_reports_what_cannot_be_measured_and_the_source_the_rest(
     monitor->close(monitor);
 }
 
-static void one_that_dies_or_does_not_run_has_no_sample(void **state)
+TEST(one_that_dies_or_does_not_run_has_no_sample)
 {
-    (void)state;
     begin(100);
     take_sample(0);
     for (int i = 0; i < THREADS; i++)
@@ -154,9 +145,8 @@ static void one_that_dies_or_does_not_run_has_no_sample(void **state)
 }
 
 /* A figure needs a descriptor, and a thread has up to four: a budget of eight is too small for all of these. */
-static void a_spent_budget_is_reported_and_freed_when_others_are_released(void **state)
+TEST(a_spent_budget_is_reported_and_freed_when_others_are_released)
 {
-    (void)state;
     begin(8);
     take_sample(0);
     planned[0].counted = planned[1].counted = planned[2].counted = planned[4].counted = true;
@@ -174,9 +164,8 @@ static void a_spent_budget_is_reported_and_freed_when_others_are_released(void *
     monitor->close(monitor);
 }
 
-static void a_tid_that_is_used_again_is_another_thread(void **state)
+TEST(a_tid_that_is_used_again_is_another_thread)
 {
-    (void)state;
     begin(100);
     take_sample(0);
     planned[0].counted = true;
@@ -191,9 +180,8 @@ static void a_tid_that_is_used_again_is_another_thread(void **state)
     monitor->close(monitor);
 }
 
-static void without_counters_it_is_the_source_alone(void **state)
+TEST(without_counters_it_is_the_source_alone)
 {
-    (void)state;
     const struct asym_sampler_config config = {.source = &inner};
     assert_int_equal(asym_sampler_new(&config, &monitor), 0);
     assert_int_equal(monitor->next(monitor, &seen), 1);
@@ -267,9 +255,8 @@ static void begin_with_failure(int error, int n_failing)
  * The process's exec hangs (support/fuse.h). However many threads it has, that costs each thread behind it at most one sample, and
  * is the reason that is reported for it.
  */
-static void a_process_that_makes_the_kernel_wait_does_not_keep_others_from_being_counted(void **state)
+TEST(a_process_that_makes_the_kernel_wait_does_not_keep_others_from_being_counted)
 {
-    (void)state;
     for (int n_failing = 1; n_failing < THREADS; n_failing++) {
         begin_with_failure(-EINTR, n_failing);
         assert_non_null(strstr(seen.coverage.uncounted_why, "exec"));
@@ -285,9 +272,8 @@ static void a_process_that_makes_the_kernel_wait_does_not_keep_others_from_being
 }
 
 /* A user can change the place of the process in the list: threads of other programs of the user begin or end. */
-static void its_place_in_the_list_does_not_matter(void **state)
+TEST(its_place_in_the_list_does_not_matter)
 {
-    (void)state;
     begin_with_failure(-EINTR, 1);
     const struct asym_task blocked = tasks[0];
     memmove(tasks, tasks + 1, (THREADS - 1) * sizeof *tasks);
@@ -299,9 +285,8 @@ static void its_place_in_the_list_does_not_matter(void **state)
 }
 
 /* It has ended, and a new one like it stands at its place. */
-static void a_new_process_at_its_place_does_not_keep_others_waiting(void **state)
+TEST(a_new_process_at_its_place_does_not_keep_others_waiting)
 {
-    (void)state;
     begin_with_failure(-EINTR, 1);
     failing_tgid = tasks[0].id.tgid = 31;
     follow();
@@ -347,10 +332,9 @@ static void begin_with_room(void)
 }
 
 /* The first threads could belong to one user, and never sleep. */
-static void threads_take_turns_when_the_budget_is_spent(void **state)
+TEST(threads_take_turns_when_the_budget_is_spent)
 {
     unsigned n_turns[THREADS] = {0};
-    (void)state;
     begin_with_room();
     for (unsigned cycle = 0; cycle < 5 * THREADS; cycle++) {
         bool before[THREADS];
@@ -369,10 +353,9 @@ static void threads_take_turns_when_the_budget_is_spent(void **state)
     monitor->close(monitor);
 }
 
-static void nobody_takes_turns_while_there_is_room(void **state)
+TEST(nobody_takes_turns_while_there_is_room)
 {
     bool before[THREADS];
-    (void)state;
     begin_with_room();
     planned[1].counted = planned[2].counted = planned[4].counted = false;
     for (unsigned cycle = 0; cycle < 6; cycle++) {
@@ -395,10 +378,9 @@ static void churn(unsigned cycle, bool of_one_process)
 }
 
 /* Two of five threads are counted. The user of the short-lived ones, which stand first, must not keep both places. */
-static void short_lived_threads_do_not_keep_every_place(void **state)
+TEST(short_lived_threads_do_not_keep_every_place)
 {
     enum { CYCLES = 1000 };
-    (void)state;
     for (int of_one_process = 0; of_one_process < 2; of_one_process++) {
         unsigned n_counted = 0;
         begin_with_room();
@@ -415,9 +397,8 @@ static void short_lived_threads_do_not_keep_every_place(void **state)
 }
 
 /* To stop counting a thread and to start again costs time, and loses the counts in between. */
-static void no_more_threads_make_room_than_were_refused(void **state)
+TEST(no_more_threads_make_room_than_were_refused)
 {
-    (void)state;
     begin_with_room();
     planned[3].counted = planned[4].counted = false;
     for (unsigned cycle = 0; cycle < 9; cycle++) {
@@ -429,32 +410,11 @@ static void no_more_threads_make_room_than_were_refused(void **state)
     monitor->close(monitor);
 }
 
-static void a_lack_of_descriptors_is_the_reason_for_all(void **state)
+TEST(a_lack_of_descriptors_is_the_reason_for_all)
 {
-    (void)state;
     begin_with_failure(-ENFILE, 1);
     assert_non_null(strstr(seen.coverage.uncounted_why, "system"));
     monitor->close(monitor);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_requested_threads_are_counted),
-        cmocka_unit_test(around_it_all_threads_can_be_counted_whatever_the_plan_requests),
-        cmocka_unit_test(the_sampler_reports_what_cannot_be_measured_and_the_source_the_rest),
-        cmocka_unit_test(one_that_dies_or_does_not_run_has_no_sample),
-        cmocka_unit_test(a_spent_budget_is_reported_and_freed_when_others_are_released),
-        cmocka_unit_test(a_tid_that_is_used_again_is_another_thread),
-        cmocka_unit_test(a_process_that_makes_the_kernel_wait_does_not_keep_others_from_being_counted),
-        cmocka_unit_test(its_place_in_the_list_does_not_matter),
-        cmocka_unit_test(a_new_process_at_its_place_does_not_keep_others_waiting),
-        cmocka_unit_test(threads_take_turns_when_the_budget_is_spent),
-        cmocka_unit_test(nobody_takes_turns_while_there_is_room),
-        cmocka_unit_test(short_lived_threads_do_not_keep_every_place),
-        cmocka_unit_test(no_more_threads_make_room_than_were_refused),
-        cmocka_unit_test(a_lack_of_descriptors_is_the_reason_for_all),
-        cmocka_unit_test(without_counters_it_is_the_source_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

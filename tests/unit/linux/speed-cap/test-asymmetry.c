@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Caps CPUs and restores them, with a method that obeys, refuses or ignores, or whose limits another program changes. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/speed-cap/asymmetry.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 #define CPUS 8
 #define MIN  700000
@@ -164,7 +160,7 @@ static bool file_is_there(const struct fixture *f)
     return access(path, F_OK) == 0;
 }
 
-static void slow_cpus_are_held_and_given_back(void **state)
+TEST_WITH(slow_cpus_are_held_and_given_back, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_undo_report report;
@@ -183,7 +179,7 @@ static void slow_cpus_are_held_and_given_back(void **state)
     assert_true(asym_mask_empty(&asym_asymmetry_caps(f->a)->cpus));
 }
 
-static void a_killed_one_is_put_back_by_the_next(void **state)
+TEST_WITH(a_killed_one_is_put_back_by_the_next, set_up, tear_down)
 {
     struct fixture *f = *state;
     for (int writes = 0; writes <= 4; writes++) {
@@ -200,7 +196,7 @@ static void a_killed_one_is_put_back_by_the_next(void **state)
     }
 }
 
-static void what_the_driver_rounds_is_reported_and_given_back(void **state)
+TEST_WITH(what_the_driver_rounds_is_reported_and_given_back, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_undo_report report;
@@ -213,7 +209,7 @@ static void what_the_driver_rounds_is_reported_and_given_back(void **state)
     assert_true(as_before());
 }
 
-static void what_is_held_already_is_not_written_again(void **state)
+TEST_WITH(what_is_held_already_is_not_written_again, set_up, tear_down)
 {
     struct fixture *f = *state;
     assert_int_equal(set(f, "4-7", 0.5), 0);
@@ -225,7 +221,7 @@ static void what_is_held_already_is_not_written_again(void **state)
     assert_true(fake.state[2].high == 700000 && fake.state[6].high == 700000);
 }
 
-static void part_of_a_domain_is_refused_in_words(void **state)
+TEST_WITH(part_of_a_domain_is_refused_in_words, set_up, tear_down)
 {
     struct fixture *f = *state;
     assert_int_equal(set(f, "4,6-7", 0.5), -EINVAL);
@@ -234,7 +230,7 @@ static void part_of_a_domain_is_refused_in_words(void **state)
     assert_false(file_is_there(f));
 }
 
-static void a_refusal_puts_everything_back(void **state)
+TEST_WITH(a_refusal_puts_everything_back, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const int errors[] = {-EBUSY, -EIO, -EINVAL, -EACCES};
@@ -248,7 +244,7 @@ static void a_refusal_puts_everything_back(void **state)
     }
 }
 
-static void a_driver_that_accepts_and_ignores_a_write_is_reported(void **state)
+TEST_WITH(a_driver_that_accepts_and_ignores_a_write_is_reported, set_up, tear_down)
 {
     struct fixture *f = *state;
     fake.ignores = true;
@@ -268,7 +264,7 @@ static void let_workers_finish(void)
 }
 
 /* Seen in the virtual machine on a busy host: asymd took its limits for ignored, and never restored them. */
-static void limits_that_take_a_while_are_waited_for(void **state)
+TEST_WITH(limits_that_take_a_while_are_waited_for, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_undo_report report;
@@ -284,7 +280,7 @@ static void limits_that_take_a_while_are_waited_for(void **state)
     assert_true(as_before());
 }
 
-static void changes_in_progress_when_asymd_is_killed_are_undone(void **state)
+TEST_WITH(changes_in_progress_when_asymd_is_killed_are_undone, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_undo_report report;
@@ -302,7 +298,7 @@ static void changes_in_progress_when_asymd_is_killed_are_undone(void **state)
     assert_true(as_before());
 }
 
-static void what_another_program_changed_is_let_go(void **state)
+TEST_WITH(what_another_program_changed_is_let_go, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_mask gone;
@@ -323,7 +319,7 @@ static void what_another_program_changed_is_let_go(void **state)
     assert_true(fake.state[6].high == MAX);
 }
 
-static void a_field_that_another_program_changed_stays_at_the_next_start(void **state)
+TEST_WITH(a_field_that_another_program_changed_stays_at_the_next_start, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_undo_report report;
@@ -335,7 +331,7 @@ static void a_field_that_another_program_changed_stays_at_the_next_start(void **
     assert_true(fake.state[4].high == 2100000 && fake.state[4].low == MIN + 400000);
 }
 
-static void an_offline_cpu_is_held_again_when_it_comes_back(void **state)
+TEST_WITH(an_offline_cpu_is_held_again_when_it_comes_back, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_mask gone;
@@ -357,7 +353,7 @@ static void offline(int first, int last, bool is)
 }
 
 /* A reload, or a start after a kill, while a capped CPU is offline: the others stay capped, and asymd restores it later. */
-static void what_is_offline_neither_stops_others_nor_is_forgotten(void **state)
+TEST_WITH(what_is_offline_neither_stops_others_nor_is_forgotten, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_undo_report report;
@@ -383,7 +379,7 @@ static void what_is_offline_neither_stops_others_nor_is_forgotten(void **state)
     }
 }
 
-static void a_list_holds_those_of_it_that_are_there(void **state)
+TEST_WITH(a_list_holds_those_of_it_that_are_there, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_undo_report report;
@@ -404,7 +400,7 @@ static void a_list_holds_those_of_it_that_are_there(void **state)
 }
 
 /* The machines of the papers have three, four and eight speeds. */
-static void cpus_get_a_speed_each_and_are_restored_after_a_kill(void **state)
+TEST_WITH(cpus_get_a_speed_each_and_are_restored_after_a_kill, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_undo_report report;
@@ -431,7 +427,7 @@ static void cpus_get_a_speed_each_and_are_restored_after_a_kill(void **state)
 }
 
 /* Each sibling has its own duty cycle, and the larger one is in force. */
-static void every_cpu_of_a_full_core_is_capped(void **state)
+TEST_WITH(every_cpu_of_a_full_core_is_capped, set_up, tear_down)
 {
     struct fixture *f = *state;
     static struct asym_cap_method of_cores;
@@ -453,7 +449,7 @@ static void every_cpu_of_a_full_core_is_capped(void **state)
 }
 
 /* The files of CPU 5 also show its domain. */
-static void a_domain_is_reached_by_any_cpu_that_is_online(void **state)
+TEST_WITH(a_domain_is_reached_by_any_cpu_that_is_online, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_mask gone;
@@ -468,7 +464,7 @@ static void a_domain_is_reached_by_any_cpu_that_is_online(void **state)
     assert_true(fake.state[5].high == MAX && fake.state[5].low == MIN + 400000);
 }
 
-static void what_cannot_be_put_back_stays_in_the_file(void **state)
+TEST_WITH(what_cannot_be_put_back_stays_in_the_file, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_undo_report report;
@@ -483,7 +479,7 @@ static void what_cannot_be_put_back_stays_in_the_file(void **state)
     assert_true(as_before());
 }
 
-static void bad_files_are_renamed_and_lose_nothing_that_can_be_read(void **state)
+TEST_WITH(bad_files_are_renamed_and_lose_nothing_that_can_be_read, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_undo_report report;
@@ -510,7 +506,7 @@ static void bad_files_are_renamed_and_lose_nothing_that_can_be_read(void **state
     assert_int_equal(report.restored + report.foreign + report.failed, 0);
 }
 
-static void what_is_removed_is_written_again_and_nothing_through_a_link(void **state)
+TEST_WITH(what_is_removed_is_written_again_and_nothing_through_a_link, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_mask let_go;
@@ -537,30 +533,4 @@ static void what_is_removed_is_written_again_and_nothing_through_a_link(void **s
     assert_string_equal(text, "as it was");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(slow_cpus_are_held_and_given_back),
-        TEST(a_killed_one_is_put_back_by_the_next),
-        TEST(what_the_driver_rounds_is_reported_and_given_back),
-        TEST(what_is_held_already_is_not_written_again),
-        TEST(part_of_a_domain_is_refused_in_words),
-        TEST(a_refusal_puts_everything_back),
-        TEST(a_driver_that_accepts_and_ignores_a_write_is_reported),
-        TEST(limits_that_take_a_while_are_waited_for),
-        TEST(what_is_offline_neither_stops_others_nor_is_forgotten),
-        TEST(a_list_holds_those_of_it_that_are_there),
-        TEST(cpus_get_a_speed_each_and_are_restored_after_a_kill),
-        TEST(every_cpu_of_a_full_core_is_capped),
-        TEST(changes_in_progress_when_asymd_is_killed_are_undone),
-        TEST(what_another_program_changed_is_let_go),
-        TEST(a_field_that_another_program_changed_stays_at_the_next_start),
-        TEST(an_offline_cpu_is_held_again_when_it_comes_back),
-        TEST(a_domain_is_reached_by_any_cpu_that_is_online),
-        TEST(what_cannot_be_put_back_stays_in_the_file),
-        TEST(bad_files_are_renamed_and_lose_nothing_that_can_be_read),
-        TEST(what_is_removed_is_written_again_and_nothing_through_a_link),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -5,23 +5,19 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "linux/speed-cap/cap-clockmod.h"
 #include "linux/speed-cap/cap.h"
 #include "support/namespace.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 #define SYS "/sys/devices/system/cpu"
 
@@ -95,18 +91,16 @@ static struct asym_cap_state state_of(int cpu)
     return s;
 }
 
-static void the_policy_is_read_as_it_is(void **state)
+TEST_WITH(the_policy_is_read_as_it_is, reset, NULL)
 {
-    (void)state;
     const struct asym_cap_state s = state_of(0);
     assert_true(s.low == 1000000 && s.high == 2800000);
     assert_string_equal(s.governor, "schedutil");
     assert_true(asym_cap_cpufreq.share(NULL, 0, &s) > 0.999);
 }
 
-static void the_nearest_available_frequency_is_chosen(void **state)
+TEST_WITH(the_nearest_available_frequency_is_chosen, reset, NULL)
 {
-    (void)state;
     static const struct {
         int cpu;
         struct asym_slow_speed speed;
@@ -123,9 +117,8 @@ static void the_nearest_available_frequency_is_chosen(void **state)
     }
 }
 
-static void both_limits_are_written_and_the_governor_is_not(void **state)
+TEST_WITH(both_limits_are_written_and_the_governor_is_not, reset, NULL)
 {
-    (void)state;
     const struct asym_cap_state before = state_of(0);
     struct asym_cap_state held = before;
     held.low = held.high = 1400000;
@@ -138,9 +131,8 @@ static void both_limits_are_written_and_the_governor_is_not(void **state)
     assert_int_equal(value_of(1, "scaling_max_freq"), 2800000);
 }
 
-static void a_cpu_without_cpufreq_is_distinguished(void **state)
+TEST_WITH(a_cpu_without_cpufreq_is_distinguished, reset, NULL)
 {
-    (void)state;
     char why[160];
     struct asym_cap_state s;
     const struct asym_slow_speed half = {.share = 0.5};
@@ -156,9 +148,8 @@ static void a_cpu_without_cpufreq_is_distinguished(void **state)
     assert_non_null(strstr(why, "one frequency only"));
 }
 
-static void a_refused_write_says_the_kernels_reason(void **state)
+TEST_WITH(a_refused_write_says_the_kernels_reason, reset, NULL)
 {
-    (void)state;
     const struct asym_cap_state before = state_of(0);
     struct asym_cap_state held = before;
     held.low = held.high = 1400000;
@@ -193,9 +184,8 @@ static void write_register(const struct tree *t, uint64_t value)
     tree_write_bytes(t, "3/msr", bytes, sizeof bytes);
 }
 
-static void the_clock_is_modulated_in_steps_and_other_bits_stay(void **state)
+TEST(the_clock_is_modulated_in_steps_and_other_bits_stay)
 {
-    (void)state;
     static const struct {
         double share, obtained;
         uint64_t value;
@@ -224,9 +214,8 @@ static void the_clock_is_modulated_in_steps_and_other_bits_stay(void **state)
     tree_remove(&msr);
 }
 
-static void where_the_clock_cannot_be_modulated_the_reason_is_reported(void **state)
+TEST(where_the_clock_cannot_be_modulated_the_reason_is_reported)
 {
-    (void)state;
     char why[160];
     struct tree msr;
     tree_make(&msr);
@@ -246,17 +235,4 @@ static void where_the_clock_cannot_be_modulated_the_reason_is_reported(void **st
     tree_remove(&msr);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup(name, reset)
-        TEST(the_policy_is_read_as_it_is),
-        TEST(the_nearest_available_frequency_is_chosen),
-        TEST(both_limits_are_written_and_the_governor_is_not),
-        TEST(a_cpu_without_cpufreq_is_distinguished),
-        TEST(a_refused_write_says_the_kernels_reason),
-        cmocka_unit_test(the_clock_is_modulated_in_steps_and_other_bits_stay),
-        cmocka_unit_test(where_the_clock_cannot_be_modulated_the_reason_is_reported),
-    };
-    return cmocka_run_group_tests(tests, mount_tree, unmount_tree);
-}
+TEST_MAIN_WITH(mount_tree, unmount_tree)

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Cgroup hierarchies in usual and in other places. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "linux/sys/cgroup-mounts.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 static int set_up(void **state)
 {
@@ -42,7 +37,7 @@ static uint64_t cpus_of_job(const struct tree *tree, enum asym_cgroup_kind kind)
     return r < 0 ? 0 : cpus.w[0];
 }
 
-static void a_hierarchy_is_found_where_it_is_mounted(void **state)
+TEST_WITH(a_hierarchy_is_found_where_it_is_mounted, set_up, tear_down)
 {
     static const struct {
         const char *mounts, *file;
@@ -75,7 +70,7 @@ static void a_hierarchy_is_found_where_it_is_mounted(void **state)
 }
 
 /* A mount in another place hides what lies in the usual one, which may belong to another tree. */
-static void a_mount_that_is_known_is_believed(void **state)
+TEST_WITH(a_mount_that_is_known_is_believed, set_up, tear_down)
 {
     const struct tree *tree = *state;
     tree_write(tree, "proc/mounts", "c /run/cg cgroup2 rw 0 0\n");
@@ -88,7 +83,7 @@ static void a_mount_that_is_known_is_believed(void **state)
 }
 
 /* A user can make a read of the mounts wait: asymd reads them at its start only. */
-static void mounts_that_are_kept_are_not_read_again(void **state)
+TEST_WITH(mounts_that_are_kept_are_not_read_again, set_up, tear_down)
 {
     const struct tree *tree = *state;
     ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
@@ -103,12 +98,4 @@ static void mounts_that_are_kept_are_not_read_again(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_hierarchy_is_found_where_it_is_mounted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_mount_that_is_known_is_believed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(mounts_that_are_kept_are_not_read_again, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("cgroup-mounts", tests, NULL, NULL);
-}
+TEST_MAIN

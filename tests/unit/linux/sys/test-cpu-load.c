@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The load of CPUs, from /proc/stat as the test writes it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "linux/sys/cpu-load.h"
 #include "support/tree.h"
+#include "support/test.h"
 
-static void the_load_is_that_between_two_readings(void **state)
+TEST(the_load_is_that_between_two_readings)
 {
     static struct asym_cpu_load load;
     /* The second reading; CPU 1 is offline in it, and its idle time went back by a tick on CPU 3. */
@@ -23,7 +18,6 @@ static void the_load_is_that_between_two_readings(void **state)
     struct tree tree;
     struct asym_root root;
     struct asym_error err;
-    (void)state;
     tree_make(&tree);
     tree_plain(&tree, 1);
     tree_write(&tree, "proc/stat",
@@ -45,8 +39,4 @@ static void the_load_is_that_between_two_readings(void **state)
     tree_remove(&tree);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_load_is_that_between_two_readings)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parsers of /proc: output of a kernel, hostile process names, and malformed text. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "linux/sys/proc-parse.h"
+#include "support/test.h"
 
 #define TAIL                                                                                                           \
     " 4242 17 17 0 -1 4194560 1204 0 0 0 1 2 0 0 20 0 3 0 987654 234881024 1500 18446744073709551615 94000000000000 "  \
@@ -23,9 +18,8 @@ static int parse(const char *text, size_t len, struct asym_stat *ret)
     return asym_parse_stat(text, len, ret);
 }
 
-static void a_kernels_stat_is_read(void **state)
+TEST(a_kernels_stat_is_read)
 {
-    (void)state;
     struct asym_stat s;
     const char *text = "17 (cat) S" TAIL;
     assert_int_equal(parse(text, strlen(text), &s), 0);
@@ -42,18 +36,16 @@ static void a_kernels_stat_is_read(void **state)
 }
 
 /* The kernel writes 1 and 0 for a process that the reader may not trace. */
-static void addresses_that_the_kernel_hides_are_1_and_0(void **state)
+TEST(addresses_that_the_kernel_hides_are_1_and_0)
 {
-    (void)state;
     struct asym_stat s;
     const char *text = "1 (x) R 0 1 1 0 -1 0 0 0 0 0 0 0 0 0 15 0 1 0 1 0 0 0 1 1 0 0 0 0 0 0 0 0 0 0 17 0 0 0\n";
     assert_int_equal(parse(text, strlen(text), &s), 0);
     assert_true(s.image.code == 1 && s.image.stack == 0);
 }
 
-static void nice_and_policy_are_read(void **state)
+TEST(nice_and_policy_are_read)
 {
-    (void)state;
     struct asym_stat s;
     const char *text =
         "1 (x) R 0 1 1 0 -1 67108864 0 0 0 0 0 0 0 0 15 -5 1 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1023 0 5\n";
@@ -64,9 +56,8 @@ static void nice_and_policy_are_read(void **state)
     assert_int_equal(s.sched, 5);
 }
 
-static void hostile_names_end_at_the_last_parenthesis(void **state)
+TEST(hostile_names_end_at_the_last_parenthesis)
 {
-    (void)state;
     static const char *const names[] = {
         "",  ")",      "((((((((((((((", ") R 1 1 1 1 1", "a) S 1 (b", "\n\n\n", "x)\n17 (y)", "\xff\xfe\x80",
         " ", "a b  c", "\x01\x1b[31m",   ") Z 0 0 0 0 0",
@@ -83,18 +74,16 @@ static void hostile_names_end_at_the_last_parenthesis(void **state)
     }
 }
 
-static void a_long_name_is_cut(void **state)
+TEST(a_long_name_is_cut)
 {
-    (void)state;
     struct asym_stat s;
     const char *text = "17 (kworker/u512:3-events_unbound) I" TAIL;
     assert_int_equal(parse(text, strlen(text), &s), 0);
     assert_string_equal(s.comm, "kworker/u512:3-");
 }
 
-static void a_stat_cut_short_anywhere_is_refused(void **state)
+TEST(a_stat_cut_short_anywhere_is_refused)
 {
-    (void)state;
     const char *text = "17 (cat) S" TAIL;
     const char *policy = strstr(text, " 5 0 0 0");
     for (size_t len = 0; len <= (size_t)(policy - text) + 3; len++) {
@@ -109,9 +98,8 @@ static void a_stat_cut_short_anywhere_is_refused(void **state)
     }
 }
 
-static void junk_is_not_a_stat(void **state)
+TEST(junk_is_not_a_stat)
 {
-    (void)state;
     static const char *const junk[] = {
         "",
         ")(",
@@ -139,9 +127,8 @@ static void junk_is_not_a_stat(void **state)
     assert_int_equal(parse(zeros, sizeof zeros, &s), -EINVAL);
 }
 
-static void schedstat_is_three_numbers(void **state)
+TEST(schedstat_is_three_numbers)
 {
-    (void)state;
     struct asym_schedstat s;
     assert_int_equal(asym_parse_schedstat("123456789012 42 7\n", 18, &s), 0);
     assert_true(s.run_ns == 123456789012 && s.wait_ns == 42 && s.slices == 7);
@@ -150,9 +137,8 @@ static void schedstat_is_three_numbers(void **state)
         assert_int_equal(asym_parse_schedstat(junk[i], strlen(junk[i]), &s), -EINVAL);
 }
 
-static void a_status_line_is_found_by_its_full_key(void **state)
+TEST(a_status_line_is_found_by_its_full_key)
 {
-    (void)state;
     const char *text = "Name:\tCpus_allowed: ff\\n\nCpus_allowed_list:\t0-7\nCpus_allowed:\tff,00000000\nMems:\t";
     const char *value;
     size_t len;
@@ -165,9 +151,8 @@ static void a_status_line_is_found_by_its_full_key(void **state)
     assert_int_equal(asym_parse_status_line("", 0, "Name", &value, &len), -ENOENT);
 }
 
-static void the_cgroup_is_that_of_the_cpuset_hierarchy(void **state)
+TEST(the_cgroup_is_that_of_the_cpuset_hierarchy)
 {
-    (void)state;
     static const struct {
         const char *text, *path, *name;
         int v1;
@@ -193,9 +178,8 @@ static void the_cgroup_is_that_of_the_cpuset_hierarchy(void **state)
     }
 }
 
-static void no_cgroup_is_reported(void **state)
+TEST(no_cgroup_is_reported)
 {
-    (void)state;
     static const char *const none[] = {"", "\n\n", "1:cpu:/a\n", "0:", "0::", "0::\n", ":::::"};
     for (size_t i = 0; i < ASYM_LENGTH(none); i++) {
         const char *path;
@@ -206,20 +190,4 @@ static void no_cgroup_is_reported(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kernels_stat_is_read),
-        cmocka_unit_test(nice_and_policy_are_read),
-        cmocka_unit_test(hostile_names_end_at_the_last_parenthesis),
-        cmocka_unit_test(a_long_name_is_cut),
-        cmocka_unit_test(a_stat_cut_short_anywhere_is_refused),
-        cmocka_unit_test(addresses_that_the_kernel_hides_are_1_and_0),
-        cmocka_unit_test(junk_is_not_a_stat),
-        cmocka_unit_test(schedstat_is_three_numbers),
-        cmocka_unit_test(a_status_line_is_found_by_its_full_key),
-        cmocka_unit_test(the_cgroup_is_that_of_the_cpuset_hierarchy),
-        cmocka_unit_test(no_cgroup_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

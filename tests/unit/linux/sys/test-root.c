@@ -5,10 +5,6 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -17,11 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "linux/sys/root.h"
 #include "support/process.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 struct fixture {
     struct tree tree;
@@ -48,9 +43,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void root_null_and_slash_are_the_live_machine(void **state)
+TEST(root_null_and_slash_are_the_live_machine)
 {
-    (void)state;
     static const char *const names[] = {NULL, "/", "//"};
     for (size_t i = 0; i < 3; i++) {
         struct asym_root root;
@@ -63,7 +57,7 @@ static void root_null_and_slash_are_the_live_machine(void **state)
     }
 }
 
-static void captured_root_is_not_live(void **state)
+TEST_WITH(captured_root_is_not_live, set_up, tear_down)
 {
     struct fixture *f = *state;
     char buf[64];
@@ -73,9 +67,8 @@ static void captured_root_is_not_live(void **state)
     assert_int_equal(asym_root_read(&f->root, "proc/uptime", buf, sizeof buf), -ENOENT);
 }
 
-static void bad_root_without_proc_and_sys_is_refused_in_words(void **state)
+TEST(bad_root_without_proc_and_sys_is_refused_in_words)
 {
-    (void)state;
     struct tree t;
     struct asym_error err = {""};
     struct asym_root root = {.fd = 77};
@@ -90,7 +83,7 @@ static void bad_root_without_proc_and_sys_is_refused_in_words(void **state)
     tree_remove(&t);
 }
 
-static void bad_root_that_is_missing_or_a_file_is_refused_in_words(void **state)
+TEST_WITH(bad_root_that_is_missing_or_a_file_is_refused_in_words, set_up, tear_down)
 {
     struct fixture *f = *state;
     char path[128];
@@ -102,9 +95,8 @@ static void bad_root_that_is_missing_or_a_file_is_refused_in_words(void **state)
     assert_int_equal(asym_root_open(path, &root, &err), -ENOTDIR);
 }
 
-static void capture_with_sys_alone_is_accepted(void **state)
+TEST(capture_with_sys_alone_is_accepted)
 {
-    (void)state;
     struct tree t;
     struct asym_root root;
     tree_make(&t);
@@ -147,7 +139,7 @@ static void make_links(const struct tree *t)
     tree_link(t, "sys/dangling", "nowhere");
 }
 
-static void links_never_lead_out_of_a_captured_root(void **state)
+TEST_WITH(links_never_lead_out_of_a_captured_root, set_up, tear_down)
 {
     struct fixture *f = *state;
     make_links(&f->tree);
@@ -168,7 +160,7 @@ static void refuse_openat2(int error)
     assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
-static void links_never_lead_out_where_openat2_is_not_to_be_had(void **state)
+TEST_WITH(links_never_lead_out_where_openat2_is_not_to_be_had, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const int errors[] = {ENOSYS, EPERM};
@@ -188,7 +180,7 @@ static void links_never_lead_out_where_openat2_is_not_to_be_had(void **state)
     }
 }
 
-static void bad_file_that_is_a_fifo_or_a_directory_is_refused_without_waiting(void **state)
+TEST_WITH(bad_file_that_is_a_fifo_or_a_directory_is_refused_without_waiting, set_up, tear_down)
 {
     struct fixture *f = *state;
     char path[128], buf[16];
@@ -198,7 +190,7 @@ static void bad_file_that_is_a_fifo_or_a_directory_is_refused_without_waiting(vo
     assert_int_equal(asym_root_read(&f->root, "proc", buf, sizeof buf), -EINVAL);
 }
 
-static void huge_file_is_read_as_far_as_the_buffer_goes(void **state)
+TEST_WITH(huge_file_is_read_as_far_as_the_buffer_goes, set_up, tear_down)
 {
     struct fixture *f = *state;
     static char big[100000];
@@ -213,7 +205,7 @@ static void huge_file_is_read_as_far_as_the_buffer_goes(void **state)
     assert_int_equal(asym_root_read(&f->root, "proc/big", buf, 0), -EINVAL);
 }
 
-static void bad_permission_is_reported(void **state)
+TEST_WITH(bad_permission_is_reported, set_up, tear_down)
 {
     struct fixture *f = *state;
     char buf[16], path[128];
@@ -233,21 +225,4 @@ static void bad_permission_is_reported(void **state)
     assert_int_equal(WEXITSTATUS(status), 42);
 }
 
-#define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(root_null_and_slash_are_the_live_machine),
-        WITH_TREE(captured_root_is_not_live),
-        cmocka_unit_test(bad_root_without_proc_and_sys_is_refused_in_words),
-        WITH_TREE(bad_root_that_is_missing_or_a_file_is_refused_in_words),
-        cmocka_unit_test(capture_with_sys_alone_is_accepted),
-        WITH_TREE(links_never_lead_out_of_a_captured_root),
-        WITH_TREE(links_never_lead_out_where_openat2_is_not_to_be_had),
-        WITH_TREE(bad_file_that_is_a_fifo_or_a_directory_is_refused_without_waiting),
-        WITH_TREE(huge_file_is_read_as_far_as_the_buffer_goes),
-        WITH_TREE(bad_permission_is_reported),
-    };
-    return cmocka_run_group_tests_name("root", tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The timer ends a call that would wait forever; afterwards handler and signal mask are as before. */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "linux/sys/syscall-timeout.h"
+#include "support/test.h"
 
-static void a_call_that_waits_is_interrupted(void **state)
+TEST(a_call_that_waits_is_interrupted)
 {
     int fds[2];
     char byte;
     struct asym_syscall_timeout t;
     struct sigaction before, after;
     sigset_t mask;
-    (void)state;
     assert_int_equal(pipe(fds), 0);
     assert_int_equal(sigaction(SIGALRM, NULL, &before), 0);
     /* The service blocks signals, too. */
@@ -40,11 +34,10 @@ static void a_call_that_waits_is_interrupted(void **state)
     close(fds[1]);
 }
 
-static void a_call_that_is_quick_is_not(void **state)
+TEST(a_call_that_is_quick_is_not)
 {
     int fds[2];
     struct asym_syscall_timeout t;
-    (void)state;
     assert_int_equal(pipe(fds), 0);
     assert_int_equal(asym_syscall_timeout_begin(&t, 10 * ASYM_SEC), 0);
     assert_int_equal(write(fds[1], "x", 1), 1);
@@ -53,11 +46,4 @@ static void a_call_that_is_quick_is_not(void **state)
     close(fds[1]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_that_waits_is_interrupted),
-        cmocka_unit_test(a_call_that_is_quick_is_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

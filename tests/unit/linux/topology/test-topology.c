@@ -4,11 +4,7 @@
 #include <fcntl.h>
 #include <hwloc.h>
 #include <limits.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +12,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/topology/topology.h"
 #include "support/process.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 #define HYBRID_XML ASYM_TEST_DATA "/topology/hybrid.xml"
 #define CPU_DIR    "sys/devices/system/cpu/"
@@ -151,7 +146,7 @@ static void build_hybrid(struct fixture *f)
         tree_write_cpu(t, c, "cpufreq/related_cpus", "%u\n", c);
 }
 
-static void intel_hybrid_is_recognised_by_cpufreq(void **state)
+TEST_WITH(intel_hybrid_is_recognised_by_cpufreq, set_up, tear_down)
 {
     struct fixture *f = *state;
     build_hybrid(f);
@@ -191,7 +186,7 @@ static void build_big_little(struct fixture *f)
     write_each(f, "4-7", "cpufreq/related_cpus", "4 5 6 7");
 }
 
-static void arm_big_little_is_recognised_by_cpu_capacity(void **state)
+TEST_WITH(arm_big_little_is_recognised_by_cpu_capacity, set_up, tear_down)
 {
     struct fixture *f = *state;
     build_big_little(f);
@@ -211,7 +206,7 @@ static void arm_big_little_is_recognised_by_cpu_capacity(void **state)
     expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: 2400000 kHz on 4-7, 1800000 on 0-3");
 }
 
-static void sources_that_contradict_are_taken_in_their_order(void **state)
+TEST_WITH(sources_that_contradict_are_taken_in_their_order, set_up, tear_down)
 {
     struct fixture *f = *state;
     build_big_little(f);
@@ -224,7 +219,7 @@ static void sources_that_contradict_are_taken_in_their_order(void **state)
 }
 
 /* A missing figure is no difference: the CPU counts as those that it resembles, if these agree. */
-static void one_missing_figure_drops_no_source(void **state)
+TEST_WITH(one_missing_figure_drops_no_source, set_up, tear_down)
 {
     struct fixture *f = *state;
     build_big_little(f);
@@ -236,7 +231,7 @@ static void one_missing_figure_drops_no_source(void **state)
 }
 
 /* hwloc gives the CPUs with a frequency a kind, and leaves out the others. */
-static void cpus_without_a_frequency_are_of_no_other_kind(void **state)
+TEST_WITH(cpus_without_a_frequency_are_of_no_other_kind, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_plain(&f->tree, 8);
@@ -247,7 +242,7 @@ static void cpus_without_a_frequency_are_of_no_other_kind(void **state)
     expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: 3600000 kHz on all; missing on 4-7");
 }
 
-static void source_missing_on_some_cpus_gives_way_to_the_next(void **state)
+TEST_WITH(source_missing_on_some_cpus_gives_way_to_the_next, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_plain(&f->tree, 8);
@@ -263,7 +258,7 @@ static void source_missing_on_some_cpus_gives_way_to_the_next(void **state)
 }
 
 /* One CPU without a rank does not hide which CPUs are favoured. */
-static void a_cpu_without_a_rank_is_the_last(void **state)
+TEST_WITH(a_cpu_without_a_rank_is_the_last, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_plain(&f->tree, 8);
@@ -276,7 +271,7 @@ static void a_cpu_without_a_rank_is_the_last(void **state)
     assert_int_equal(f->m.cpus[1].rank, f->m.cpus[7].rank);
 }
 
-static void source_missing_on_a_cpu_outside_the_cpuset_is_still_used(void **state)
+TEST_WITH(source_missing_on_a_cpu_outside_the_cpuset_is_still_used, set_up, tear_down)
 {
     struct fixture *f = *state;
     build_big_little(f);
@@ -287,7 +282,7 @@ static void source_missing_on_a_cpu_outside_the_cpuset_is_still_used(void **stat
     expect_note(f, ASYM_ORIGIN_CAPACITY, true, "cpu_capacity: 1024 on 4,6-7, 446 on 0-3");
 }
 
-static void all_cpus_alike_are_one_type(void **state)
+TEST_WITH(all_cpus_alike_are_one_type, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_plain(&f->tree, 4);
@@ -299,7 +294,7 @@ static void all_cpus_alike_are_one_type(void **state)
     expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: 3000000 kHz on all");
 }
 
-static void turbo_bins_are_alike_and_capacity_1024_everywhere_tells_nothing(void **state)
+TEST_WITH(turbo_bins_are_alike_and_capacity_1024_everywhere_tells_nothing, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_plain(&f->tree, 4);
@@ -312,7 +307,7 @@ static void turbo_bins_are_alike_and_capacity_1024_everywhere_tells_nothing(void
                 "cpuinfo_max_freq: 4900000 to 5200000 kHz, less than 10 % apart: asymd counts them as equal");
 }
 
-static void turbo_bins_of_one_core_type_do_not_split_it(void **state)
+TEST_WITH(turbo_bins_of_one_core_type_do_not_split_it, set_up, tear_down)
 {
     struct fixture *f = *state;
     build_hybrid(f);
@@ -326,7 +321,7 @@ static void turbo_bins_of_one_core_type_do_not_split_it(void **state)
     assert_int_not_equal(f->m.cpus[0].kind, f->m.cpus[4].kind);
 }
 
-static void scaling_max_freq_is_never_read(void **state)
+TEST_WITH(scaling_max_freq_is_never_read, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_plain(&f->tree, 4);
@@ -346,7 +341,7 @@ static void build_intel(struct fixture *f)
     tree_write(&f->tree, "proc/cpuinfo", "vendor_id\t: GenuineIntel\n");
 }
 
-static void cores_are_called_what_they_are_and_cppc_says_how_fast(void **state)
+TEST_WITH(cores_are_called_what_they_are_and_cppc_says_how_fast, set_up, tear_down)
 {
     struct fixture *f = *state;
     build_intel(f);
@@ -363,7 +358,7 @@ static void cores_are_called_what_they_are_and_cppc_says_how_fast(void **state)
     expect_note(f, ASYM_ORIGIN_CPPC, true, "acpi_cppc highest_perf: 69 on 0-3, 42 on 4-7");
 }
 
-static void cppc_that_is_the_same_everywhere_gives_way(void **state)
+TEST_WITH(cppc_that_is_the_same_everywhere_gives_way, set_up, tear_down)
 {
     struct fixture *f = *state;
     build_intel(f);
@@ -373,7 +368,7 @@ static void cppc_that_is_the_same_everywhere_gives_way(void **state)
     expect_note(f, ASYM_ORIGIN_CPPC, false, "acpi_cppc highest_perf: 255 on all");
 }
 
-static void a_source_that_contradicts_the_kinds_is_dropped(void **state)
+TEST_WITH(a_source_that_contradicts_the_kinds_is_dropped, set_up, tear_down)
 {
     struct fixture *f = *state;
     build_intel(f);
@@ -385,7 +380,7 @@ static void a_source_that_contradicts_the_kinds_is_dropped(void **state)
     assert_true(note_of(f, ASYM_ORIGIN_CPUFREQ)->used);
 }
 
-static void a_source_that_differs_between_the_threads_of_a_core_is_dropped(void **state)
+TEST_WITH(a_source_that_differs_between_the_threads_of_a_core_is_dropped, set_up, tear_down)
 {
     struct fixture *f = *state;
     build_intel(f);
@@ -399,7 +394,7 @@ static void a_source_that_differs_between_the_threads_of_a_core_is_dropped(void 
 }
 
 /* As with acpi-cpufreq, or base frequencies on a Core Ultra 200V: the kinds distinguish P and E cores, clocks do not. */
-static void equal_clocks_do_not_make_e_cores_fast(void **state)
+TEST_WITH(equal_clocks_do_not_make_e_cores_fast, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const char *const e_cores[] = {"4900000", "4600000"};
@@ -416,7 +411,7 @@ static void equal_clocks_do_not_make_e_cores_fast(void **state)
 }
 
 /* A Ryzen with preferred cores: all of one type. */
-static void favoured_cores_are_no_core_types(void **state)
+TEST_WITH(favoured_cores_are_no_core_types, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const char *const perf[] = {"236", "231", "226", "221", "211", "206", "201", "196"};
@@ -433,7 +428,7 @@ static void favoured_cores_are_no_core_types(void **state)
 }
 
 /* The same with acpi-cpufreq, which has no ranking, or with amd-pstate's disabled: only the steps show it. */
-static void a_staircase_of_cppc_levels_is_a_ranking(void **state)
+TEST_WITH(a_staircase_of_cppc_levels_is_a_ranking, set_up, tear_down)
 {
     struct fixture *f = *state;
     for (int with_file = 0; with_file < 2; with_file++) {
@@ -455,7 +450,7 @@ static void a_staircase_of_cppc_levels_is_a_ranking(void **state)
 }
 
 /* Strix Point: four Zen 5 and four Zen 5c with preferred cores among them; hwloc has no kinds of AMD's. */
-static void zen_5_hybrids_without_kinds_are_found_by_their_frequencies(void **state)
+TEST_WITH(zen_5_hybrids_without_kinds_are_found_by_their_frequencies, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const char *const perf[] = {"208", "203", "198", "193", "140", "135", "130", "125"};
@@ -473,7 +468,7 @@ static void zen_5_hybrids_without_kinds_are_found_by_their_frequencies(void **st
 }
 
 /* Meteor Lake: two E cores on the SoC tile, without the L3 of the others. */
-static void low_power_cores_are_a_kind_of_their_own(void **state)
+TEST_WITH(low_power_cores_are_a_kind_of_their_own, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct tree *t = &f->tree;
@@ -499,7 +494,7 @@ static void low_power_cores_are_a_kind_of_their_own(void **state)
 }
 
 /* Core i9-13900K: P cores of 5.5 GHz, two of 5.8. By figures alone those of 5.5 are 5.2 % below, and counted as slow. */
-static void the_kind_decides_first_and_favoured_cores_rank_within_it(void **state)
+TEST_WITH(the_kind_decides_first_and_favoured_cores_rank_within_it, set_up, tear_down)
 {
     struct fixture *f = *state;
     build_intel(f);
@@ -527,7 +522,7 @@ static void the_kind_decides_first_and_favoured_cores_rank_within_it(void **stat
     assert_string_equal(f->notes.favour, "acpi_cppc highest_perf");
 }
 
-static void cpus_of_one_pmu_are_one_type_however_far_apart(void **state)
+TEST_WITH(cpus_of_one_pmu_are_one_type_however_far_apart, set_up, tear_down)
 {
     struct fixture *f = *state;
     build_intel(f);
@@ -538,7 +533,7 @@ static void cpus_of_one_pmu_are_one_type_however_far_apart(void **state)
     assert_int_equal(f->m.cpus[2].rank, 1);
 }
 
-static void a_frequency_counts_for_what_a_kind_does_in_a_cycle(void **state)
+TEST_WITH(a_frequency_counts_for_what_a_kind_does_in_a_cycle, set_up, tear_down)
 {
     struct fixture *f = *state;
     build_intel(f);
@@ -550,7 +545,7 @@ static void a_frequency_counts_for_what_a_kind_does_in_a_cycle(void **state)
     expect_note(f, ASYM_ORIGIN_CPUFREQ, true, "cpuinfo_max_freq: 5500000 kHz on 0-3, 4600000 on 4-7");
 }
 
-static void the_third_pmu_is_of_low_power_cores(void **state)
+TEST_WITH(the_third_pmu_is_of_low_power_cores, set_up, tear_down)
 {
     struct fixture *f = *state;
     build_intel(f);
@@ -565,7 +560,7 @@ static void the_third_pmu_is_of_low_power_cores(void **state)
 }
 
 /* CPUs without a named kind split only at gaps: preferred cores are above 80 %, Zen c cores below. */
-static void cores_of_no_kind_are_one_type_from_80_percent_up(void **state)
+TEST_WITH(cores_of_no_kind_are_one_type_from_80_percent_up, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const struct {
@@ -589,7 +584,7 @@ static void cores_of_no_kind_are_one_type_from_80_percent_up(void **state)
 }
 
 /* The laboratory's machine of eight speeds: no step is a gap, but all CPUs together are no one type. */
-static void a_staircase_of_speeds_keeps_its_steps(void **state)
+TEST_WITH(a_staircase_of_speeds_keeps_its_steps, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_plain(&f->tree, 8);
@@ -613,7 +608,7 @@ static void write_midr(struct fixture *f)
     write_each(f, "4-7", "cpu_capacity", "1024");
 }
 
-static void arm_cores_are_of_the_kind_that_their_midr_names(void **state)
+TEST_WITH(arm_cores_are_of_the_kind_that_their_midr_names, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_plain(&f->tree, 8);
@@ -630,7 +625,7 @@ static void arm_cores_are_of_the_kind_that_their_midr_names(void **state)
     assert_int_equal(f->m.n_types, 1);
 }
 
-static void one_midr_ends_where_a_cpu_reaches_less_than_80_percent(void **state)
+TEST_WITH(one_midr_ends_where_a_cpu_reaches_less_than_80_percent, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_plain(&f->tree, 8);
@@ -643,7 +638,7 @@ static void one_midr_ends_where_a_cpu_reaches_less_than_80_percent(void **state)
     expect_mask(&f->m.fast, "4-7");
 }
 
-static void the_midr_of_older_kernels_is_in_cpuinfo(void **state)
+TEST_WITH(the_midr_of_older_kernels_is_in_cpuinfo, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_plain(&f->tree, 2);
@@ -666,7 +661,7 @@ static void the_midr_of_older_kernels_is_in_cpuinfo(void **state)
 }
 
 /* Two CPUs each of two designs. Clocks in MHz; speed: of the first design to the second, 0: neither is known to be faster. */
-static void a_clock_counts_for_what_an_arm_design_does_in_a_cycle(void **state)
+TEST_WITH(a_clock_counts_for_what_an_arm_design_does_in_a_cycle, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const struct {
@@ -705,7 +700,7 @@ static void a_clock_counts_for_what_an_arm_design_does_in_a_cycle(void **state)
 }
 
 /* The clusters of a Snapdragon 820 have a part number each; one MIDR that cannot be read is that of its cpufreq policy. */
-static void one_design_has_several_parts_and_may_miss_one_file(void **state)
+TEST_WITH(one_design_has_several_parts_and_may_miss_one_file, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_plain(&f->tree, 4);
@@ -726,7 +721,7 @@ static void one_design_has_several_parts_and_may_miss_one_file(void **state)
 }
 
 /* Favour compares CPUs of one design, and figures that were not rejected. */
-static void a_clock_that_compares_designs_or_was_rejected_favours_no_cpu(void **state)
+TEST_WITH(a_clock_that_compares_designs_or_was_rejected_favours_no_cpu, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_plain(&f->tree, 4);
@@ -749,7 +744,7 @@ static void a_clock_that_compares_designs_or_was_rejected_favours_no_cpu(void **
 }
 
 /* acpi-cpufreq multiplies CPPC's ratio into the clock: 5.4 to 7.8 GHz on equal cores. */
-static void even_steps_of_a_boost_are_no_core_types(void **state)
+TEST_WITH(even_steps_of_a_boost_are_no_core_types, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_plain(&f->tree, 8);
@@ -774,7 +769,7 @@ static void even_steps_of_a_boost_are_no_core_types(void **state)
     assert_int_equal(f->m.cpus[5].rank, 1);
 }
 
-static void kinds_without_an_order_are_reported(void **state)
+TEST_WITH(kinds_without_an_order_are_reported, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_plain(&f->tree, 4);
@@ -789,7 +784,7 @@ static void kinds_without_an_order_are_reported(void **state)
     assert_false(f->notes.unordered);
 }
 
-static void cpus_that_are_alike_only_by_the_cpuset_are_reported(void **state)
+TEST_WITH(cpus_that_are_alike_only_by_the_cpuset_are_reported, set_up, tear_down)
 {
     struct fixture *f = *state;
     build_intel(f);
@@ -804,7 +799,7 @@ static void cpus_that_are_alike_only_by_the_cpuset_are_reported(void **state)
     assert_false(f->notes.hidden);
 }
 
-static void the_size_of_l3_makes_no_core_type(void **state)
+TEST_WITH(the_size_of_l3_makes_no_core_type, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_plain(&f->tree, 4);
@@ -819,7 +814,7 @@ static void the_size_of_l3_makes_no_core_type(void **state)
     assert_int_equal(f->m.cpus[3].l3_kib, 32768);
 }
 
-static void one_cpu_is_a_machine(void **state)
+TEST_WITH(one_cpu_is_a_machine, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_machine(&f->tree, "0", "0");
@@ -829,7 +824,7 @@ static void one_cpu_is_a_machine(void **state)
     expect_alike(f);
 }
 
-static void offline_cpus_and_gaps_in_the_numbering_are_kept(void **state)
+TEST_WITH(offline_cpus_and_gaps_in_the_numbering_are_kept, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct tree *t = &f->tree;
@@ -861,7 +856,7 @@ static int cpus_of(struct fixture *f, struct asym_mask *online, struct asym_mask
     return r;
 }
 
-static void effective_cpuset_bounds_what_is_usable(void **state)
+TEST_WITH(effective_cpuset_bounds_what_is_usable, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const struct {
@@ -886,7 +881,7 @@ static void effective_cpuset_bounds_what_is_usable(void **state)
 }
 
 /* Without either parameter the kernel writes an empty list, or "(null)" in place of that of nohz_full. */
-static void isolated_cpus_are_those_of_isolcpus_and_of_nohz_full(void **state)
+TEST_WITH(isolated_cpus_are_those_of_isolcpus_and_of_nohz_full, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const struct {
@@ -906,7 +901,7 @@ static void isolated_cpus_are_those_of_isolcpus_and_of_nohz_full(void **state)
     }
 }
 
-static void cpus_that_come_and_go_are_noticed_without_a_full_read(void **state)
+TEST_WITH(cpus_that_come_and_go_are_noticed_without_a_full_read, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_mask online, usable;
@@ -926,7 +921,7 @@ static void cpus_that_come_and_go_are_noticed_without_a_full_read(void **state)
     assert_int_equal(cpus_of(f, &online, &usable), -ENOENT);
 }
 
-static void intel_core_types_without_frequencies_are_ranked(void **state)
+TEST_WITH(intel_core_types_without_frequencies_are_ranked, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_plain(&f->tree, 4);
@@ -938,7 +933,7 @@ static void intel_core_types_without_frequencies_are_ranked(void **state)
     expect_note(f, ASYM_ORIGIN_CPUKINDS, true, "hwloc cpukinds: 1.5 on 0-1, 1 on 2-3 (only their order is known)");
 }
 
-static void without_caches_the_package_is_the_llc(void **state)
+TEST_WITH(without_caches_the_package_is_the_llc, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct tree *t = &f->tree;
@@ -955,7 +950,7 @@ static void without_caches_the_package_is_the_llc(void **state)
     assert_int_equal(f->m.n_cores, 4);
 }
 
-static void numa_nodes_are_read(void **state)
+TEST_WITH(numa_nodes_are_read, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct tree *t = &f->tree;
@@ -972,7 +967,7 @@ static void numa_nodes_are_read(void **state)
     assert_int_not_equal(f->m.cpus[1].node, f->m.cpus[2].node);
 }
 
-static void bad_figures_are_taken_for_missing_ones(void **state)
+TEST_WITH(bad_figures_are_taken_for_missing_ones, set_up, tear_down)
 {
     struct fixture *f = *state;
     static char huge[100000];
@@ -995,7 +990,7 @@ static void bad_figures_are_taken_for_missing_ones(void **state)
     }
 }
 
-static void frequency_domains_are_read_whatever_blanks_are_between(void **state)
+TEST_WITH(frequency_domains_are_read_whatever_blanks_are_between, set_up, tear_down)
 {
     struct fixture *f = *state;
     build_big_little(f);
@@ -1009,7 +1004,7 @@ static void frequency_domains_are_read_whatever_blanks_are_between(void **state)
         assert_int_equal(f->m.cpus[c].freq_domain, domains[c]);
 }
 
-static void bad_list_of_online_cpus_is_refused_in_words(void **state)
+TEST_WITH(bad_list_of_online_cpus_is_refused_in_words, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_plain(&f->tree, 4);
@@ -1027,7 +1022,7 @@ static void bad_list_of_online_cpus_is_refused_in_words(void **state)
 }
 
 /* Android kernels show the topology of some online CPUs only, or of none. hwloc leaves these CPUs out. */
-static void online_cpus_without_topology_are_cpus(void **state)
+TEST_WITH(online_cpus_without_topology_are_cpus, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const char *const files[] = {
@@ -1057,7 +1052,7 @@ static void online_cpus_without_topology_are_cpus(void **state)
     }
 }
 
-static void bad_root_without_cpus_is_refused_in_words(void **state)
+TEST_WITH(bad_root_without_cpus_is_refused_in_words, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_mkdir(&f->tree, "proc");
@@ -1071,7 +1066,7 @@ static void bad_root_without_cpus_is_refused_in_words(void **state)
     assert_int_equal(read_tree(f), -ENODEV);
 }
 
-static void generation_counts_up_and_notes_may_be_left_out(void **state)
+TEST_WITH(generation_counts_up_and_notes_may_be_left_out, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_root root;
@@ -1083,7 +1078,7 @@ static void generation_counts_up_and_notes_may_be_left_out(void **state)
     asym_root_done(&root);
 }
 
-static void root_is_read_by_its_descriptor_after_chdir(void **state)
+TEST_WITH(root_is_read_by_its_descriptor_after_chdir, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_root root;
@@ -1099,7 +1094,7 @@ static void root_is_read_by_its_descriptor_after_chdir(void **state)
     asym_root_done(&root);
 }
 
-static void environment_leads_nowhere_and_stays_as_it_was(void **state)
+TEST_WITH(environment_leads_nowhere_and_stays_as_it_was, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const char *const env[][2] = {{"HWLOC_SYNTHETIC", "core:64 pu:1"}, {"HWLOC_XMLFILE", HYBRID_XML},
@@ -1122,7 +1117,7 @@ static void environment_leads_nowhere_and_stays_as_it_was(void **state)
     expect_mask(&f->m.fast, "0-3");
 }
 
-static void live_machine_is_sane(void **state)
+TEST_WITH(live_machine_is_sane, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_root root;
@@ -1148,7 +1143,7 @@ static void live_machine_is_sane(void **state)
 
 /* XML. */
 
-static void xml_alone_gives_the_machine(void **state)
+TEST_WITH(xml_alone_gives_the_machine, set_up, tear_down)
 {
     struct fixture *f = *state;
     assert_int_equal(read_xml(f, HYBRID_XML), 0);
@@ -1208,7 +1203,7 @@ static void expect_bad_xml(struct fixture *f, const void *bytes, size_t len, con
     assert_memory_equal(&before, &f->m, sizeof before);
 }
 
-static void bad_xml_of_a_newer_hwloc_says_how_to_export_it(void **state)
+TEST_WITH(bad_xml_of_a_newer_hwloc_says_how_to_export_it, set_up, tear_down)
 {
     struct fixture *f = *state;
     size_t len;
@@ -1221,7 +1216,7 @@ static void bad_xml_of_a_newer_hwloc_says_how_to_export_it(void **state)
     expect_bad_xml(f, text, len, "newer hwloc");
 }
 
-static void bad_xml_that_is_not_hwlocs_is_refused_in_words(void **state)
+TEST_WITH(bad_xml_that_is_not_hwlocs_is_refused_in_words, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const char junk[] = "\x7f"
@@ -1239,7 +1234,7 @@ static void bad_xml_that_is_not_hwlocs_is_refused_in_words(void **state)
 }
 
 /* hwloc 2.9 crashes on this file with a segmentation fault; a later hwloc may refuse or read it. */
-static void bad_xml_that_hwloc_crashes_over_harms_nothing(void **state)
+TEST_WITH(bad_xml_that_hwloc_crashes_over_harms_nothing, set_up, tear_down)
 {
     struct fixture *f = *state;
     int r = read_xml(f, ASYM_TEST_DATA "/topology/crashes-hwloc.xml");
@@ -1261,7 +1256,7 @@ int __wrap_hwloc_topology_init(hwloc_topology_t *t)
     return __real_hwloc_topology_init(t);
 }
 
-static void a_crash_of_hwloc_is_an_error_of_the_machine(void **state)
+TEST_WITH(a_crash_of_hwloc_is_an_error_of_the_machine, set_up, tear_down)
 {
     struct fixture *f = *state;
     build_hybrid(f);
@@ -1273,7 +1268,7 @@ static void a_crash_of_hwloc_is_an_error_of_the_machine(void **state)
     assert_int_equal(read_tree(f), 0);
 }
 
-static void bad_xml_that_breaks_off_is_refused_wherever_it_does(void **state)
+TEST_WITH(bad_xml_that_breaks_off_is_refused_wherever_it_does, set_up, tear_down)
 {
     struct fixture *f = *state;
     size_t len;
@@ -1312,7 +1307,7 @@ static int read_one_cpu(struct fixture *f, const char *set, unsigned number)
     return read_xml(f, path);
 }
 
-static void bad_xml_with_a_cpu_beyond_the_limit_is_refused_in_words(void **state)
+TEST_WITH(bad_xml_with_a_cpu_beyond_the_limit_is_refused_in_words, set_up, tear_down)
 {
     struct fixture *f = *state;
     char set[1024] = "0x10000000"; /* CPU 1500 */
@@ -1325,7 +1320,7 @@ static void bad_xml_with_a_cpu_beyond_the_limit_is_refused_in_words(void **state
     assert_int_equal(f->m.n_cpus, 1);
 }
 
-static void xml_with_a_kind_without_end_is_cut_at_its_cpus(void **state)
+TEST_WITH(xml_with_a_kind_without_end_is_cut_at_its_cpus, set_up, tear_down)
 {
     struct fixture *f = *state;
     char path[128];
@@ -1339,7 +1334,7 @@ static void xml_with_a_kind_without_end_is_cut_at_its_cpus(void **state)
     expect_mask(&f->m.usable, "0-5");
 }
 
-static void bad_permission_on_xml_is_reported(void **state)
+TEST_WITH(bad_permission_on_xml_is_reported, set_up, tear_down)
 {
     struct fixture *f = *state;
     char path[128];
@@ -1362,74 +1357,4 @@ static void bad_permission_on_xml_is_reported(void **state)
     assert_int_equal(WEXITSTATUS(status), 42);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(intel_hybrid_is_recognised_by_cpufreq),
-        TEST(arm_big_little_is_recognised_by_cpu_capacity),
-        TEST(sources_that_contradict_are_taken_in_their_order),
-        TEST(one_missing_figure_drops_no_source),
-        TEST(cpus_without_a_frequency_are_of_no_other_kind),
-        TEST(a_cpu_without_a_rank_is_the_last),
-        TEST(source_missing_on_some_cpus_gives_way_to_the_next),
-        TEST(source_missing_on_a_cpu_outside_the_cpuset_is_still_used),
-        TEST(all_cpus_alike_are_one_type),
-        TEST(turbo_bins_are_alike_and_capacity_1024_everywhere_tells_nothing),
-        TEST(turbo_bins_of_one_core_type_do_not_split_it),
-        TEST(scaling_max_freq_is_never_read),
-        TEST(cores_are_called_what_they_are_and_cppc_says_how_fast),
-        TEST(cppc_that_is_the_same_everywhere_gives_way),
-        TEST(a_source_that_contradicts_the_kinds_is_dropped),
-        TEST(a_source_that_differs_between_the_threads_of_a_core_is_dropped),
-        TEST(equal_clocks_do_not_make_e_cores_fast),
-        TEST(favoured_cores_are_no_core_types),
-        TEST(a_staircase_of_cppc_levels_is_a_ranking),
-        TEST(zen_5_hybrids_without_kinds_are_found_by_their_frequencies),
-        TEST(low_power_cores_are_a_kind_of_their_own),
-        TEST(the_kind_decides_first_and_favoured_cores_rank_within_it),
-        TEST(cpus_of_one_pmu_are_one_type_however_far_apart),
-        TEST(a_frequency_counts_for_what_a_kind_does_in_a_cycle),
-        TEST(the_third_pmu_is_of_low_power_cores),
-        TEST(cores_of_no_kind_are_one_type_from_80_percent_up),
-        TEST(a_staircase_of_speeds_keeps_its_steps),
-        TEST(arm_cores_are_of_the_kind_that_their_midr_names),
-        TEST(one_midr_ends_where_a_cpu_reaches_less_than_80_percent),
-        TEST(the_midr_of_older_kernels_is_in_cpuinfo),
-        TEST(a_clock_counts_for_what_an_arm_design_does_in_a_cycle),
-        TEST(one_design_has_several_parts_and_may_miss_one_file),
-        TEST(a_clock_that_compares_designs_or_was_rejected_favours_no_cpu),
-        TEST(even_steps_of_a_boost_are_no_core_types),
-        TEST(kinds_without_an_order_are_reported),
-        TEST(cpus_that_are_alike_only_by_the_cpuset_are_reported),
-        TEST(the_size_of_l3_makes_no_core_type),
-        TEST(one_cpu_is_a_machine),
-        TEST(offline_cpus_and_gaps_in_the_numbering_are_kept),
-        TEST(effective_cpuset_bounds_what_is_usable),
-        TEST(isolated_cpus_are_those_of_isolcpus_and_of_nohz_full),
-        TEST(cpus_that_come_and_go_are_noticed_without_a_full_read),
-        TEST(intel_core_types_without_frequencies_are_ranked),
-        TEST(without_caches_the_package_is_the_llc),
-        TEST(numa_nodes_are_read),
-        TEST(bad_figures_are_taken_for_missing_ones),
-        TEST(frequency_domains_are_read_whatever_blanks_are_between),
-        TEST(bad_list_of_online_cpus_is_refused_in_words),
-        TEST(online_cpus_without_topology_are_cpus),
-        TEST(bad_root_without_cpus_is_refused_in_words),
-        TEST(generation_counts_up_and_notes_may_be_left_out),
-        TEST(root_is_read_by_its_descriptor_after_chdir),
-        TEST(environment_leads_nowhere_and_stays_as_it_was),
-        TEST(live_machine_is_sane),
-        TEST(xml_alone_gives_the_machine),
-        TEST(bad_xml_of_a_newer_hwloc_says_how_to_export_it),
-        TEST(bad_xml_that_is_not_hwlocs_is_refused_in_words),
-        TEST(bad_xml_that_hwloc_crashes_over_harms_nothing),
-        TEST(a_crash_of_hwloc_is_an_error_of_the_machine),
-        TEST(bad_xml_that_breaks_off_is_refused_wherever_it_does),
-        TEST(bad_xml_with_a_cpu_beyond_the_limit_is_refused_in_words),
-        TEST(xml_with_a_kind_without_end_is_cut_at_its_cpus),
-        TEST(bad_permission_on_xml_is_reported),
-    };
-    return cmocka_run_group_tests_name("topology", tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Detection of virtual machines. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "linux/topology/topology.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 static bool is_virtual(const struct tree *t)
 {
@@ -20,9 +15,8 @@ static bool is_virtual(const struct tree *t)
     return result;
 }
 
-static void each_sign_of_a_virtual_machine_counts_and_nothing_else_does(void **state)
+TEST(each_sign_of_a_virtual_machine_counts_and_nothing_else_does)
 {
-    (void)state;
     static const struct {
         const char *path, *text;
         bool is_virtual;
@@ -69,10 +63,4 @@ static void each_sign_of_a_virtual_machine_counts_and_nothing_else_does(void **s
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_sign_of_a_virtual_machine_counts_and_nothing_else_does),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

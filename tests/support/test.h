@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * A test is a function that its definition adds to the list of its program, so that none is written and then forgotten:
+ *
+ *     TEST(a_full_table_refuses_a_row)
+ *     {
+ *         assert_int_equal(...);
+ *     }
+ *
+ *     TEST_MAIN
+ *
+ * They run in the order of the file. The set-up hands each of them its void **state.
+ */
+#ifndef ASYM_TEST_SUPPORT_TEST_H
+#define ASYM_TEST_SUPPORT_TEST_H
+
+/* cmocka.h needs these. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+
+/** The same with a set-up and a teardown before and after the test; NULL: none. */
+#define TEST_WITH(name, setup, teardown)                                                                               \
+    static void name(void **state);                                                                                    \
+    __attribute__((constructor)) static void test_register_##name(void)                                                \
+    {                                                                                                                  \
+        test_add(&(struct CMUnitTest){#name, name, setup, teardown, NULL}, __LINE__);                                  \
+    }                                                                                                                  \
+    static void name(void **state __attribute__((unused)))
+
+#define TEST_MAIN TEST_MAIN_WITH(NULL, NULL)
+
+/** The same with a set-up and a teardown before the first and after the last test; NULL: none. */
+#define TEST_MAIN_WITH(setup, teardown)                                                                                \
+    int main(void)                                                                                                     \
+    {                                                                                                                  \
+        return test_run(setup, teardown);                                                                              \
+    }
+
+/** Add a test of this program, which stands in that line. For the macros. */
+void test_add(const struct CMUnitTest *test, int line);
+
+/** Run all tests that were added. Returns the exit status. For the macros. */
+int test_run(CMFixtureFunction setup, CMFixtureFunction teardown);
+
+#endif
