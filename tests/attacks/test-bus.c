@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Attacks by clients of the system bus: they flood asymd, and pass it descriptors. */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "support/attack.h"
 #include "support/bus-daemon.h"
@@ -20,6 +14,7 @@
 #include "support/process.h"
 #include "support/service.h"
 #include "support/stranger.h"
+#include "support/test.h"
 
 #define PATH      "/org/asymd/Manager"
 #define INTERFACE "org.asymd.Manager"
@@ -99,12 +94,11 @@ static void flood_properties(sd_bus *bus)
     }
 }
 
-static void floods_use_their_share_and_root_is_answered(void **state)
+TEST_WITH(floods_use_their_share_and_root_is_answered, set_up, tear_down)
 {
     static void (*const floods[])(sd_bus *) = {flood, flood, flood_properties, flood_properties};
     enum { N = sizeof floods / sizeof floods[0] };
     pid_t attackers[N];
-    (void)state;
     const pid_t load = asym_service_spin("2"), asymd = asym_service_start(load, NULL);
     sd_bus *root = asym_bus_daemon_direct(asym_service_dir());
     sd_bus_close_unref(asym_bus_daemon_await_asymd());
@@ -139,9 +133,8 @@ static void pass_descriptor(sd_bus *bus)
     MUST(sd_bus_error_has_name(&error, SD_BUS_ERROR_NOT_SUPPORTED));
 }
 
-static void a_descriptor_does_not_reach_asymd(void **state)
+TEST_WITH(a_descriptor_does_not_reach_asymd, set_up, tear_down)
 {
-    (void)state;
     const pid_t load = asym_service_spin("2"), asymd = asym_service_start(load, NULL);
     sd_bus_close_unref(asym_bus_daemon_await_asymd());
     assert_int_equal(asym_live_wait(start_attacker(pass_descriptor)), 0);
@@ -150,13 +143,4 @@ static void a_descriptor_does_not_reach_asymd(void **state)
     asym_live_end(load, SIGKILL);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(floods_use_their_share_and_root_is_answered),
-        TEST(a_descriptor_does_not_reach_asymd),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

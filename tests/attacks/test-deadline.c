@@ -6,25 +6,20 @@
  */
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/live.h"
 #include "support/must.h"
 #include "support/process.h"
 #include "support/service.h"
+#include "support/test.h"
 
 struct attr {
     uint32_t size, policy;
@@ -104,9 +99,8 @@ static int ask(int wish)
     return shared->result - 1;
 }
 
-static void a_steered_thread_is_refused_until_it_asks_for_every_cpu(void **state)
+TEST_WITH(a_steered_thread_is_refused_until_it_asks_for_every_cpu, set_up, tear_down)
 {
-    (void)state;
     const int cpus = asym_live_cpus();
     pid_t victim = start_victim(), asymd = asym_service_start(victim, NULL);
     assert_true(asym_live_await(asym_live_narrow_threads, victim, cpus, 1, ASYM_LIVE_PATIENCE));
@@ -125,9 +119,8 @@ static void a_steered_thread_is_refused_until_it_asks_for_every_cpu(void **state
     asym_live_end(victim, SIGKILL);
 }
 
-static void a_rule_exempts_the_program(void **state)
+TEST_WITH(a_rule_exempts_the_program, set_up, tear_down)
 {
-    (void)state;
     char path[128], option[160], comm[32];
     const int cpus = asym_live_cpus();
     pid_t victim = start_victim();
@@ -151,12 +144,4 @@ static void a_rule_exempts_the_program(void **state)
     asym_live_end(victim, SIGKILL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        ROW(a_steered_thread_is_refused_until_it_asks_for_every_cpu),
-        ROW(a_rule_exempts_the_program),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

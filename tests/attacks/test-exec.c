@@ -8,17 +8,11 @@
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <linux/perf_event.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "linux/perf/counters-live.h"
 #include "linux/perf/counters.h"
@@ -28,6 +22,7 @@
 #include "support/must.h"
 #include "support/process.h"
 #include "support/service.h"
+#include "support/test.h"
 
 #define SECONDS 60
 
@@ -98,13 +93,12 @@ static struct asym_taskid id_of(pid_t pid)
     return (struct asym_taskid){.tid = pid, .tgid = pid, .start = 1};
 }
 
-static void an_exec_that_hangs_delays_no_counting_of_others(void **state)
+TEST(an_exec_that_hangs_delays_no_counting_of_others)
 {
     const struct asym_counters_config config = {.set = ASYM_COUNTERS_SOFTWARE, .max_fds = 100};
     struct asym_counters *c;
     struct asym_counts counts;
     int status;
-    (void)state;
     assert_int_equal(asym_counters_new(&config, &c, NULL), 0);
     pid_t attacker = start(), other = start_other();
     pid_t unbounded = 0;
@@ -139,8 +133,4 @@ static void an_exec_that_hangs_delays_no_counting_of_others(void **state)
     assert_true(counts.on_cpu_ns > 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(an_exec_that_hangs_delays_no_counting_of_others)};
-    return cmocka_run_group_tests(tests, asym_service_set_up, asym_service_tear_down);
-}
+TEST_MAIN_WITH(asym_service_set_up, asym_service_tear_down)

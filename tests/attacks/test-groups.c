@@ -2,18 +2,12 @@
 /* Threads with 65,536 supplementary groups: the kernel needs milliseconds for the status of each. The test needs root. */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <grp.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "support/attack.h"
 #include "support/bus-daemon.h"
@@ -22,6 +16,7 @@
 #include "support/namespace.h"
 #include "support/process.h"
 #include "support/service.h"
+#include "support/test.h"
 
 #define GROUPS  65536
 #define THREADS 200
@@ -80,9 +75,8 @@ static int await_steered(pid_t attacker)
 }
 
 /* 31 % of a CPU before the fix, and no thread was steered. */
-static void their_masks_are_known_at_little_cost(void **state)
+TEST(their_masks_are_known_at_little_cost)
 {
-    (void)state;
     const pid_t attacker = start_attacker();
     pid_t asymd = asym_service_start(attacker, NULL);
     asym_live_sleep_available(SETTLE);
@@ -113,9 +107,8 @@ static void pretend_that_cpus_are_offline(void)
  * Only status shows offline CPUs. The actuator read it before it first changed a thread, and a call over the bus for each thread
  * that it lists: 200 and 64 times 24 ms.
  */
-static void with_offline_cpus_a_change_and_a_call_cost_little_too(void **state)
+TEST(with_offline_cpus_a_change_and_a_call_cost_little_too)
 {
-    (void)state;
     pretend_that_cpus_are_offline();
     const pid_t attacker = start_attacker();
     const pid_t asymd = asym_service_start(attacker, NULL);
@@ -134,12 +127,4 @@ static void with_offline_cpus_a_change_and_a_call_cost_little_too(void **state)
     assert_true(steered > THREADS / 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(their_masks_are_known_at_little_cost),
-        cmocka_unit_test(
-            with_offline_cpus_a_change_and_a_call_cost_little_too), /* the last: it stays in its namespace */
-    };
-    return cmocka_run_group_tests(tests, asym_service_set_up, asym_service_tear_down);
-}
+TEST_MAIN_WITH(asym_service_set_up, asym_service_tear_down)

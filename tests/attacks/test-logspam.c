@@ -2,24 +2,19 @@
 /* Threads narrow their own masks as soon as asymd steers them. asymd logs each change, but must not fill the log. */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/attack.h"
 #include "support/live.h"
 #include "support/must.h"
 #include "support/process.h"
 #include "support/service.h"
+#include "support/test.h"
 
 #define SECONDS 60
 
@@ -68,9 +63,8 @@ static size_t count(const char *text, const char *what)
     return n;
 }
 
-static void messages_of_one_kind_are_limited(void **state)
+TEST(messages_of_one_kind_are_limited)
 {
-    (void)state;
     static char text[1 << 20];
     char path[160];
     snprintf(path, sizeof path, "%s/log", asym_service_dir());
@@ -97,8 +91,4 @@ static void messages_of_one_kind_are_limited(void **state)
     assert_true(lines < 20);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(messages_of_one_kind_are_limited)};
-    return cmocka_run_group_tests(tests, asym_service_set_up, asym_service_tear_down);
-}
+TEST_MAIN_WITH(asym_service_set_up, asym_service_tear_down)

@@ -7,11 +7,7 @@
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +17,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/attack.h"
 #include "support/fuse.h"
 #include "support/live.h"
 #include "support/must.h"
 #include "support/process.h"
 #include "support/service.h"
+#include "support/test.h"
 
 #define SECONDS    100
 #define STACK_SIZE 65536
@@ -166,11 +161,10 @@ static pid_t check_what_waits(pid_t attacker)
 }
 
 /* Before the fix asymd was in D state, in proc_pid_cmdline_read, for as long as the attacker wanted. */
-static void a_locked_memory_delays_nothing(void **state)
+TEST(a_locked_memory_delays_nothing)
 {
     char conf[160], option[192];
     int go;
-    (void)state;
     write_config(conf, sizeof conf);
     snprintf(option, sizeof option, "--config=%s", conf);
     const char *const more[] = {option, NULL};
@@ -198,8 +192,4 @@ static void a_locked_memory_delays_nothing(void **state)
     assert_true(steered);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_locked_memory_delays_nothing)};
-    return cmocka_run_group_tests(tests, asym_service_set_up, asym_service_tear_down);
-}
+TEST_MAIN_WITH(asym_service_set_up, asym_service_tear_down)

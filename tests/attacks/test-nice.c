@@ -5,12 +5,8 @@
  * needs root, because a boost does.
  */
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,13 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "linux/sys/thread.h"
 #include "support/live.h"
 #include "support/process.h"
 #include "support/service.h"
 #include "support/stranger.h"
+#include "support/test.h"
 
 #define SECONDS      20
 #define STOP_SECONDS 60
@@ -127,9 +122,8 @@ static void assert_nothing_was_gained(pid_t victim)
     asym_live_end(victim, SIGKILL);
 }
 
-static void while_asymd_runs_it_is_taken_back(void **state)
+TEST_WITH(while_asymd_runs_it_is_taken_back, set_up, tear_down)
 {
-    (void)state;
     pid_t victim = asym_stranger_start(work, NULL), asymd = boost(victim);
     shared->go = 1;
     await(&shared->raised, "the victim has not raised its nice value", victim);
@@ -144,9 +138,8 @@ static void while_asymd_runs_it_is_taken_back(void **state)
 }
 
 /* asymd is frozen, so that it cannot see the new value before it gets the signal to stop. */
-static void at_the_stop_it_is_taken_back(void **state)
+TEST_WITH(at_the_stop_it_is_taken_back, set_up, tear_down)
 {
-    (void)state;
     pid_t victim = asym_stranger_start(work, NULL), asymd = boost(victim);
     asym_live_signal(asymd, SIGSTOP);
     shared->go = 1;
@@ -157,9 +150,8 @@ static void at_the_stop_it_is_taken_back(void **state)
     assert_nothing_was_gained(victim);
 }
 
-static void after_a_kill_restore_takes_it_back(void **state)
+TEST_WITH(after_a_kill_restore_takes_it_back, set_up, tear_down)
 {
-    (void)state;
     char text[512];
     pid_t victim = asym_stranger_start(work, NULL), asymd = boost(victim);
     asym_live_signal(asymd, SIGSTOP);
@@ -171,9 +163,8 @@ static void after_a_kill_restore_takes_it_back(void **state)
 }
 
 /* A value that the thread set itself stays if it is at or above the original one. */
-static void a_value_of_its_own_stays(void **state)
+TEST_WITH(a_value_of_its_own_stays, set_up, tear_down)
 {
-    (void)state;
     pid_t victim = asym_stranger_start(work, NULL), asymd = boost(victim);
     assert_int_equal(setpriority(PRIO_PROCESS, (id_t)victim, own + 4), 0);
     asym_live_sleep(0.5);
@@ -184,14 +175,4 @@ static void a_value_of_its_own_stays(void **state)
     asym_live_end(victim, SIGKILL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        ROW(while_asymd_runs_it_is_taken_back),
-        ROW(at_the_stop_it_is_taken_back),
-        ROW(after_a_kill_restore_takes_it_back),
-        ROW(a_value_of_its_own_stays),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -4,17 +4,11 @@
  * values, but not undo either. So asymd must change neither, and must log that.
  */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "linux/sys/thread.h"
@@ -22,6 +16,7 @@
 #include "support/must.h"
 #include "support/service.h"
 #include "support/stranger.h"
+#include "support/test.h"
 
 /* The parallel phase. The serial phase follows, which the policy pa boosts. */
 #define PARALLEL_SECONDS 1.5
@@ -95,24 +90,14 @@ static void boost_by(const char *sp_boost)
     asym_live_end(victim, SIGKILL);
 }
 
-static void an_ordinary_user_lowers_nothing(void **state)
+TEST_WITH(an_ordinary_user_lowers_nothing, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     boost_by("--set=policy.pa.sp_boost=-5");
 }
 
-static void an_ordinary_user_raises_nothing(void **state)
+TEST_WITH(an_ordinary_user_raises_nothing, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     boost_by("--set=policy.pa.sp_boost=5");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, asym_service_set_up, asym_service_tear_down)
-        ROW(an_ordinary_user_lowers_nothing),
-        ROW(an_ordinary_user_raises_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -5,12 +5,8 @@
  */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +14,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
@@ -29,6 +23,7 @@
 #include "support/process.h"
 #include "support/service.h"
 #include "support/stranger.h"
+#include "support/test.h"
 
 #define STEERED   189
 #define STRANGERS 1000
@@ -198,9 +193,8 @@ static double restore(void)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? seconds_of(&used.ru_utime) + seconds_of(&used.ru_stime) : -1;
 }
 
-static void threads_of_the_same_mask_do_not_delay_it(void **state)
+TEST_WITH(threads_of_the_same_mask_do_not_delay_it, set_up, asym_service_tear_down)
 {
-    (void)state;
     struct sleepers *steered = share(STEERED), *strangers = share(STRANGERS);
     pid_t victim = asym_stranger_start(gather_here, steered);
     await(steered);
@@ -224,9 +218,8 @@ static void threads_of_the_same_mask_do_not_delay_it(void **state)
 }
 
 /* There are 32 million pairs of a thread and an entry that may be its creator's. */
-static void a_mask_for_each_entry_does_not_delay_it(void **state)
+TEST_WITH(a_mask_for_each_entry_does_not_delay_it, set_up, asym_service_tear_down)
 {
-    (void)state;
     struct sleepers *inherited = share(MANY), *elders = share(MANY);
     pid_t parent = asym_stranger_start(gather_here, inherited), attacker = asym_stranger_start(gather_here, elders);
     await(inherited);
@@ -262,9 +255,8 @@ static void leave_a_child(void *arg)
 }
 
 /* The process pins itself to the CPU that asymd set for the earlier process with its PID. Process, thread and child stay. */
-static void a_successor_with_the_same_number_keeps_its_own_masks(void **state)
+TEST_WITH(a_successor_with_the_same_number_keeps_its_own_masks, set_up, asym_service_tear_down)
 {
-    (void)state;
     struct sleepers *threads = share(2), *children = share(2);
     pid_t successor = asym_stranger_start(gather_here, threads), parent = asym_stranger_start(leave_a_child, children);
     await(threads);
@@ -288,13 +280,4 @@ static void a_successor_with_the_same_number_keeps_its_own_masks(void **state)
     assert_int_equal(kept, 4);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, asym_service_tear_down)
-        ROW(threads_of_the_same_mask_do_not_delay_it),
-        ROW(a_mask_for_each_entry_does_not_delay_it),
-        ROW(a_successor_with_the_same_number_keeps_its_own_masks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

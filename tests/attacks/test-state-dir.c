@@ -7,12 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "support/live.h"
 #include "support/service.h"
+#include "support/test.h"
 
 #define TMPFS_SIZE "64k"
 
@@ -154,29 +149,25 @@ static void restore_behind(size_t i)
     assert_given_back(load, names[i], status, text);
 }
 
-static void a_full_one(void **state)
+TEST_WITH(a_full_one, set_up, tear_down)
 {
-    (void)state;
     restore_behind(0);
 }
 
-static void a_read_only_one(void **state)
+TEST_WITH(a_read_only_one, set_up, tear_down)
 {
-    (void)state;
     restore_behind(1);
 }
 
-static void folders_at_the_names_of_files_do_no_harm(void **state)
+TEST_WITH(folders_at_the_names_of_files_do_no_harm, set_up, tear_down)
 {
-    (void)state;
     restore_behind(2);
     /* asymd kept the damaged file under the next name. */
     assert_int_equal(access(in_dir("ledger.bad.1"), F_OK), 0);
 }
 
-static void a_link_at_the_name_of_a_file_does_no_harm(void **state)
+TEST_WITH(a_link_at_the_name_of_a_file_does_no_harm, set_up, tear_down)
 {
-    (void)state;
     char text[32] = "";
     restore_behind(3);
     int fd = open(in_dir("precious"), O_RDONLY | O_CLOEXEC);
@@ -186,16 +177,14 @@ static void a_link_at_the_name_of_a_file_does_no_harm(void **state)
     assert_string_equal(text, "as it was");
 }
 
-static void a_full_one_without_a_lock(void **state)
+TEST_WITH(a_full_one_without_a_lock, set_up, tear_down)
 {
-    (void)state;
     restore_behind(4);
 }
 
 /* The next asymd restores what the last one left, and steers nothing until there is room. */
-static void a_service_starts_on_a_full_one_and_steers_when_there_is_room(void **state)
+TEST_WITH(a_service_starts_on_a_full_one_and_steers_when_there_is_room, set_up, tear_down)
 {
-    (void)state;
     const int cpus = asym_live_cpus();
     pid_t load = leave_steered();
     fill();
@@ -256,9 +245,8 @@ static bool holds_four(void)
     return n >= 4;
 }
 
-static void what_was_removed_under_a_service_comes_back(void **state)
+TEST_WITH(what_was_removed_under_a_service_comes_back, set_up, tear_down)
 {
-    (void)state;
     static void (*const deeds[])(void) = {remove_file, cut_file, replace_file, remove_lock, remove_directory};
     static const char *const what[] = {"ledger removed", "ledger cut", "ledger replaced", "ledger and lock removed",
                                        "directory removed"};
@@ -281,17 +269,4 @@ static void what_was_removed_under_a_service_comes_back(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        ROW(a_full_one),
-        ROW(a_read_only_one),
-        ROW(folders_at_the_names_of_files_do_no_harm),
-        ROW(a_link_at_the_name_of_a_file_does_no_harm),
-        ROW(a_full_one_without_a_lock),
-        ROW(a_service_starts_on_a_full_one_and_steers_when_there_is_room),
-        ROW(what_was_removed_under_a_service_comes_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

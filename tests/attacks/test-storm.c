@@ -2,11 +2,7 @@
 /* Processes start by the ten thousand. asymd must read their events at a bounded share of a CPU, without a real-time thread. */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/attack.h"
 #include "support/live.h"
 #include "support/must.h"
 #include "support/process.h"
 #include "support/service.h"
+#include "support/test.h"
 
 /* The fork guard takes at most twice the budget of 1 %, and samples take the budget. The period lets the interval settle. */
 #define PROMISED 0.03
@@ -72,9 +67,8 @@ static int is_ordinary(pid_t tid, int none)
 }
 
 /* 42 % of a CPU before the fix, with SCHED_FIFO. */
-static void a_storm_of_forks_costs_a_bounded_share(void **state)
+TEST(a_storm_of_forks_costs_a_bounded_share)
 {
-    (void)state;
     pid_t other = asym_process_fork();
     assert_true(other >= 0);
     if (other == 0) {
@@ -108,8 +102,4 @@ static void a_storm_of_forks_costs_a_bounded_share(void **state)
     assert_true(is_back);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_storm_of_forks_costs_a_bounded_share)};
-    return cmocka_run_group_tests(tests, asym_service_set_up, asym_service_tear_down);
-}
+TEST_MAIN_WITH(asym_service_set_up, asym_service_tear_down)

@@ -3,11 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +14,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "support/bus-daemon.h"
@@ -29,6 +24,7 @@
 #include "support/screen-lines.h"
 #include "support/service.h"
 #include "support/stranger.h"
+#include "support/test.h"
 
 #define PATH      "/org/asymd/Manager"
 #define INTERFACE "org.asymd.Manager"
@@ -163,9 +159,8 @@ static uint64_t find_thread(sd_bus *bus, pid_t load)
     return (uint64_t)tid;
 }
 
-static void every_question_has_an_answer_without_a_bus(void **state)
+TEST_WITH(every_question_has_an_answer_without_a_bus, set_up, tear_down)
 {
-    (void)state;
     const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
     sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
     char error[128];
@@ -236,13 +231,12 @@ static void watch_decisions(sd_bus *bus)
     screen_assert_line(text, "1 decision|[0-9]+ decisions");
 }
 
-static void asymctl_shows_the_service_and_its_decisions(void **state)
+TEST_WITH(asymctl_shows_the_service_and_its_decisions, set_up, tear_down)
 {
     static const char *const argv[] = {"/usr/bin/env", "-u", "COLUMNS", "LC_ALL=C", ASYM_TEST_BIN "/daemon/asymctl",
                                        "status",       NULL};
     static const char *const lines[] = {SCREEN_HEAD, SCREEN_POLICY, SCREEN_MACHINE, SCREEN_STEERING, SCREEN_CHANGES};
     char text[8192], path[128];
-    (void)state;
     const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
     sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
     snprintf(path, sizeof path, "%s/bus", asym_service_dir());
@@ -258,9 +252,8 @@ static void asymctl_shows_the_service_and_its_decisions(void **state)
     asym_live_end(load, SIGKILL);
 }
 
-static void every_order_is_carried_out(void **state)
+TEST_WITH(every_order_is_carried_out, set_up, tear_down)
 {
-    (void)state;
     const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
     sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
     const uint32_t pid = (uint32_t)load;
@@ -356,9 +349,8 @@ static bool hears_of_a_pause(sd_bus *bus)
     return heard;
 }
 
-static void decisions_are_read_on_the_socket_and_on_the_bus(void **state)
+TEST_WITH(decisions_are_read_on_the_socket_and_on_the_bus, set_up, tear_down)
 {
-    (void)state;
     asym_bus_daemon_start();
     const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
     sd_bus *direct = asym_bus_daemon_direct(asym_service_dir()), *orders = asym_bus_daemon_direct(asym_service_dir());
@@ -377,9 +369,8 @@ static void decisions_are_read_on_the_socket_and_on_the_bus(void **state)
 }
 
 /* asymd looks for the bus again, and asks for its name again after the bus has ended. */
-static void asymd_finds_a_bus_that_starts_later(void **state)
+TEST_WITH(asymd_finds_a_bus_that_starts_later, set_up, tear_down)
 {
-    (void)state;
     const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
     sd_bus *direct = asym_bus_daemon_direct(asym_service_dir());
     await_steered(direct, 1, 4);
@@ -408,10 +399,9 @@ static void introspect_with_busctl(const char *address)
 }
 
 /* busctl takes asymd's own socket for a bus. */
-static void busctl_shows_the_object_on_both_ways(void **state)
+TEST_WITH(busctl_shows_the_object_on_both_ways, set_up, tear_down)
 {
     char direct[256];
-    (void)state;
     asym_bus_daemon_start();
     const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
     sd_bus_close_unref(asym_bus_daemon_await_asymd());
@@ -496,10 +486,9 @@ static void run_stranger(pid_t load, const char *wanted)
 }
 
 /* Without polkit, with one that says no, and with one that says yes. */
-static void an_ordinary_user_asks_and_changes_what_polkit_allows(void **state)
+TEST_WITH(an_ordinary_user_asks_and_changes_what_polkit_allows, set_up, tear_down)
 {
     int paused = 0;
-    (void)state;
     asym_bus_daemon_start();
     const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
     sd_bus *bus = asym_bus_daemon_await_asymd();
@@ -545,9 +534,8 @@ static void run_under_hidepid(pid_t load, const char *wanted)
 }
 
 /* asymd itself sees all processes, as root; and /proc is mounted otherwise while asymd runs. */
-static void under_hidepid_an_ordinary_user_sees_no_processes_of_others(void **state)
+TEST_WITH(under_hidepid_an_ordinary_user_sees_no_processes_of_others, set_up, tear_down)
 {
-    (void)state;
     assert_int_equal(asym_namespace_enter(), 0);
     asym_bus_daemon_start();
     const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
@@ -612,10 +600,9 @@ static void assert_only_file(const char *dir, const char *wanted)
     assert_string_equal(policy + strlen("\npolicy = "), wanted);
 }
 
-static void a_permanent_policy_is_that_of_the_next_start(void **state)
+TEST_WITH(a_permanent_policy_is_that_of_the_next_start, set_up, tear_down)
 {
     char dir[128], reason[512];
-    (void)state;
     const char *const more[] = {make_config(dir, sizeof dir), NULL};
     const pid_t load = asym_service_spin("3");
     pid_t asymd = asym_service_start(load, more);
@@ -667,11 +654,10 @@ static bool why_says(sd_bus *bus, pid_t load, const char *wanted)
 }
 
 /* A process that is stopped uses no CPU, so no sample after the reload has it. The second rule needs the reader's answer. */
-static void after_a_reload_why_knows_the_rule_of_a_program_that_sleeps(void **state)
+TEST_WITH(after_a_reload_why_knows_the_rule_of_a_program_that_sleeps, set_up, tear_down)
 {
     static const char *const rules[] = {"match_comm = load-*", "match_cmdline = *load-spin*"};
     char dir[128], path[192], said[96];
-    (void)state;
     const char *const more[] = {make_config(dir, sizeof dir), NULL};
     const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, more);
     sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
@@ -715,11 +701,10 @@ static void after_a_reload_why_knows_the_rule_of_a_program_that_sleeps(void **st
 }
 
 /* Permissions do not keep root from writing, and a mount does. */
-static void a_policy_that_cannot_be_written_changes_nothing(void **state)
+TEST_WITH(a_policy_that_cannot_be_written_changes_nothing, set_up, tear_down)
 {
     char dir[128], path[256];
     sd_bus_error error = SD_BUS_ERROR_NULL;
-    (void)state;
     assert_int_equal(asym_namespace_enter(), 0);
     const char *const more[] = {make_config(dir, sizeof dir), NULL};
     assert_int_equal(mount(dir, dir, NULL, MS_BIND, NULL), 0);
@@ -755,10 +740,9 @@ static void connect_as_stranger(void *arg)
     MUST(connect(fd, (const struct sockaddr *)&to, sizeof to) < 0 && errno == EACCES);
 }
 
-static void an_ordinary_user_cannot_reach_the_socket(void **state)
+TEST_WITH(an_ordinary_user_cannot_reach_the_socket, set_up, tear_down)
 {
     char dir[64];
-    (void)state;
     const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
     sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
     snprintf(dir, sizeof dir, "%s", asym_service_dir());
@@ -769,23 +753,4 @@ static void an_ordinary_user_cannot_reach_the_socket(void **state)
     asym_live_end(load, SIGKILL);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_question_has_an_answer_without_a_bus),
-        TEST(asymctl_shows_the_service_and_its_decisions),
-        TEST(every_order_is_carried_out),
-        TEST(decisions_are_read_on_the_socket_and_on_the_bus),
-        TEST(asymd_finds_a_bus_that_starts_later),
-        TEST(busctl_shows_the_object_on_both_ways),
-        TEST(a_permanent_policy_is_that_of_the_next_start),
-        TEST(after_a_reload_why_knows_the_rule_of_a_program_that_sleeps),
-        TEST(a_policy_that_cannot_be_written_changes_nothing),
-        TEST(an_ordinary_user_asks_and_changes_what_polkit_allows),
-        TEST(an_ordinary_user_cannot_reach_the_socket),
-        TEST(under_hidepid_an_ordinary_user_sees_no_processes_of_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -3,11 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
@@ -29,6 +23,7 @@
 #include "linux/topology/topology.h"
 #include "support/live.h"
 #include "support/process.h"
+#include "support/test.h"
 
 struct view {
     struct asym_root root;
@@ -103,9 +98,8 @@ static void check_spinning(int threads, bool process_events)
     asym_live_end(load, SIGKILL);
 }
 
-static void k_spinning_threads_read_k(void **state)
+TEST(k_spinning_threads_read_k)
 {
-    (void)state;
     for (int k = 1; k <= 16; k *= 2)
         check_spinning(k, k % 4 != 0);
 }
@@ -184,9 +178,8 @@ static double check_loops(struct view *v, struct loop loops[N_LOOPS])
     return stolen;
 }
 
-static void the_threads_of_a_frame_loop_read_their_duty(void **state)
+TEST(the_threads_of_a_frame_loop_read_their_duty)
 {
-    (void)state;
     struct view v;
     struct loop *loops = mmap(NULL, N_LOOPS * sizeof *loops, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(loops != MAP_FAILED);
@@ -214,9 +207,8 @@ static void the_threads_of_a_frame_loop_read_their_duty(void **state)
 }
 
 /* 200 threads run 0.3 ms of about 60 each: the sum must not be rounded up to whole threads. */
-static void mostly_sleeping_threads_read_their_share(void **state)
+TEST(mostly_sleeping_threads_read_their_share)
 {
-    (void)state;
     struct view v;
     const char *const argv[] = {"tests/load-pulse", "20", "60", NULL};
     pid_t load = asym_live_start(argv, -1);
@@ -246,9 +238,8 @@ static int is_asleep(pid_t pid, int unused)
     return asym_process_state(pid) == 'S';
 }
 
-static void idle_newborns_are_listed_once(void **state)
+TEST(idle_newborns_are_listed_once)
 {
-    (void)state;
     for (int process_events = 0; process_events < 2; process_events++) {
         struct view v;
         open_view(&v, getpid(), process_events);
@@ -304,9 +295,8 @@ static void take_refresh(const struct view *v, struct asym_snapshot *ret)
 }
 
 /* The source believes a reported action only if the kernel agrees. */
-static void what_was_done_is_known_and_what_was_not_is_not(void **state)
+TEST(what_was_done_is_known_and_what_was_not_is_not)
 {
-    (void)state;
     struct view v;
     const char *const argv[] = {"tests/load-spin", "1", "60", NULL};
     pid_t load = asym_live_start(argv, -1);
@@ -344,9 +334,8 @@ static void what_was_done_is_known_and_what_was_not_is_not(void **state)
 }
 
 /* A refresh does not read the CPU of each thread. */
-static void a_refresh_knows_where_a_thread_was_put(void **state)
+TEST(a_refresh_knows_where_a_thread_was_put)
 {
-    (void)state;
     struct view v;
     struct asym_snapshot s;
     const char *const argv[] = {"tests/load-spin", "1", "60", NULL};
@@ -381,9 +370,8 @@ static int do_first(struct asym_actuator *actuator, const struct asym_action *ac
 }
 
 /* Every cycle of the service uses this code. */
-static void the_cycle_reports_to_the_source_what_was_done(void **state)
+TEST(the_cycle_reports_to_the_source_what_was_done)
 {
-    (void)state;
     struct view v;
     struct asym_engine *engine;
     struct asym_actuator actuator = {.apply = do_first};
@@ -417,9 +405,8 @@ static void the_cycle_reports_to_the_source_what_was_done(void **state)
     close_view(&v);
 }
 
-static void a_fork_is_known_of_its_parent(void **state)
+TEST(a_fork_is_known_of_its_parent)
 {
-    (void)state;
     for (int process_events = 0; process_events < 2; process_events++) {
         struct view v;
         open_view(&v, getpid(), process_events);
@@ -440,9 +427,8 @@ static void a_fork_is_known_of_its_parent(void **state)
     }
 }
 
-static void hostile_names_are_read(void **state)
+TEST(hostile_names_are_read)
 {
-    (void)state;
     static const char *const names[] = {"a) R 1 1", ")\n)", "\xff\xfe\x80", "((((", "x) Z 0 (y"};
     for (size_t i = 0; i < ASYM_LENGTH(names); i++) {
         struct view v;
@@ -469,9 +455,8 @@ static void hostile_names_are_read(void **state)
     }
 }
 
-static void want_of_descriptors_costs_time_not_threads(void **state)
+TEST(want_of_descriptors_costs_time_not_threads)
 {
-    (void)state;
     struct rlimit old, few;
     struct view v;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
@@ -493,9 +478,8 @@ static void want_of_descriptors_costs_time_not_threads(void **state)
     asym_live_end(load, SIGKILL);
 }
 
-static void processes_that_end_between_two_samples_are_forgotten(void **state)
+TEST(processes_that_end_between_two_samples_are_forgotten)
 {
-    (void)state;
     for (int process_events = 0; process_events < 2; process_events++) {
         struct view v;
         open_view(&v, getpid(), process_events);
@@ -517,9 +501,8 @@ static void processes_that_end_between_two_samples_are_forgotten(void **state)
     }
 }
 
-static void a_process_that_does_not_exist_is_reported(void **state)
+TEST(a_process_that_does_not_exist_is_reported)
 {
-    (void)state;
     struct asym_error err = {""};
     struct asym_root root;
     struct asym_source *source;
@@ -533,9 +516,8 @@ static void a_process_that_does_not_exist_is_reported(void **state)
 }
 
 /* A refresh may concern a listed thread that has ended since. */
-static void a_thread_that_has_ended_since_the_sample_is_reported_as_ended(void **state)
+TEST(a_thread_that_has_ended_since_the_sample_is_reported_as_ended)
 {
-    (void)state;
     struct view v;
     struct asym_snapshot again;
     const char *const argv[] = {"tests/load-spin", "1", "60", NULL};
@@ -552,22 +534,4 @@ static void a_thread_that_has_ended_since_the_sample_is_reported_as_ended(void *
     close_view(&v);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(k_spinning_threads_read_k),
-        cmocka_unit_test(the_threads_of_a_frame_loop_read_their_duty),
-        cmocka_unit_test(mostly_sleeping_threads_read_their_share),
-        cmocka_unit_test(idle_newborns_are_listed_once),
-        cmocka_unit_test(a_fork_is_known_of_its_parent),
-        cmocka_unit_test(what_was_done_is_known_and_what_was_not_is_not),
-        cmocka_unit_test(a_refresh_knows_where_a_thread_was_put),
-        cmocka_unit_test(the_cycle_reports_to_the_source_what_was_done),
-        cmocka_unit_test(hostile_names_are_read),
-        cmocka_unit_test(want_of_descriptors_costs_time_not_threads),
-        cmocka_unit_test(processes_that_end_between_two_samples_are_forgotten),
-        cmocka_unit_test(a_thread_that_has_ended_since_the_sample_is_reported_as_ended),
-        cmocka_unit_test(a_process_that_does_not_exist_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -3,18 +3,13 @@
  * An OpenMP runtime counts CPUs at its first parallel region. It must not count those of a thread that asymd has put on one
  * CPU: its team would be too small, and stay so. Two programs from the same source, each with a single thread at first.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/live.h"
 #include "support/service.h"
+#include "support/test.h"
 
 /* Starts a program; ret_output is its output. */
 static pid_t start(const char *path, int *ret_output)
@@ -38,9 +33,8 @@ static void begin(pid_t pid, int output, int *ret_threads, int *ret_least)
     assert_int_equal(sscanf(text, "threads=%d least=%d", ret_threads, ret_least), 2);
 }
 
-static void a_runtime_that_counts_late_finds_all_cpus(void **state)
+TEST_WITH(a_runtime_that_counts_late_finds_all_cpus, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     const int cpus = asym_live_cpus();
     int threads, least, late_says, early_says;
     char pid[32];
@@ -63,9 +57,4 @@ static void a_runtime_that_counts_late_finds_all_cpus(void **state)
     close(early_says);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(a_runtime_that_counts_late_finds_all_cpus,
-                                                                       asym_service_set_up, asym_service_tear_down)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

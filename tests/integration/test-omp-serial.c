@@ -3,18 +3,13 @@
  * The service and an OpenMP program without any knowledge of asymd, end to end, like test-rtx.c for a program that uses RTX.
  * Threads wait by spinning, and asymd samples once a second: every faster reaction comes from a report of the OMPT tool.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "support/live.h"
 #include "support/service.h"
 #include "support/talker.h"
+#include "support/test.h"
 
 #define TALKER ASYM_TEST_BIN "/tests/omp/talker-"
 #define RUN    "daemon/asymctl", "run", "--tool=" ASYM_TEST_OMPT
@@ -46,35 +41,23 @@ static void await_phases(struct asym_talker *talker)
     asym_talker_count(talker, ASYM_TALKER_LAST, &worst);
 }
 
-static void a_program_of_clang_is_answered_in_its_serial_phases(void **state)
+TEST_WITH(a_program_of_clang_is_answered_in_its_serial_phases, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     static const char *const command[] = {RUN, "--", TALKER "clang", NULL};
     assert_true(answered(command, asym_talker_await_answer) >= ASYM_TALKER_LAST / 2);
 }
 
-static void a_program_of_gcc_is_as_well(void **state)
+TEST_WITH(a_program_of_gcc_is_as_well, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     static const char *const command[] = {RUN, "--gcc", "--", TALKER "gcc", NULL};
     assert_true(answered(command, asym_talker_await_answer) >= ASYM_TALKER_LAST / 2);
 }
 
 /* The reactions in the tests above come from the tool. */
-static void without_the_tool_it_is_not(void **state)
+TEST_WITH(without_the_tool_it_is_not, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     static const char *const command[] = {TALKER "clang", NULL};
     assert_true(answered(command, await_phases) <= ASYM_TALKER_LAST / 4);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_program_of_clang_is_answered_in_its_serial_phases, asym_service_set_up,
-                                        asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(a_program_of_gcc_is_as_well, asym_service_set_up, asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(without_the_tool_it_is_not, asym_service_set_up, asym_service_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

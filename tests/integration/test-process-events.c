@@ -3,12 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "linux/observe/process-events.h"
 #include "support/attack.h"
 #include "support/live.h"
 #include "support/process.h"
+#include "support/test.h"
 
 struct tally {
     int32_t parent, child; /* the test counts their events only */
@@ -74,9 +69,8 @@ static void drain_until_exit(struct asym_process_events *b, struct tally *t)
     }
 }
 
-static void events_of_a_process_come_in_order_with_monotonic_times(void **state)
+TEST(events_of_a_process_come_in_order_with_monotonic_times)
 {
-    (void)state;
     struct asym_process_events *b = open_it();
     struct tally t = {.parent = (int32_t)getpid()};
     double before = asym_live_now();
@@ -90,9 +84,8 @@ static void events_of_a_process_come_in_order_with_monotonic_times(void **state)
     asym_process_events_close(NULL);
 }
 
-static void another_subscriber_neither_disturbs_nor_ends_it(void **state)
+TEST(another_subscriber_neither_disturbs_nor_ends_it)
 {
-    (void)state;
     struct asym_process_events *a = open_it(), *b = open_it();
     struct tally of_a = {.parent = (int32_t)getpid()}, of_b = of_a, after = of_a;
     run_true();
@@ -113,9 +106,8 @@ static void count_hook(void *ctx, const struct asym_process_event *event)
         atomic_fetch_add(hooked, 1);
 }
 
-static void a_watched_event_comes_to_the_hook_and_to_the_drain(void **state)
+TEST(a_watched_event_comes_to_the_hook_and_to_the_drain)
 {
-    (void)state;
     struct asym_process_events *b = open_it();
     struct tally t = {.parent = (int32_t)getpid()};
     atomic_int hooked = 0;
@@ -145,9 +137,8 @@ static int connector(void)
 }
 
 /* The test takes the socket away from the watching thread: it has no other way to break the connection. */
-static void a_connection_that_ends_is_reported_at_every_drain(void **state)
+TEST(a_connection_that_ends_is_reported_at_every_drain)
 {
-    (void)state;
     struct tally t = {.parent = (int32_t)getpid()};
     struct asym_process_events *b = open_it();
     atomic_int hooked = 0;
@@ -170,9 +161,8 @@ static void a_connection_that_ends_is_reported_at_every_drain(void **state)
  * 1000 threads make 2000 events: the default buffer would hold 256 of them. 20,000 threads make 40,000: the buffer of 8 MiB
  * holds about 10,000.
  */
-static void a_storm_that_overflows_ends_in_lost_and_goes_on(void **state)
+TEST(a_storm_that_overflows_ends_in_lost_and_goes_on)
 {
-    (void)state;
     struct asym_process_events *b = open_it();
     struct tally held = {.parent = (int32_t)getpid()}, t = held, after = held;
     assert_int_equal(asym_process_make_threads(1000), 0);
@@ -190,9 +180,8 @@ static void a_storm_that_overflows_ends_in_lost_and_goes_on(void **state)
 }
 
 /* Without a drain the queue stays bounded, and the loss is reported. */
-static void what_is_kept_is_bounded(void **state)
+TEST(what_is_kept_is_bounded)
 {
-    (void)state;
     struct asym_process_events *b = open_it();
     struct tally t = {.parent = (int32_t)getpid()}, after = t;
     atomic_int hooked = 0;
@@ -261,11 +250,10 @@ watch(double percent, void (*hook)(void *ctx, const struct asym_process_event *e
 }
 
 /* The watching thread's limit is too low for this many threads: it drops events, and recovers when they end. */
-static void what_it_costs_is_bounded(void **state)
+TEST(what_it_costs_is_bounded)
 {
     struct tally t = {.parent = (int32_t)getpid()};
     atomic_int hooked = 0;
-    (void)state;
     struct asym_process_events *b = watch(1, count_hook, &hooked);
     storm(b, 1, &t);
     assert_recovers(b, &t);
@@ -285,10 +273,9 @@ static void spend(void *ctx, const struct asym_process_event *event)
  * A slow CPU, or a hook with much to do: an event costs a hundred times as much, and the limit is the same. It is 100 events a
  * second: other programs on this machine may cause as many, so the test does not wait for the end of the losses.
  */
-static void what_it_costs_is_bounded_whatever_an_event_costs(void **state)
+TEST(what_it_costs_is_bounded_whatever_an_event_costs)
 {
     struct tally t = {.parent = (int32_t)getpid()};
-    (void)state;
     struct asym_process_events *b = watch(2, spend, NULL);
     storm(b, 2, &t);
     asym_process_events_close(b);
@@ -330,9 +317,8 @@ static int become_nobody(void)
     return setresgid(65534, 65534, 65534) < 0 ? -1 : setresuid(65534, 65534, 65534);
 }
 
-static void without_the_connector_it_says_why(void **state)
+TEST(without_the_connector_it_says_why)
 {
-    (void)state;
     assert_int_equal(try_in_child(enter_pid_namespace), EXDEV);
     int nobody = try_in_child(become_nobody), user = try_in_child(enter_user_namespace);
     /* Kernels since 6.6 let every user listen, and any may forbid user namespaces (200). */
@@ -340,18 +326,4 @@ static void without_the_connector_it_says_why(void **state)
     assert_true(user == EPERM || user == 0 || user == 200);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_of_a_process_come_in_order_with_monotonic_times),
-        cmocka_unit_test(another_subscriber_neither_disturbs_nor_ends_it),
-        cmocka_unit_test(a_watched_event_comes_to_the_hook_and_to_the_drain),
-        cmocka_unit_test(a_connection_that_ends_is_reported_at_every_drain),
-        cmocka_unit_test(a_storm_that_overflows_ends_in_lost_and_goes_on),
-        cmocka_unit_test(what_is_kept_is_bounded),
-        cmocka_unit_test(what_it_costs_is_bounded),
-        cmocka_unit_test(what_it_costs_is_bounded_whatever_an_event_costs),
-        cmocka_unit_test(without_the_connector_it_says_why),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -9,6 +9,8 @@
 
 #include <asym/policy.h>
 
+#include "support/test.h"
+
 static inline bool policy_is_wanted(const struct asym_policy *policy)
 {
     const char *only = getenv("ASYM_TEST_POLICY");

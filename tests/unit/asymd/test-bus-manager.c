@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of org.asymd.Manager: the installed XML says the same, and each method has its function. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "daemon/asymd/bus-manager.h"
 #include "daemon/asymd/service-internal.h"
 #include "support/engine-fixture.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 enum { TEXT_SIZE = 32768 };
 
@@ -141,10 +136,9 @@ static void normalize(const char *xml, char *ret, size_t size)
     }
 }
 
-static void the_installed_xml_is_what_the_object_says(void **state)
+TEST_WITH(the_installed_xml_is_what_the_object_says, set_up, tear_down)
 {
     static char said[TEXT_SIZE], installed[TEXT_SIZE], a[TEXT_SIZE], b[TEXT_SIZE];
-    (void)state;
     introspect(said, sizeof said);
     read_installed(installed, sizeof installed);
     normalize(said, a, sizeof a);
@@ -152,10 +146,9 @@ static void the_installed_xml_is_what_the_object_says(void **state)
     assert_string_equal(a, b);
 }
 
-static void the_comparison_sees_a_difference(void **state)
+TEST(the_comparison_sees_a_difference)
 {
     static char installed[TEXT_SIZE], a[TEXT_SIZE], b[TEXT_SIZE];
-    (void)state;
     read_installed(installed, sizeof installed);
     normalize(installed, a, sizeof a);
     char *type = strstr(installed, "type=\"b\" direction=\"in\"");
@@ -166,12 +159,11 @@ static void the_comparison_sees_a_difference(void **state)
 }
 
 /* Calls that change something are the ones that ask for a permission. */
-static void methods_that_change_something_need_a_permission(void **state)
+TEST(methods_that_change_something_need_a_permission)
 {
     static const char *const manage[] = {"SetPolicy", "Pause", "Resume", "Reload", "SetProgram", "SetRule"};
     static char installed[TEXT_SIZE];
     size_t n_managing = 0, n_methods = 0;
-    (void)state;
     read_installed(installed, sizeof installed);
     for (const struct asym_bus_method *m = asym_bus_manager_methods; m->name; m++) {
         char tag[64];
@@ -190,7 +182,7 @@ static void methods_that_change_something_need_a_permission(void **state)
     assert_int_equal(n_methods, 0);
 }
 
-static void errors_have_the_names_of_the_manual(void **state)
+TEST(errors_have_the_names_of_the_manual)
 {
     static const struct {
         int r;
@@ -202,7 +194,6 @@ static void errors_have_the_names_of_the_manual(void **state)
         {-ENODATA, "no PMU", ASYM_BUS_ERROR_NO_SIGNAL, "no PMU"},
         {-ENOSPC, "", ASYM_BUS_ERROR_NOT_POSSIBLE, "No space left on device"},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         sd_bus_error error = SD_BUS_ERROR_NULL;
         struct asym_error err;
@@ -222,7 +213,7 @@ static sd_bus_message *ask_report(const char *topic, uint64_t argument)
     return ask(m);
 }
 
-static void a_question_without_an_answer_is_an_error(void **state)
+TEST_WITH(a_question_without_an_answer_is_an_error, set_up, tear_down)
 {
     static const struct {
         const char *topic;
@@ -231,7 +222,6 @@ static void a_question_without_an_answer_is_an_error(void **state)
     } rows[] = {{"no-topic", 0, SD_BUS_ERROR_INVALID_ARGS},
                 {"program", UINT64_MAX, ASYM_BUS_ERROR_NO_SUCH_PROCESS},
                 {"thread", ((uint64_t)1 << 32) + 1, ASYM_BUS_ERROR_NO_SUCH_PROCESS}};
-    (void)state;
     assert_int_equal(asym_monitor_new(&service.control.monitor), 0);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         sd_bus_message *reply = ask_report(rows[i].topic, rows[i].argument);
@@ -241,10 +231,9 @@ static void a_question_without_an_answer_is_an_error(void **state)
     asym_monitor_free(ASYM_TAKE(service.control.monitor));
 }
 
-static void the_decisions_of_a_new_asymd_are_none(void **state)
+TEST_WITH(the_decisions_of_a_new_asymd_are_none, set_up, tear_down)
 {
     const char *text;
-    (void)state;
     assert_int_equal(asym_monitor_new(&service.control.monitor), 0);
     sd_bus_message *reply = ask_report("decisions", UINT64_MAX);
     assert_true(sd_bus_message_read(reply, "s", &text) > 0);
@@ -255,7 +244,7 @@ static void the_decisions_of_a_new_asymd_are_none(void **state)
 }
 
 /* These orders must not reach the service: it is not complete. */
-static void an_order_with_a_wrong_argument_does_not_reach_the_service(void **state)
+TEST_WITH(an_order_with_a_wrong_argument_does_not_reach_the_service, set_up, tear_down)
 {
     static const struct {
         const char *method;
@@ -270,7 +259,6 @@ static void an_order_with_a_wrong_argument_does_not_reach_the_service(void **sta
         {"SetRule", 0, "fast", ASYM_BUS_ERROR_NO_SUCH_PROCESS},
         {"SetRule", 1, "sideways", SD_BUS_ERROR_INVALID_ARGS},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         sd_bus_message *m = NULL;
         assert_true(
@@ -284,16 +272,4 @@ static void an_order_with_a_wrong_argument_does_not_reach_the_service(void **sta
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_installed_xml_is_what_the_object_says, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_order_with_a_wrong_argument_does_not_reach_the_service, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_question_without_an_answer_is_an_error, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_decisions_of_a_new_asymd_are_none, set_up, tear_down),
-        cmocka_unit_test(the_comparison_sees_a_difference),
-        cmocka_unit_test(methods_that_change_something_need_a_permission),
-        cmocka_unit_test(errors_have_the_names_of_the_manual),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The answers about processes: under hidepid a user learns of the user's own, and an answer has a bound of threads. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "app/settings-setup.h"
 #include "base/macro.h"
@@ -18,6 +12,7 @@
 #include "report/json.h"
 #include "support/engine-fixture.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 /* Above all numbers that the kernel gives. */
 #define FIRST_TID 5000000
@@ -72,10 +67,9 @@ static void write_process(unsigned start)
     write_thread(10, 11, start + 7);
 }
 
-static void where_proc_hides_processes_only_the_owner_and_root_see_one(void **state)
+TEST_WITH(where_proc_hides_processes_only_the_owner_and_root_see_one, set_up, tear_down)
 {
     const struct asym_taskid leader = {10, 10, 500}, thread = {11, 10, 507};
-    (void)state;
     write_process(500);
     assert_true(asym_bus_may_see(&service, &OTHER, &leader));
     service.hidepid.hides = true;
@@ -87,10 +81,9 @@ static void where_proc_hides_processes_only_the_owner_and_root_see_one(void **st
 }
 
 /* asymd can see all processes, but that does not mean that the caller can. */
-static void what_asymd_itself_can_see_does_not_matter(void **state)
+TEST_WITH(what_asymd_itself_can_see_does_not_matter, set_up, tear_down)
 {
     const struct asym_taskid leader = {10, 10, 500};
-    (void)state;
     write_process(500);
     service.cycle.snapshot.coverage.hidepid = false;
     service.hidepid.hides = true;
@@ -101,11 +94,10 @@ static void what_asymd_itself_can_see_does_not_matter(void **state)
 }
 
 /* A user starts processes until one has the number of a dead one. */
-static void a_number_that_the_kernel_has_reused_shows_nothing(void **state)
+TEST_WITH(a_number_that_the_kernel_has_reused_shows_nothing, set_up, tear_down)
 {
     static const struct asym_taskid others[] = {
         {10, 10, 499}, {11, 10, 500}, {12, 10, 500}, {13, 13, 500}, {0, 0, 500}};
-    (void)state;
     write_process(500);
     service.hidepid.hides = true;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
@@ -206,16 +198,14 @@ static void expect_threads(size_t n_listed, uint32_t expected_left_out)
     assert_true(before > least - 0.001 && before < least + 0.001);
 }
 
-static void the_busiest_threads_are_listed_and_the_others_counted(void **state)
+TEST_WITH(the_busiest_threads_are_listed_and_the_others_counted, set_up, tear_down)
 {
-    (void)state;
     record_program(N_THREADS);
     expect_threads(ASYM_BUS_OWN_THREADS, N_THREADS - ASYM_BUS_OWN_THREADS);
 }
 
-static void of_few_threads_none_is_left_out(void **state)
+TEST_WITH(of_few_threads_none_is_left_out, set_up, tear_down)
 {
-    (void)state;
     record_program(ASYM_BUS_OWN_THREADS);
     expect_threads(ASYM_BUS_OWN_THREADS, 0);
 }
@@ -230,10 +220,9 @@ static uint32_t listed_uid(const struct asym_bus_caller *caller, unsigned start)
 }
 
 /* asymd's list has a program that has ended; the kernel has given its number to a process of another user. */
-static void the_user_of_an_application_is_not_that_of_a_later_process(void **state)
+TEST_WITH(the_user_of_an_application_is_not_that_of_a_later_process, set_up, tear_down)
 {
     const uint32_t none = UINT32_MAX, not_listed = 0;
-    (void)state;
     write_process(500);
     assert_int_equal(listed_uid(&OTHER, 500), 2002);
     assert_int_equal(listed_uid(&OTHER, 499), none);
@@ -252,9 +241,8 @@ static bool is_crowded(const struct asym_bus_caller *caller)
 }
 
 /* Users with one view share a report for a second, and an order ends that. root gets each report anew. */
-static void a_report_for_users_is_kept_for_a_second(void **state)
+TEST_WITH(a_report_for_users_is_kept_for_a_second, set_up, tear_down)
 {
-    (void)state;
     record_program(ASYM_BUS_OWN_THREADS);
     assert_false(is_crowded(&USER));
     record_program(ASYM_BUS_OWN_THREADS + 1);
@@ -292,10 +280,9 @@ static size_t count_listed(const struct asym_bus_caller *caller, const char *top
     return json_array_size(own_threads ? own_threads : json_object_get(why ? why : json, "decisions"));
 }
 
-static void of_a_job_of_two_users_each_learns_of_the_own_threads(void **state)
+TEST_WITH(of_a_job_of_two_users_each_learns_of_the_own_threads, set_up, tear_down)
 {
     static const char *const topics[] = {"program", "why", "decisions"};
-    (void)state;
     record_job_of_two_users();
     for (size_t i = 0; i < ASYM_LENGTH(topics); i++) {
         const uint64_t argument = strcmp(topics[i], "decisions") == 0 ? 0 : 10;
@@ -308,9 +295,8 @@ static void of_a_job_of_two_users_each_learns_of_the_own_threads(void **state)
 }
 
 /* Both ask at the same instant. */
-static void where_proc_hides_processes_a_report_is_kept_for_one_user(void **state)
+TEST_WITH(where_proc_hides_processes_a_report_is_kept_for_one_user, set_up, tear_down)
 {
-    (void)state;
     record_job_of_two_users();
     service.hidepid.hides = true;
     ASYM_AUTO_JSON json_t *shown = report(&USER, "program", 10), *hidden = report(&OTHER, "program", 10);
@@ -327,10 +313,9 @@ static size_t count_kept(void)
 }
 
 /* Reports are kept by topic and argument. A ninth takes the place of the oldest; decisions and root's reports have none. */
-static void a_few_reports_are_kept(void **state)
+TEST_WITH(a_few_reports_are_kept, set_up, tear_down)
 {
     char *text = NULL;
-    (void)state;
     record_program(ASYM_BUS_OWN_THREADS);
     json_decref(report(&USER, "decisions", 0));
     json_decref(report(&ROOT, "program", FIRST_TID));
@@ -350,7 +335,7 @@ static void a_few_reports_are_kept(void **state)
 }
 
 /* More decisions than one report has, each on a thread of its own. */
-static void decisions_come_in_batches_and_the_lost_ones_are_counted(void **state)
+TEST_WITH(decisions_come_in_batches_and_the_lost_ones_are_counted, set_up, tear_down)
 {
     static const struct {
         uint64_t since, first;
@@ -360,7 +345,6 @@ static void decisions_come_in_batches_and_the_lost_ones_are_counted(void **state
                 {ASYM_BUS_DECISIONS, ASYM_BUS_DECISIONS + 1, 6, ASYM_BUS_DECISIONS + 6, 0},
                 {ASYM_BUS_DECISIONS + 6, 0, 0, ASYM_BUS_DECISIONS + 6, 0},
                 {ASYM_BUS_DECISIONS + 7, 0, 0, ASYM_BUS_DECISIONS + 6, 0}};
-    (void)state;
     service.control.started = 77;
     is_steering = true;
     record_program(ASYM_BUS_DECISIONS + 6);
@@ -384,22 +368,4 @@ static void decisions_come_in_batches_and_the_lost_ones_are_counted(void **state
     assert_int_equal(json_integer_value(json_object_get(json, "lost")), 1);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(where_proc_hides_processes_only_the_owner_and_root_see_one),
-        T(what_asymd_itself_can_see_does_not_matter),
-        T(a_number_that_the_kernel_has_reused_shows_nothing),
-        T(the_user_of_an_application_is_not_that_of_a_later_process),
-        T(the_busiest_threads_are_listed_and_the_others_counted),
-        T(of_few_threads_none_is_left_out),
-        T(a_report_for_users_is_kept_for_a_second),
-        T(of_a_job_of_two_users_each_learns_of_the_own_threads),
-        T(where_proc_hides_processes_a_report_is_kept_for_one_user),
-        T(a_few_reports_are_kept),
-        T(decisions_come_in_batches_and_the_lost_ones_are_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

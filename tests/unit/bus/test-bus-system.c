@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The system bus: the test is the bus daemon and its clients. It names their users when it wants, and reads when it wants. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/macro.h"
 #include "bus/bus.h"
+#include "support/test.h"
 
 /* The users of the clients :1.1X and :1.2X. Other clients belong to the user who runs the test. */
 #define FIRST  12345
@@ -293,7 +288,7 @@ static void pass_time(asym_usec span)
 }
 
 /* All wait for the share: properties and introspection, which sd-bus answers by itself, methods, and unknown ones. */
-static void what_all_ask_costs_the_share_and_no_more(void **state)
+TEST_WITH(what_all_ask_costs_the_share_and_no_more, set_up, tear_down)
 {
     static const struct {
         const char *interface, *member, *text;
@@ -301,7 +296,6 @@ static void what_all_ask_costs_the_share_and_no_more(void **state)
                 {ASYM_BUS_INTERFACE, "Read", "x"},
                 {ASYM_BUS_INTERFACE, "Nothing", NULL},
                 {"org.freedesktop.DBus.Introspectable", "Introspect", NULL}};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         pass_time(100 * ASYM_SEC);
         f.n_answered = 0;
@@ -318,9 +312,8 @@ static void what_all_ask_costs_the_share_and_no_more(void **state)
 }
 
 /* The CPU time before the handler of the message is that of the event loop: it waits, wakes and finds the message. */
-static void the_turn_of_the_event_loop_counts(void **state)
+TEST_WITH(the_turn_of_the_event_loop_counts, set_up, tear_down)
 {
-    (void)state;
     const asym_usec before = asym_bus_spent(f.bus);
     asym_bus_begin_turn(f.bus);
     clocks.cpu += 6 * COST;
@@ -344,18 +337,16 @@ static unsigned run_once(asym_usec cost)
 }
 
 /* To wake up costs more than a cheap message. Dear ones must not keep the samples waiting. */
-static void one_wakeup_serves_messages_for_a_slice(void **state)
+TEST_WITH(one_wakeup_serves_messages_for_a_slice, set_up, tear_down)
 {
-    (void)state;
     assert_int_equal(run_once(0), 10);
     assert_int_equal(run_once(ASYM_BUS_SLICE * 3 / 4), 2);
     assert_int_equal(run_once(ASYM_BUS_SLICE), 1);
 }
 
 /* asymd does not ask the bus daemon who it is. */
-static void where_nothing_is_hidden_the_user_does_not_matter(void **state)
+TEST_WITH(where_nothing_is_hidden_the_user_does_not_matter, set_up, tear_down)
 {
-    (void)state;
     f.keeps_users = true;
     send_as(":1.10", ASYM_BUS_INTERFACE, "Read", "x");
     settle();
@@ -368,9 +359,8 @@ static void where_nothing_is_hidden_the_user_does_not_matter(void **state)
     assert_int_equal(f.n_questions, 1);
 }
 
-static void few_calls_of_a_connection_wait_for_its_user(void **state)
+TEST_WITH(few_calls_of_a_connection_wait_for_its_user, set_up, tear_down)
 {
-    (void)state;
     f.keeps_users = f.hides = true;
     for (unsigned i = 0; i < ASYM_BUS_MAX_CALLS_OF_USER + 3; i++)
         send_as(":1.10", ASYM_BUS_INTERFACE, "Read", "x");
@@ -380,9 +370,8 @@ static void few_calls_of_a_connection_wait_for_its_user(void **state)
     assert_int_equal(f.n_ran, ASYM_BUS_MAX_CALLS_OF_USER);
 }
 
-static void calls_wait_for_the_user_and_keep_their_order(void **state)
+TEST_WITH(calls_wait_for_the_user_and_keep_their_order, set_up, tear_down)
 {
-    (void)state;
     f.keeps_users = f.hides = true;
     for (const char *c = "abcd"; *c; c++)
         send_as(":1.10", ASYM_BUS_INTERFACE, "Read", (char[]){*c, '\0'});
@@ -394,9 +383,8 @@ static void calls_wait_for_the_user_and_keep_their_order(void **state)
     assert_int_equal(f.n_answered, 4);
 }
 
-static void calls_of_a_client_that_has_left_are_dropped(void **state)
+TEST_WITH(calls_of_a_client_that_has_left_are_dropped, set_up, tear_down)
 {
-    (void)state;
     f.keeps_users = f.hides = true;
     for (unsigned i = 0; i < ASYM_BUS_MAX_CALLS_OF_USER; i++)
         send_as(":1.10", ASYM_BUS_INTERFACE, "Read", "x");
@@ -412,9 +400,8 @@ static void calls_of_a_client_that_has_left_are_dropped(void **state)
 }
 
 /* Whatever it has cost, asymd serves all users again after a second or two. */
-static void a_dear_call_stops_no_user_for_long(void **state)
+TEST_WITH(a_dear_call_stops_no_user_for_long, set_up, tear_down)
 {
-    (void)state;
     f.cost = ASYM_SEC;
     get_all(":1.10", 1);
     f.cost = 0;
@@ -424,11 +411,10 @@ static void a_dear_call_stops_no_user_for_long(void **state)
     assert_int_equal(f.n_answered, 1);
 }
 
-static void a_bus_daemon_that_does_not_read_loses_the_connection(void **state)
+TEST_WITH(a_bus_daemon_that_does_not_read_loses_the_connection, set_up, tear_down)
 {
     struct asym_bus_totals totals = {0};
     uint64_t n_sent = 1;
-    (void)state;
     clocks.real = true;
     send_as(":1.30", ASYM_BUS_INTERFACE, "Large", NULL);
     settle();
@@ -459,9 +445,8 @@ static void a_bus_daemon_that_does_not_read_loses_the_connection(void **state)
     assert_true(totals.on_system_bus);
 }
 
-static void a_call_that_polkit_does_not_answer_is_refused(void **state)
+TEST_WITH(a_call_that_polkit_does_not_answer_is_refused, set_up, tear_down)
 {
-    (void)state;
     send_as(":1.10", ASYM_BUS_INTERFACE, "Change", "x");
     settle();
     pass_time(ASYM_BUS_POLKIT_WITHIN - ASYM_SEC);
@@ -473,9 +458,8 @@ static void a_call_that_polkit_does_not_answer_is_refused(void **state)
 }
 
 /* The bus daemon names the user of a call long after asymd has asked: asymd did not read. */
-static void a_user_who_is_named_late_is_served(void **state)
+TEST_WITH(a_user_who_is_named_late_is_served, set_up, tear_down)
 {
-    (void)state;
     f.keeps_users = f.hides = true;
     send_as(":1.10", ASYM_BUS_INTERFACE, "Read", "x");
     settle();
@@ -484,9 +468,8 @@ static void a_user_who_is_named_late_is_served(void **state)
     assert_int_equal(f.n_ran, 1);
 }
 
-static void polkit_is_asked_about_a_bounded_number_of_calls_of_a_user(void **state)
+TEST_WITH(polkit_is_asked_about_a_bounded_number_of_calls_of_a_user, set_up, tear_down)
 {
-    (void)state;
     for (unsigned i = 0; i < ASYM_BUS_MAX_CALLS_OF_USER + 2; i++)
         send_as(i % 2 ? ":1.10" : ":1.11", ASYM_BUS_INTERFACE, "Change", "x");
     settle();
@@ -498,10 +481,9 @@ static void polkit_is_asked_about_a_bounded_number_of_calls_of_a_user(void **sta
     assert_int_equal(f.n_ran, 0);
 }
 
-static void a_text_has_a_longest_length(void **state)
+TEST_WITH(a_text_has_a_longest_length, set_up, tear_down)
 {
     char text[ASYM_BUS_MAX_TEXT + 2];
-    (void)state;
     memset(text, 'x', sizeof text);
     text[ASYM_BUS_MAX_TEXT] = '\0';
     send_as(":1.10", ASYM_BUS_INTERFACE, "Read", text);
@@ -526,9 +508,8 @@ static void send_name_lost(const char *name)
     settle();
 }
 
-static void a_name_is_asked_for_again_after_a_while_and_not_at_once(void **state)
+TEST_WITH(a_name_is_asked_for_again_after_a_while_and_not_at_once, set_up, tear_down)
 {
-    (void)state;
     f.keeps_name = true;
     send_name_lost("org.asymd");
     const asym_usec now = asym_clock_now() + 2 * ASYM_BUS_RETRY;
@@ -542,12 +523,9 @@ static void a_name_is_asked_for_again_after_a_while_and_not_at_once(void **state
     assert_int_equal(f.n_name_requests, before + 2);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 /* The bus daemon may know asymd's policy file only after asymd has asked, and another owner may end. */
-static void a_name_that_was_refused_is_asked_for_again(void **state)
+TEST_WITH(a_name_that_was_refused_is_asked_for_again, set_up, tear_down)
 {
-    (void)state;
     send_name_lost("org.asymd");
     assert_non_null(strstr(f.said, "does not give asymd the name"));
     asym_bus_housekeeping(f.bus, asym_clock_now() + 2 * ASYM_BUS_RETRY);
@@ -555,24 +533,4 @@ static void a_name_that_was_refused_is_asked_for_again(void **state)
     assert_non_null(strstr(f.said, "as org.asymd"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_all_ask_costs_the_share_and_no_more),
-        TEST(the_turn_of_the_event_loop_counts),
-        TEST(one_wakeup_serves_messages_for_a_slice),
-        TEST(where_nothing_is_hidden_the_user_does_not_matter),
-        TEST(few_calls_of_a_connection_wait_for_its_user),
-        TEST(calls_wait_for_the_user_and_keep_their_order),
-        TEST(calls_of_a_client_that_has_left_are_dropped),
-        TEST(a_dear_call_stops_no_user_for_long),
-        TEST(a_bus_daemon_that_does_not_read_loses_the_connection),
-        TEST(a_name_that_was_refused_is_asked_for_again),
-        TEST(a_name_is_asked_for_again_after_a_while_and_not_at_once),
-        TEST(a_call_that_polkit_does_not_answer_is_refused),
-        TEST(a_user_who_is_named_late_is_served),
-        TEST(polkit_is_asked_about_a_bounded_number_of_calls_of_a_user),
-        TEST(a_text_has_a_longest_length),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

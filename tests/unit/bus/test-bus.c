@@ -2,10 +2,6 @@
 /* The bus on socket pairs: one process is the server and its clients, which take turns on one event loop. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +11,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/macro.h"
 #include "bus/bus.h"
 #include "support/count.h"
+#include "support/test.h"
 
 struct fixture {
     sd_event *event;
@@ -159,23 +154,21 @@ static int call(sd_bus *client, const char *member, const char *text, sd_bus_mes
     return -ETIMEDOUT;
 }
 
-static void the_socket_is_for_its_owner_alone(void **state)
+TEST_WITH(the_socket_is_for_its_owner_alone, set_up, tear_down)
 {
     char path[96];
     struct stat s;
-    (void)state;
     snprintf(path, sizeof path, "%s/bus", f.dir);
     assert_int_equal(stat(path, &s), 0);
     assert_int_equal(s.st_mode & 07777, 0600);
     assert_int_equal(s.st_uid, geteuid());
 }
 
-static void a_method_knows_its_caller_and_answers(void **state)
+TEST_WITH(a_method_knows_its_caller_and_answers, set_up, tear_down)
 {
     sd_bus *client = start_client();
     sd_bus_message *reply = NULL;
     const char *text;
-    (void)state;
     assert_int_equal(call(client, "Ask", "how", &reply), 0);
     assert_true(sd_bus_message_read(reply, "s", &text) > 0);
     assert_string_equal(text, "how");
@@ -185,11 +178,10 @@ static void a_method_knows_its_caller_and_answers(void **state)
     sd_bus_close_unref(client);
 }
 
-static void an_error_of_a_method_reaches_the_client(void **state)
+TEST_WITH(an_error_of_a_method_reaches_the_client, set_up, tear_down)
 {
     sd_bus *client = start_client();
     sd_bus_message *reply = NULL;
-    (void)state;
     f.fails = 1;
     assert_true(call(client, "Ask", "how", &reply) < 0);
     assert_string_equal(sd_bus_message_get_error(reply)->name, ASYM_BUS_ERROR_NOT_POSSIBLE);
@@ -215,10 +207,9 @@ static unsigned count_events_of_call(sd_bus *client)
 }
 
 /* A turn of the event loop without a message costs as much as a quarter of one with a message. */
-static void a_call_costs_one_event(void **state)
+TEST_WITH(a_call_costs_one_event, set_up, tear_down)
 {
     sd_bus *client = start_client();
-    (void)state;
     assert_int_equal(call(client, "Ask", "x", NULL), 0);
     for (unsigned i = 1; i <= 3; i++) {
         assert_int_equal(count_events_of_call(client), 1);
@@ -233,7 +224,7 @@ static void write_all(int fd, const char *bytes, size_t n)
 }
 
 /* A client may send its first calls together with the end of the handshake. asymd reads all of it at once. */
-static void calls_behind_the_handshake_are_answered(void **state)
+TEST_WITH(calls_behind_the_handshake_are_answered, set_up, tear_down)
 {
     static const char call[] = "l\1\0\1\6\0\0\0\1\0\0\0\x57\0\0\0"
                                "\1\1o\0\x12\0\0\0/org/asymd/Manager\0\0\0\0\0\0"
@@ -243,7 +234,6 @@ static void calls_behind_the_handshake_are_answered(void **state)
                                "\1\0\0\0x\0";
     char bytes[1024] = "", uid[16];
     const int fd = connect_socket();
-    (void)state;
     snprintf(uid, sizeof uid, "%u", (unsigned)geteuid());
     size_t n = 1 + (size_t)snprintf(bytes + 1, sizeof bytes - 1, "AUTH EXTERNAL ");
     for (const char *c = uid; *c; c++)
@@ -258,13 +248,12 @@ static void calls_behind_the_handshake_are_answered(void **state)
     turn();
 }
 
-static void a_client_that_never_reads_its_answers_loses_its_connection(void **state)
+TEST_WITH(a_client_that_never_reads_its_answers_loses_its_connection, set_up, tear_down)
 {
     sd_bus *client = start_client(), *other = start_client();
     struct asym_bus_totals totals = {0};
     uint64_t cookie; /* without one sd-bus asks for no answer */
     static char text[64 * 1024];
-    (void)state;
     assert_int_equal(call(client, "Ask", "x", NULL), 0);
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
@@ -284,11 +273,10 @@ static void a_client_that_never_reads_its_answers_loses_its_connection(void **st
     sd_bus_close_unref(other);
 }
 
-static void connections_are_bounded(void **state)
+TEST_WITH(connections_are_bounded, set_up, tear_down)
 {
     sd_bus *clients[ASYM_BUS_MAX_DIRECT + 1];
     struct asym_bus_totals totals;
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(clients); i++) {
         clients[i] = start_client();
         const int r = call(clients[i], "Ask", "x", NULL);
@@ -305,11 +293,10 @@ static void connections_are_bounded(void **state)
 }
 
 /* A direct connection has no match rules: a client that only asks would get signals that it never reads. */
-static void a_direct_client_gets_no_signal(void **state)
+TEST_WITH(a_direct_client_gets_no_signal, set_up, tear_down)
 {
     sd_bus *client = start_client();
     sd_bus_message *m = NULL;
-    (void)state;
     assert_int_equal(call(client, "Ask", "x", NULL), 0);
     asym_bus_emit_changed(f.bus, (char *[]){"Answer", NULL});
     for (unsigned i = 0; i < 10; i++) {
@@ -321,7 +308,7 @@ static void a_direct_client_gets_no_signal(void **state)
 }
 
 /* A descriptor is refused with the connection, whether the client has asked for the right to pass some or not. */
-static void a_descriptor_ends_the_connection(void **state)
+TEST_WITH(a_descriptor_ends_the_connection, set_up, tear_down)
 {
     char control[CMSG_SPACE(sizeof(int))] = {0}, byte = 0;
     struct iovec iov = {&byte, 1};
@@ -329,7 +316,6 @@ static void a_descriptor_ends_the_connection(void **state)
         .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     struct asym_bus_totals totals;
-    (void)state;
     const int fd = connect_socket(), passed = open("/dev/null", O_RDONLY | O_CLOEXEC);
     *header = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
     memcpy(CMSG_DATA(header), &passed, sizeof passed);
@@ -344,11 +330,10 @@ static void a_descriptor_ends_the_connection(void **state)
     turn();
 }
 
-static void a_client_that_asks_to_pass_descriptors_is_told_no(void **state)
+TEST_WITH(a_client_that_asks_to_pass_descriptors_is_told_no, set_up, tear_down)
 {
     sd_bus *client = NULL;
     const int fd = connect_socket();
-    (void)state;
     assert_true(sd_bus_new(&client) >= 0);
     assert_true(sd_bus_set_fd(client, fd, fd) >= 0);
     assert_true(sd_bus_negotiate_fds(client, true) >= 0);
@@ -358,13 +343,12 @@ static void a_client_that_asks_to_pass_descriptors_is_told_no(void **state)
     sd_bus_close_unref(client);
 }
 
-static void garbage_ends_the_connection_only(void **state)
+TEST_WITH(garbage_ends_the_connection_only, set_up, tear_down)
 {
     struct asym_bus_totals totals;
     sd_bus *client = start_client();
     char garbage[128] = "", uid[16];
     const int fd = connect_socket();
-    (void)state;
     snprintf(uid, sizeof uid, "%u", (unsigned)geteuid());
     size_t n = 1 + (size_t)snprintf(garbage + 1, sizeof garbage - 1, "AUTH EXTERNAL ");
     for (const char *c = uid; *c; c++)
@@ -382,10 +366,9 @@ static void garbage_ends_the_connection_only(void **state)
 }
 
 /* The client waits in the backlog, where its socket stays readable: asymd would wake for it again and again. */
-static void without_descriptors_a_client_waits_for_the_housekeeping(void **state)
+TEST_WITH(without_descriptors_a_client_waits_for_the_housekeeping, set_up, tear_down)
 {
     struct rlimit limit;
-    (void)state;
     sd_bus *client = start_client();
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     const struct rlimit none = {0, limit.rlim_max};
@@ -400,10 +383,9 @@ static void without_descriptors_a_client_waits_for_the_housekeeping(void **state
 }
 
 /* Each allocation of a connection fails in turn, until none does: the client is lost, and asymd serves the next one. */
-static void a_failed_allocation_ends_a_connection_at_most(void **state)
+TEST_WITH(a_failed_allocation_ends_a_connection_at_most, set_up, tear_down)
 {
     size_t k = 0;
-    (void)state;
     count_begin();
     const int free_before = dup(STDERR_FILENO);
     close(free_before);
@@ -425,7 +407,7 @@ static void a_failed_allocation_ends_a_connection_at_most(void **state)
     sd_bus_close_unref(client);
 }
 
-static void names_become_text_that_d_bus_carries(void **state)
+TEST(names_become_text_that_d_bus_carries)
 {
     static const char *const rows[][2] = {
         {"plain", "plain"},
@@ -439,31 +421,9 @@ static void names_become_text_that_d_bus_carries(void **state)
         {"\xe2\x82", "??"},
     };
     char buf[32];
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_string_equal(asym_bus_text(rows[i][0], buf, sizeof buf), rows[i][1]);
     assert_string_equal(asym_bus_text("ab\xe2\x82\xac", buf, 5), "ab");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_socket_is_for_its_owner_alone),
-        TEST(a_method_knows_its_caller_and_answers),
-        TEST(an_error_of_a_method_reaches_the_client),
-        TEST(a_call_costs_one_event),
-        TEST(calls_behind_the_handshake_are_answered),
-        TEST(a_client_that_never_reads_its_answers_loses_its_connection),
-        TEST(connections_are_bounded),
-        TEST(without_descriptors_a_client_waits_for_the_housekeeping),
-        TEST(a_direct_client_gets_no_signal),
-        TEST(a_descriptor_ends_the_connection),
-        TEST(a_client_that_asks_to_pass_descriptors_is_told_no),
-        TEST(a_failed_allocation_ends_a_connection_at_most),
-        TEST(garbage_ends_the_connection_only),
-        cmocka_unit_test(names_become_text_that_d_bus_carries),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

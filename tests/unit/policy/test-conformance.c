@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests the rules of docs/policies.md for every policy, on machines and loads generated from seeds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/engine.h>
 
@@ -19,6 +13,7 @@
 #include "support/rounds.h"
 #include "support/wanted.h"
 #include "support/reason-text.h"
+#include "support/test.h"
 
 #define N_SEEDS    300
 #define BIG_LOAD   5000
@@ -452,9 +447,8 @@ static void body_rules(struct run *r)
  * One life for all rules: each rule for itself would make the same plans again. A second plan at the same time changes nothing,
  * and a warm engine allocates nothing. The condition that fails stands in the message.
  */
-static void plans_obey_the_rules_are_made_twice_alike_and_without_memory(void **state)
+TEST(plans_obey_the_rules_are_made_twice_alike_and_without_memory)
 {
-    (void)state;
     count_begin();
     size_t before = count_allocations;
     void *volatile one = malloc(1); /* volatile, or the compiler removes the call */
@@ -558,9 +552,8 @@ static void body_conserves(struct run *r)
     }
 }
 
-static void no_cpu_is_idle_while_a_thread_that_may_use_it_waits(void **state)
+TEST(no_cpu_is_idle_while_a_thread_that_may_use_it_waits)
 {
-    (void)state;
     for_all(some_loads, 100 * ASYM_MSEC, body_conserves);
 }
 
@@ -604,9 +597,8 @@ static void body_same(struct run *r)
     teardown(&other);
 }
 
-static void the_same_input_gives_the_same_plan(void **state)
+TEST(the_same_input_gives_the_same_plan)
 {
-    (void)state;
     for_all(some_loads, 100 * ASYM_MSEC, body_same);
 }
 
@@ -644,15 +636,13 @@ static void body_still(struct run *r)
     }
 }
 
-static void nothing_moves_as_time_passes_but_for_turns(void **state)
+TEST(nothing_moves_as_time_passes_but_for_turns)
 {
-    (void)state;
     for_all(some_loads, 100 * ASYM_MSEC, body_still);
 }
 
-static void rows_are_complete_and_names_are_their_own(void **state)
+TEST(rows_are_complete_and_names_are_their_own)
 {
-    (void)state;
     for (size_t p = 0; asym_policy_at(p); p++) {
         const struct asym_policy *policy = asym_policy_at(p);
         assert_true(policy->name && policy->name[0] && policy->summary && policy->source && policy->plan);
@@ -667,9 +657,8 @@ static void rows_are_complete_and_names_are_their_own(void **state)
     assert_null(asym_policy_find("no such policy"));
 }
 
-static void options_of_policies_have_defaults_in_range(void **state)
+TEST(options_of_policies_have_defaults_in_range)
 {
-    (void)state;
     for (size_t p = 0; asym_policy_at(p); p++) {
         const struct asym_policy *policy = asym_policy_at(p);
         ASYM_AUTO_FREE void *params = calloc(1, policy->params_size + 1);
@@ -685,15 +674,4 @@ static void options_of_policies_have_defaults_in_range(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_complete_and_names_are_their_own),
-        cmocka_unit_test(options_of_policies_have_defaults_in_range),
-        cmocka_unit_test(plans_obey_the_rules_are_made_twice_alike_and_without_memory),
-        cmocka_unit_test(no_cpu_is_idle_while_a_thread_that_may_use_it_waits),
-        cmocka_unit_test(the_same_input_gives_the_same_plan),
-        cmocka_unit_test(nothing_moves_as_time_passes_but_for_turns),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of none, mintlp, busyfcs and rr, with results computed by hand. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/engine.h>
 #include <asym/settings.h>
@@ -17,6 +11,7 @@
 #include "base/mask.h"
 #include "support/generate.h"
 #include "support/reason-text.h"
+#include "support/test.h"
 
 #define TURN   (100 * ASYM_MSEC)
 #define N_MOST 64
@@ -85,9 +80,8 @@ static unsigned count_on(const struct policies_fixture *w, int cpu)
     return n;
 }
 
-static void none_steers_nothing_but_classifies(void **state)
+TEST(none_steers_nothing_but_classifies)
 {
-    (void)state;
     struct policies_fixture w;
     const unsigned sizes[] = {1, 6};
     begin(&w, "none", 4, 2, sizes, 2);
@@ -104,9 +98,8 @@ static void none_steers_nothing_but_classifies(void **state)
     end(&w);
 }
 
-static void mintlp_fills_fast_cpus_in_order_of_parallelism(void **state)
+TEST(mintlp_fills_fast_cpus_in_order_of_parallelism)
 {
-    (void)state;
     struct policies_fixture w;
     const unsigned sizes[] = {4, 1, 2}; /* threads 0-3, 4, 5-6 */
     begin(&w, "mintlp", 6, 3, sizes, 3);
@@ -123,9 +116,8 @@ static void mintlp_fills_fast_cpus_in_order_of_parallelism(void **state)
     end(&w);
 }
 
-static void mintlp_knows_no_fairness_and_does_not_migrate_for_noise(void **state)
+TEST(mintlp_knows_no_fairness_and_does_not_migrate_for_noise)
 {
-    (void)state;
     struct policies_fixture w;
     const unsigned sizes[] = {2, 2};
     begin(&w, "mintlp", 4, 2, sizes, 2);
@@ -141,9 +133,8 @@ static void mintlp_knows_no_fairness_and_does_not_migrate_for_noise(void **state
     end(&w);
 }
 
-static void a_thread_that_must_share_does_not_push_the_holder_out(void **state)
+TEST(a_thread_that_must_share_does_not_push_the_holder_out)
 {
-    (void)state;
     static const char *const policies[] = {"mintlp", "rr"};
     for (size_t k = 0; k < ASYM_LENGTH(policies); k++) {
         struct policies_fixture w;
@@ -166,9 +157,8 @@ static void a_thread_that_must_share_does_not_push_the_holder_out(void **state)
     }
 }
 
-static void busyfcs_keeps_fast_cpus_busy_before_slow_ones(void **state)
+TEST(busyfcs_keeps_fast_cpus_busy_before_slow_ones)
 {
-    (void)state;
     for (unsigned n = 1; n <= 12; n++) {
         struct policies_fixture w;
         begin(&w, "busyfcs", 6, 2, &n, 1);
@@ -189,9 +179,8 @@ static void busyfcs_keeps_fast_cpus_busy_before_slow_ones(void **state)
     }
 }
 
-static void rr_gives_all_threads_equal_fast_time(void **state)
+TEST(rr_gives_all_threads_equal_fast_time)
 {
-    (void)state;
     struct policies_fixture w;
     const unsigned sizes[] = {1, 6}; /* parallelism does not count */
     unsigned had[7] = {0};
@@ -206,9 +195,8 @@ static void rr_gives_all_threads_equal_fast_time(void **state)
     end(&w);
 }
 
-static void rr_does_not_let_a_new_thread_catch_up(void **state)
+TEST(rr_does_not_let_a_new_thread_catch_up)
 {
-    (void)state;
     struct policies_fixture w;
     const unsigned sizes[] = {1, 1, 1};
     unsigned had[3] = {0};
@@ -227,9 +215,8 @@ static void rr_does_not_let_a_new_thread_catch_up(void **state)
     end(&w);
 }
 
-static void rr_shares_eight_speeds_equally(void **state)
+TEST(rr_shares_eight_speeds_equally)
 {
-    (void)state;
     struct policies_fixture w;
     const unsigned sizes[] = {1, 1, 1, 1, 1, 1, 1, 1};
     double had[8] = {0};
@@ -250,9 +237,8 @@ static void rr_shares_eight_speeds_equally(void **state)
 }
 
 /* Equal fast time is a tenth as many turns for the thread that has the CPU for ten times as long in each. */
-static void rr_counts_the_time_that_a_thread_ran(void **state)
+TEST(rr_counts_the_time_that_a_thread_ran)
 {
-    (void)state;
     struct policies_fixture w;
     const unsigned sizes[] = {1, 1};
     unsigned had[2] = {0};
@@ -270,9 +256,8 @@ static void rr_counts_the_time_that_a_thread_ran(void **state)
 }
 
 /* The types differ in kind only. The first one counts as the fast one; without a thread on it there would be no share to take. */
-static void rr_shares_types_of_equal_speed(void **state)
+TEST(rr_shares_types_of_equal_speed)
 {
-    (void)state;
     struct policies_fixture w;
     const unsigned sizes[] = {1, 1, 1};
     unsigned had[3] = {0};
@@ -292,9 +277,8 @@ static void rr_shares_types_of_equal_speed(void **state)
     end(&w);
 }
 
-static void siblings_fill_after_cores(void **state)
+TEST(siblings_fill_after_cores)
 {
-    (void)state;
     static const char *const policies[] = {"mintlp", "busyfcs", "rr"};
     for (size_t k = 0; k < ASYM_LENGTH(policies); k++) {
         struct policies_fixture w;
@@ -311,9 +295,8 @@ static void siblings_fill_after_cores(void **state)
 }
 
 /* Among CPUs that are otherwise equal the favoured one fills first. */
-static void new_threads_take_favoured_cpus_first(void **state)
+TEST(new_threads_take_favoured_cpus_first)
 {
-    (void)state;
     static const char *const policies[] = {"mintlp", "busyfcs", "rr", "response-time", "throughput"};
     for (size_t k = 0; k < ASYM_LENGTH(policies); k++) {
         struct policies_fixture w;
@@ -389,9 +372,8 @@ static size_t from_scratch(const struct policies_fixture *w, const struct asym_e
  * After a switch the new policy takes over the threads as they are: the engine releases no thread only to steer it again,
  * and it moves no more threads than the policy would move if asymd had not steered them before.
  */
-static void a_switch_of_policies_moves_few_threads(void **state)
+TEST(a_switch_of_policies_moves_few_threads)
 {
-    (void)state;
     const unsigned sizes[] = {1, 1, 2, 6, 12};
     struct asym_settings *settings;
     size_t storms = 0, moved = 0, most = 0;
@@ -428,22 +410,4 @@ static void a_switch_of_policies_moves_few_threads(void **state)
     asym_settings_free(settings);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(none_steers_nothing_but_classifies),
-        cmocka_unit_test(mintlp_fills_fast_cpus_in_order_of_parallelism),
-        cmocka_unit_test(mintlp_knows_no_fairness_and_does_not_migrate_for_noise),
-        cmocka_unit_test(a_thread_that_must_share_does_not_push_the_holder_out),
-        cmocka_unit_test(busyfcs_keeps_fast_cpus_busy_before_slow_ones),
-        cmocka_unit_test(rr_gives_all_threads_equal_fast_time),
-        cmocka_unit_test(rr_does_not_let_a_new_thread_catch_up),
-        cmocka_unit_test(rr_shares_eight_speeds_equally),
-        cmocka_unit_test(rr_counts_the_time_that_a_thread_ran),
-        cmocka_unit_test(rr_shares_types_of_equal_speed),
-        cmocka_unit_test(siblings_fill_after_cores),
-        cmocka_unit_test(new_threads_take_favoured_cpus_first),
-        cmocka_unit_test(a_switch_of_policies_moves_few_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

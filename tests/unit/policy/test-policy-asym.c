@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of asym: the numbers of its rule, worked out by hand. docs/policies.md has the formulas. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/policy.h>
 
@@ -17,6 +11,7 @@
 #include "support/generate.h"
 #include "support/policy-fixture.h"
 #include "support/reason-text.h"
+#include "support/test.h"
 
 enum { MOST_CPUS = 32 };
 
@@ -113,9 +108,8 @@ static void prepare(struct bench *b, const double *duties, unsigned n)
                                .scratch = b->scratch};
 }
 
-static void critical_shares_come_from_duties_as_if_nested(void **state)
+TEST(critical_shares_come_from_duties_as_if_nested)
 {
-    (void)state;
     static const struct {
         unsigned n;
         double duties[8], unsteered, weight[2], density[2]; /* of the first thread and of the last */
@@ -138,9 +132,8 @@ static void critical_shares_come_from_duties_as_if_nested(void **state)
     }
 }
 
-static void a_measured_critical_share_goes_before_the_duties(void **state)
+TEST(a_measured_critical_share_goes_before_the_duties)
 {
-    (void)state;
     struct bench b;
     begin(2, 4, 1, 4);
     prepare(&b, (const double[]){1, 1}, 2);
@@ -154,9 +147,8 @@ static void a_measured_critical_share_goes_before_the_duties(void **state)
 }
 
 /* The master of an OpenMP program, whose other threads spin until it is through (RTX). */
-static void a_program_waits_for_the_thread_that_does_not_spin(void **state)
+TEST(a_program_waits_for_the_thread_that_does_not_spin)
 {
-    (void)state;
     struct bench b;
     begin(2, 4, 1, 4);
     prepare(&b, (const double[]){1, 1, 1, 1}, 4);
@@ -169,9 +161,8 @@ static void a_program_waits_for_the_thread_that_does_not_spin(void **state)
 }
 
 /* CPUs 0 and 1 are a P core, 2 is another one's first, 4 is an E core. Duty and density stand for who sits on CPU 0. */
-static void seats_are_worth_what_they_add(void **state)
+TEST(seats_are_worth_what_they_add)
 {
-    (void)state;
     static const struct {
         double duty, density, value;
         int cpu;
@@ -190,9 +181,8 @@ static void seats_are_worth_what_they_add(void **state)
 }
 
 /* On a P core beside a busy sibling. The mean moves by 1 - exp(-0.1) to running * 0.635 / runnable. */
-static void progress_is_measured_by_the_seat(void **state)
+TEST(progress_is_measured_by_the_seat)
 {
-    (void)state;
     struct bench b;
     begin(1.6, 2, 2, 1);
     prepare(&b, (const double[]){1, 1}, 2);
@@ -214,9 +204,8 @@ static void progress_is_measured_by_the_seat(void **state)
 }
 
 /* It was not in the input for a second: it slept, and its duty fades. */
-static void a_thread_that_was_not_seen_has_slept(void **state)
+TEST(a_thread_that_was_not_seen_has_slept)
 {
-    (void)state;
     struct bench b;
     begin(2, 4, 1, 4);
     prepare(&b, (const double[]){0.9}, 1);
@@ -229,9 +218,8 @@ static void a_thread_that_was_not_seen_has_slept(void **state)
     assert_near(b.states[0].rate, 0.6);
 }
 
-static void equal_work_on_unequal_seats_is_coupled(void **state)
+TEST(equal_work_on_unequal_seats_is_coupled)
 {
-    (void)state;
     static const struct {
         double pace[4], usual[4];
         bool was, is;
@@ -267,9 +255,8 @@ static void equal_work_on_unequal_seats_is_coupled(void **state)
 }
 
 /* Noise that crosses a limit to and fro changes no mask: it counts as passed until it was not for `trial`. */
-static void a_limit_that_noise_crosses_stays_passed(void **state)
+TEST(a_limit_that_noise_crosses_stays_passed)
 {
-    (void)state;
     enum { CROWDED, PRESSES, FLOODED };
     static const double unsteered[] = {[CROWDED] = 0, [PRESSES] = 20, [FLOODED] = 100};
     begin(2, 4, 1, 4);
@@ -304,9 +291,8 @@ static void a_limit_that_noise_crosses_stays_passed(void **state)
  * Two threads on fast CPUs and two on slow ones. Who has done least in the round comes first, and who has done its part sleeps, and
  * comes last. When a thread wakes a new round has begun, for one that never sleeps too. Interval: 100 ms.
  */
-static void a_round_begins_when_a_thread_wakes(void **state)
+TEST(a_round_begins_when_a_thread_wakes)
 {
-    (void)state;
     static const struct {
         double round[4], step[4], since[4];
         bool awake[4];
@@ -362,9 +348,8 @@ static void a_round_begins_when_a_thread_wakes(void **state)
     }
 }
 
-static void a_new_thread_begins_no_round(void **state)
+TEST(a_new_thread_begins_no_round)
 {
-    (void)state;
     struct bench b;
     begin(2, 2, 1, 2);
     prepare(&b, (const double[]){1, 1}, 2);
@@ -384,9 +369,8 @@ static void a_new_thread_begins_no_round(void **state)
 }
 
 /* Rounds shorter than two plans of the engine (0.1 s) are planned three times, but not sooner than `quick` (30 ms). */
-static void rounds_shorter_than_some_plans_are_planned_sooner(void **state)
+TEST(rounds_shorter_than_some_plans_are_planned_sooner)
 {
-    (void)state;
     static const struct {
         double period;
         asym_usec since;        /* of the quick turns */
@@ -435,9 +419,8 @@ static void rounds_shorter_than_some_plans_are_planned_sooner(void **state)
 }
 
 /* Threads with equal means: they take turns on the better seats, or they sleep at times of their own. */
-static void threads_that_wake_together_wait_for_each_other(void **state)
+TEST(threads_that_wake_together_wait_for_each_other)
 {
-    (void)state;
     static const struct {
         double since[3]; /* the third one is awake: it has not slept, or its time is not known */
         double usual;
@@ -473,9 +456,8 @@ static void threads_that_wake_together_wait_for_each_other(void **state)
 }
 
 /* The time between rounds is measured from wake to wake. */
-static void rounds_are_measured_by_wakes(void **state)
+TEST(rounds_are_measured_by_wakes)
 {
-    (void)state;
     begin(2, 4, 1, 4);
     struct bench b;
     prepare(&b, (const double[]){0.75, 0.75}, 2);
@@ -499,9 +481,8 @@ static void rounds_are_measured_by_wakes(void **state)
 
 /* --- whole plans --- */
 
-static void a_serial_thread_has_a_fast_cpu_of_its_own(void **state)
+TEST(a_serial_thread_has_a_fast_cpu_of_its_own)
 {
-    (void)state;
     unsigned fast = 0;
     begin(2, 4, 1, 4);
     const unsigned serial = enter(1, 1), first = enter(8, 1);
@@ -518,9 +499,8 @@ static void a_serial_thread_has_a_fast_cpu_of_its_own(void **state)
     assert_near(a->figure[0], 100);
 }
 
-static void seats_fill_in_the_order_of_what_they_add(void **state)
+TEST(seats_fill_in_the_order_of_what_they_add)
 {
-    (void)state;
     static const unsigned rows[][4] = {{12, 8, 0, 4}, {20, 8, 0, 12}, {24, 8, 0, 16}, {28, 4, 4, 16}, {32, 0, 8, 16}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         unsigned cores[3] = {0}, slow = 0;
@@ -541,9 +521,8 @@ static void seats_fill_in_the_order_of_what_they_add(void **state)
 
 /* A fast CPU and a slow one. The thread on the slow one has had less. A swap takes twice the difference in a crowd, and four times
  * that between processes of one thread each. */
-static void threads_swap_when_the_ranks_differ_by_sticky(void **state)
+TEST(threads_swap_when_the_ranks_differ_by_sticky)
 {
-    (void)state;
     static const struct {
         unsigned n, team;
         double rate[3];
@@ -565,9 +544,8 @@ static void threads_swap_when_the_ranks_differ_by_sticky(void **state)
 }
 
 /* Two workers of a game on a fast and a slow CPU: who has the slow one needs it longer, and looks more waited for. */
-static void threads_of_short_rounds_keep_their_seats(void **state)
+TEST(threads_of_short_rounds_keep_their_seats)
 {
-    (void)state;
     unsigned moved = 0;
     begin(2, 1, 1, 1);
     enter(2, 0.3);
@@ -581,9 +559,8 @@ static void threads_of_short_rounds_keep_their_seats(void **state)
 }
 
 /* Two threads of a process, of two processes of a job, and one alone. */
-static void processes_take_slower_turns_than_threads(void **state)
+TEST(processes_take_slower_turns_than_threads)
 {
-    (void)state;
     static const struct {
         unsigned n, procs;
         bool crowd;
@@ -606,9 +583,8 @@ static void processes_take_slower_turns_than_threads(void **state)
 }
 
 /* Progress is remembered for five times as long in a crowd, and between programs of one thread each, so that turns are slower. */
-static void a_crowd_remembers_progress_for_longer(void **state)
+TEST(a_crowd_remembers_progress_for_longer)
 {
-    (void)state;
     static const struct {
         unsigned n, team;
     } rows[] = {{2, 2}, {3, 3}, {2, 1}, {3, 1}};
@@ -629,9 +605,8 @@ static void a_crowd_remembers_progress_for_longer(void **state)
 }
 
 /* Three serial threads of this duty keep CPUs and siblings from a crowd that fills the machine. */
-static void claims_stay_within_the_budget(void **state)
+TEST(claims_stay_within_the_budget)
 {
-    (void)state;
     static const struct {
         double fast, duty;
         unsigned n_fast, siblings, n_slow, alone, spared;
@@ -656,9 +631,8 @@ static void claims_stay_within_the_budget(void **state)
 }
 
 /* Two that are waited for alike, and a budget for the siblings of one: noise of a third in what they need changes no holder. */
-static void a_claim_does_not_change_hands_by_noise(void **state)
+TEST(a_claim_does_not_change_hands_by_noise)
 {
-    (void)state;
     begin(1.6, 6, 2, 8);
     const unsigned game = enter(1, 0.5), other = enter(1, 0.5);
     enter(30, 1);
@@ -674,9 +648,8 @@ static void a_claim_does_not_change_hands_by_noise(void **state)
 }
 
 /* Four CPUs, three threads that compute, and one or two that sleep: they share CPUs, so there is no crowd. */
-static void turns_are_slower_where_threads_outnumber_cpus(void **state)
+TEST(turns_are_slower_where_threads_outnumber_cpus)
 {
-    (void)state;
     static const unsigned sleepers[] = {1, 2};
     unsigned moved[2] = {0};
     for (size_t i = 0; i < ASYM_LENGTH(sleepers); i++) {
@@ -692,9 +665,8 @@ static void turns_are_slower_where_threads_outnumber_cpus(void **state)
     assert_true(moved[1] > 0 && moved[1] * 2 < moved[0]);
 }
 
-static void the_crowd_goes_where_it_waits_least(void **state)
+TEST(the_crowd_goes_where_it_waits_least)
 {
-    (void)state;
     static const unsigned wanted[] = {1, 1, 1, 1, 1, 1, 2, 2};
     double speeds[8];
     for (unsigned c = 0; c < 8; c++)
@@ -710,9 +682,8 @@ static void the_crowd_goes_where_it_waits_least(void **state)
 }
 
 /* A game whose threads sleep most of the time, beside a crowd: its main thread runs first where it is, and may leave. */
-static void masks_are_as_wide_as_duties_allow(void **state)
+TEST(masks_are_as_wide_as_duties_allow)
 {
-    (void)state;
     begin(2, 4, 1, 4);
     const unsigned game = enter(1, 0.5), crowd = enter(12, 1), sleeper = enter(1, 0.5);
     w.threads[sleeper].nice = 10; /* it is of the crowd by its weight */
@@ -732,9 +703,8 @@ static void masks_are_as_wide_as_duties_allow(void **state)
 }
 
 /* A program's reports make plans between two samples, which repeat the measurements: they count once, by the time of the sample. */
-static void a_plan_without_new_measurements_changes_no_mean(void **state)
+TEST(a_plan_without_new_measurements_changes_no_mean)
 {
-    (void)state;
     struct asym_seats_thread with[2][7];
     for (unsigned early = 0; early < 2; early++) {
         begin(2, 4, 1, 4);
@@ -760,9 +730,8 @@ static void a_plan_without_new_measurements_changes_no_mean(void **state)
 }
 
 /* A game whose two processes sleep half of the time, beside a crowd. Each counts by its own session: 0: sessions do not matter. */
-static void where_nice_does_not_count_a_claim_replaces_the_boost(void **state)
+TEST(where_nice_does_not_count_a_claim_replaces_the_boost)
 {
-    (void)state;
     static const struct {
         uint32_t game[2], crowd;
         bool counts[2];
@@ -791,9 +760,8 @@ static void where_nice_does_not_count_a_claim_replaces_the_boost(void **state)
 }
 
 /* Where boosts have no effect, one that shares its CPU with one that ranks above the crowd, too, does not send it there. */
-static void a_claim_sends_no_thread_above_the_crowd_away(void **state)
+TEST(a_claim_sends_no_thread_above_the_crowd_away)
 {
-    (void)state;
     begin(2, 1, 1, 1);
     ((struct asym_seats_params *)(void *)&params)->budget = 1;
     const unsigned game = enter(1, 0.5), other = enter(1, 0.5), crowd = enter(4, 1);
@@ -810,9 +778,8 @@ static void a_claim_sends_no_thread_above_the_crowd_away(void **state)
 }
 
 /* With 4 + 4 CPUs the budget pays for a duty of 82 % on a fast one. There the claim stays as it is: one that is held, or none. */
-static void a_duty_that_varies_at_the_edge_of_the_budget_changes_no_claim(void **state)
+TEST(a_duty_that_varies_at_the_edge_of_the_budget_changes_no_claim)
 {
-    (void)state;
     static const struct {
         double before, edge[2];
         bool held;
@@ -834,9 +801,8 @@ static void a_duty_that_varies_at_the_edge_of_the_budget_changes_no_claim(void *
 }
 
 /* A log daemon wakes for a tenth of every other interval, beside threads that have all CPUs. It changes nothing for them. */
-static void a_program_that_needs_little_has_no_seat(void **state)
+TEST(a_program_that_needs_little_has_no_seat)
 {
-    (void)state;
     static const unsigned busy[] = {4, 8, 12};
     for (size_t i = 0; i < ASYM_LENGTH(busy); i++) {
         struct asym_assignment without[13][30];
@@ -863,9 +829,8 @@ static void a_program_that_needs_little_has_no_seat(void **state)
 }
 
 /* It runs on faster CPUs with room, and stays while they have less; near the limit of seats it keeps what it has. */
-static void a_program_that_needs_little_runs_where_there_is_room(void **state)
+TEST(a_program_that_needs_little_runs_where_there_is_room)
 {
-    (void)state;
     static const struct {
         double duties[2];
         unsigned n_others;
@@ -894,9 +859,8 @@ static void a_program_that_needs_little_runs_where_there_is_room(void **state)
 }
 
 /* One fast CPU has room for some of them: 60 % of it for those that are there. */
-static void programs_that_need_little_do_not_crowd_the_fast_cpu(void **state)
+TEST(programs_that_need_little_do_not_crowd_the_fast_cpu)
 {
-    (void)state;
     unsigned n_fast = 0;
     begin(2, 1, 1, 7);
     for (unsigned n = 0; n < 10; n++)
@@ -909,9 +873,8 @@ static void programs_that_need_little_do_not_crowd_the_fast_cpu(void **state)
 }
 
 /* A container has CPU 0 and CPU 4. A serial thread that may use all CPUs takes neither from the crowd that may not. */
-static void no_claim_takes_a_cpu_of_a_small_cpuset(void **state)
+TEST(no_claim_takes_a_cpu_of_a_small_cpuset)
 {
-    (void)state;
     static struct asym_mask few;
     begin(2, 4, 1, 4);
     few = (struct asym_mask){0};
@@ -931,9 +894,8 @@ static void no_claim_takes_a_cpu_of_a_small_cpuset(void **state)
         assert_true(asym_mask_has(&few, policy_fixture_cpu(&w, t)));
 }
 
-static void far_too_many_threads_use_all_cpus_without_claims(void **state)
+TEST(far_too_many_threads_use_all_cpus_without_claims)
 {
-    (void)state;
     begin(2, 4, 1, 4);
     const unsigned serial = enter(1, 1), crowd = enter(40, 1);
     policy_fixture_plan(&w);
@@ -950,9 +912,8 @@ static void far_too_many_threads_use_all_cpus_without_claims(void **state)
 }
 
 /* Programs of one thread have one density, whatever their duties are: none of them leads the CPU that two share. */
-static void equals_that_share_a_cpu_have_no_boost(void **state)
+TEST(equals_that_share_a_cpu_have_no_boost)
 {
-    (void)state;
     begin(2, 4, 1, 4);
     for (unsigned i = 0; i < 16; i++)
         enter(1, 0.2);
@@ -963,43 +924,4 @@ static void equals_that_share_a_cpu_have_no_boost(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(critical_shares_come_from_duties_as_if_nested),
-        cmocka_unit_test(a_measured_critical_share_goes_before_the_duties),
-        cmocka_unit_test(a_program_waits_for_the_thread_that_does_not_spin),
-        cmocka_unit_test(seats_are_worth_what_they_add),
-        cmocka_unit_test(progress_is_measured_by_the_seat),
-        cmocka_unit_test(a_thread_that_was_not_seen_has_slept),
-        cmocka_unit_test(equal_work_on_unequal_seats_is_coupled),
-        cmocka_unit_test(a_limit_that_noise_crosses_stays_passed),
-        cmocka_unit_test(a_round_begins_when_a_thread_wakes),
-        cmocka_unit_test(a_new_thread_begins_no_round),
-        cmocka_unit_test(rounds_shorter_than_some_plans_are_planned_sooner),
-        cmocka_unit_test(threads_that_wake_together_wait_for_each_other),
-        cmocka_unit_test(rounds_are_measured_by_wakes),
-        cmocka_unit_test(a_serial_thread_has_a_fast_cpu_of_its_own),
-        cmocka_unit_test(seats_fill_in_the_order_of_what_they_add),
-        cmocka_unit_test(threads_swap_when_the_ranks_differ_by_sticky),
-        cmocka_unit_test(threads_of_short_rounds_keep_their_seats),
-        cmocka_unit_test(processes_take_slower_turns_than_threads),
-        cmocka_unit_test(a_crowd_remembers_progress_for_longer),
-        cmocka_unit_test(claims_stay_within_the_budget),
-        cmocka_unit_test(a_claim_does_not_change_hands_by_noise),
-        cmocka_unit_test(turns_are_slower_where_threads_outnumber_cpus),
-        cmocka_unit_test(the_crowd_goes_where_it_waits_least),
-        cmocka_unit_test(masks_are_as_wide_as_duties_allow),
-        cmocka_unit_test(equals_that_share_a_cpu_have_no_boost),
-        cmocka_unit_test(a_plan_without_new_measurements_changes_no_mean),
-        cmocka_unit_test(where_nice_does_not_count_a_claim_replaces_the_boost),
-        cmocka_unit_test(a_duty_that_varies_at_the_edge_of_the_budget_changes_no_claim),
-        cmocka_unit_test(a_program_that_needs_little_has_no_seat),
-        cmocka_unit_test(a_program_that_needs_little_runs_where_there_is_room),
-        cmocka_unit_test(programs_that_need_little_do_not_crowd_the_fast_cpu),
-        cmocka_unit_test(no_claim_takes_a_cpu_of_a_small_cpuset),
-        cmocka_unit_test(a_claim_sends_no_thread_above_the_crowd_away),
-        cmocka_unit_test(far_too_many_threads_use_all_cpus_without_claims),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of static-ipc, hass, ipc-driven and eshmp, with programs of a given speed on each core type. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <asym/settings.h>
 
@@ -13,6 +7,7 @@
 #include "base/mask.h"
 #include "support/policy-fixture.h"
 #include "support/reason-text.h"
+#include "support/test.h"
 
 #define GHZ  1e9
 #define TICK (10 * ASYM_MSEC)
@@ -87,9 +82,8 @@ static const struct asym_profile gains_little = {.ips = {1.2e9, 1e9}, .mpki = {2
                                  gains_much = {.ips = {2e9, 1e9}, .mpki = {0, 0}},
                                  half_known = {.ips = {2e9, 0}, .mpki = {-1, -1}};
 
-static void static_ipc_holds_the_fast_cpus_for_those_that_gain_most(void **state)
+TEST_WITH(static_ipc_holds_the_fast_cpus_for_those_that_gain_most, set_up, tear_down)
 {
-    (void)state;
     static const struct asym_profile *const of[] = {&gains_little, NULL, &gains_much, &half_known, &gains_some};
     begin("static-ipc", two_types, 4);
     policy_fixture_enter(&w, 5);
@@ -112,9 +106,8 @@ static void static_ipc_holds_the_fast_cpus_for_those_that_gain_most(void **state
     assert_true(!is_fast(0) && is_fast(2) && is_fast(4));
 }
 
-static void static_ipc_moves_no_thread_for_a_negligible_difference(void **state)
+TEST_WITH(static_ipc_moves_no_thread_for_a_negligible_difference, set_up, tear_down)
 {
-    (void)state;
     static const struct asym_profile a = {.ips = {1.500e9, 1e9}}, b = {.ips = {1.502e9, 1e9}};
     begin("static-ipc", two_types, 4);
     policy_fixture_enter(&w, 2);
@@ -128,9 +121,8 @@ static void static_ipc_moves_no_thread_for_a_negligible_difference(void **state)
     assert_int_equal(w.moved, 0);
 }
 
-static void hass_assigns_once(void **state)
+TEST_WITH(hass_assigns_once, set_up, tear_down)
 {
-    (void)state;
     begin("hass", two_types, 4);
     policy_fixture_enter(&w, 4);
     for (unsigned t = 0; t < 4; t++)
@@ -154,9 +146,8 @@ static void hass_assigns_once(void **state)
 }
 
 /* A thread that begins while the fast CPUs have a thread each goes to the idle slow CPU, however much it gains. */
-static void hass_fills_idle_cpus_before_it_shares_fast_ones(void **state)
+TEST_WITH(hass_fills_idle_cpus_before_it_shares_fast_ones, set_up, tear_down)
 {
-    (void)state;
     begin("hass", two_types, 4);
     policy_fixture_enter(&w, 4);
     for (unsigned t = 0; t < 4; t++)
@@ -183,9 +174,8 @@ static void hass_fills_idle_cpus_before_it_shares_fast_ones(void **state)
 }
 
 /* Rule 3 is stronger than "once". */
-static void hass_leaves_no_fast_cpu_idle_beside_a_crowded_slow_one(void **state)
+TEST_WITH(hass_leaves_no_fast_cpu_idle_beside_a_crowded_slow_one, set_up, tear_down)
 {
-    (void)state;
     begin("hass", two_types, 4);
     policy_fixture_enter(&w, 6);
     for (unsigned t = 0; t < 6; t++)
@@ -200,9 +190,8 @@ static void hass_leaves_no_fast_cpu_idle_beside_a_crowded_slow_one(void **state)
 }
 
 /* Stall time does not shrink with speed: 25 ns of 50 ns are stall here, so that double the speed is 1.33 times as fast. */
-static void hass_counts_stall_time_apart(void **state)
+TEST_WITH(hass_counts_stall_time_apart, set_up, tear_down)
 {
-    (void)state;
     static const struct asym_profile stalls = {.ips = {0, 20e6}, .mpki = {-1, 312.5}};
     begin("hass", two_types, 4);
     policy_fixture_enter(&w, 1);
@@ -213,9 +202,8 @@ static void hass_counts_stall_time_apart(void **state)
 
 /* --- ipc-driven --- */
 
-static void ipc_driven_measures_on_each_type_and_then_decides(void **state)
+TEST_WITH(ipc_driven_measures_on_each_type_and_then_decides, set_up, tear_down)
 {
-    (void)state;
     begin("ipc-driven", two_types, 4);
     policy_fixture_enter(&w, 3);
     programs[0] = (struct program){.ips = {1.1e9, 1e9}, .ipc = 1};
@@ -238,9 +226,8 @@ static unsigned type_of(unsigned thread)
 }
 
 /* The ratio of the fastest to the slowest type ranks the threads over all types between them, too. */
-static void ipc_driven_ranks_over_all_core_types(void **state)
+TEST_WITH(ipc_driven_ranks_over_all_core_types, set_up, tear_down)
 {
-    (void)state;
     static const double gains[] = {1.4, 1.2, 1.6, 1.1, 1.3, 1.5};
     static const double speeds[] = {1, 1, 2, 2, 3, 4};
     static const unsigned types[] = {2, 3, 0, 3, 2, 1};
@@ -276,9 +263,8 @@ static unsigned samples_in_turns(void)
 }
 
 /* The cost for which the papers compare it: a turn of five ticks on each type. */
-static void ipc_driven_costs_a_turn_for_each_core_type(void **state)
+TEST_WITH(ipc_driven_costs_a_turn_for_each_core_type, set_up, tear_down)
 {
-    (void)state;
     unsigned samples[2];
     for (int i = 0; i < 2; i++) {
         begin("ipc-driven", i ? three_types : two_types, i ? 3 : 4);
@@ -290,9 +276,8 @@ static void ipc_driven_costs_a_turn_for_each_core_type(void **state)
     assert_int_equal(samples[1], 3 * 5);
 }
 
-static void ipc_driven_measures_again_when_a_phase_changes(void **state)
+TEST_WITH(ipc_driven_measures_again_when_a_phase_changes, set_up, tear_down)
 {
-    (void)state;
     begin("ipc-driven", two_types, 4);
     policy_fixture_enter(&w, 1);
     programs[0] = (struct program){.ips = {2e9, 1e9}, .ipc = 2};
@@ -304,9 +289,8 @@ static void ipc_driven_measures_again_when_a_phase_changes(void **state)
     assert_int_equal(samples_in_turns(), 0);
 }
 
-static void ipc_driven_takes_no_turns_of_threads_without_counters(void **state)
+TEST_WITH(ipc_driven_takes_no_turns_of_threads_without_counters, set_up, tear_down)
 {
-    (void)state;
     begin("ipc-driven", two_types, 4);
     policy_fixture_enter(&w, 6);
     assert_int_equal(samples_in_turns(), 0);
@@ -314,9 +298,8 @@ static void ipc_driven_takes_no_turns_of_threads_without_counters(void **state)
 }
 
 /* With more new threads than CPUs of a type, as many take a turn at a time as there are CPUs, and all get their turn. */
-static void ipc_driven_has_as_many_in_turns_as_there_is_room_for(void **state)
+TEST_WITH(ipc_driven_has_as_many_in_turns_as_there_is_room_for, set_up, tear_down)
 {
-    (void)state;
     begin("ipc-driven", two_types, 4);
     policy_fixture_enter(&w, 20);
     for (unsigned t = 0; t < 20; t++)
@@ -344,9 +327,8 @@ static void begin_periodic(const double *speeds, size_t n)
 }
 
 /* A period of one thread: five ticks on each of two types and ten of execution, whether or not its phase changes. */
-static void ipc_driven_periodic_measures_again_after_each_execution(void **state)
+TEST_WITH(ipc_driven_periodic_measures_again_after_each_execution, set_up, tear_down)
 {
-    (void)state;
     begin_periodic(two_types, 4);
     policy_fixture_enter(&w, 1);
     programs[0] = (struct program){.ips = {2e9, 1e9}, .ipc = 1};
@@ -356,9 +338,8 @@ static void ipc_driven_periodic_measures_again_after_each_execution(void **state
 }
 
 /* All threads take their turn on a type at the same time, however few CPUs it has. */
-static void ipc_driven_periodic_puts_more_threads_on_the_type_of_a_sample(void **state)
+TEST_WITH(ipc_driven_periodic_puts_more_threads_on_the_type_of_a_sample, set_up, tear_down)
 {
-    (void)state;
     unsigned most[3] = {0};
     begin_periodic(three_types, 3);
     policy_fixture_enter(&w, 3);
@@ -378,9 +359,8 @@ static void ipc_driven_periodic_puts_more_threads_on_the_type_of_a_sample(void *
 }
 
 /* A thread that begins 80 ms after another has a period of its own. */
-static void ipc_driven_periodic_has_a_period_for_each_thread(void **state)
+TEST_WITH(ipc_driven_periodic_has_a_period_for_each_thread, set_up, tear_down)
 {
-    (void)state;
     unsigned n = 0;
     begin_periodic(two_types, 4);
     policy_fixture_enter(&w, 2);
@@ -399,9 +379,8 @@ static void ipc_driven_periodic_has_a_period_for_each_thread(void **state)
 }
 
 /* The exception to rule 3: some of 100 samples find an idle fast CPU beside a slow one with two threads. */
-static void ipc_driven_periodic_leaves_fast_cpus_idle_in_turns(void **state)
+TEST_WITH(ipc_driven_periodic_leaves_fast_cpus_idle_in_turns, set_up, tear_down)
 {
-    (void)state;
     unsigned n = 0;
     begin_periodic(two_types, 4);
     policy_fixture_enter(&w, 4);
@@ -417,9 +396,8 @@ static void ipc_driven_periodic_leaves_fast_cpus_idle_in_turns(void **state)
 /* --- eshmp --- */
 
 /* max IPC 4 at 2 GHz: MIPS 8e9; 2e9 instructions a second leave (8e9 - 2e9) / (2e9 * 8e9) s = 0.375 ns. */
-static void eshmp_measures_the_stall_time_per_instruction(void **state)
+TEST_WITH(eshmp_measures_the_stall_time_per_instruction, set_up, tear_down)
 {
-    (void)state;
     begin("eshmp", two_types, 4);
     policy_fixture_enter(&w, 2);
     programs[0] = (struct program){.ips = {2e9, 2e9}, .ipc = 1};
@@ -431,9 +409,8 @@ static void eshmp_measures_the_stall_time_per_instruction(void **state)
     assert_int_equal((int)(w.threads[1].answer.figure[0] * 1000 + 0.5), 0);
 }
 
-static void eshmp_gives_the_fast_cpus_to_those_that_stall_least(void **state)
+TEST_WITH(eshmp_gives_the_fast_cpus_to_those_that_stall_least, set_up, tear_down)
 {
-    (void)state;
     begin("eshmp", two_types, 4);
     policy_fixture_enter(&w, 4);
     for (unsigned t = 0; t < 4; t++)
@@ -448,9 +425,8 @@ static void eshmp_gives_the_fast_cpus_to_those_that_stall_least(void **state)
     }
 }
 
-static void eshmp_monitors_for_five_ticks_and_executes_for_ten(void **state)
+TEST_WITH(eshmp_monitors_for_five_ticks_and_executes_for_ten, set_up, tear_down)
 {
-    (void)state;
     begin("eshmp", two_types, 4);
     policy_fixture_enter(&w, 2);
     programs[0] = programs[1] = (struct program){.ips = {1e9, 1e9}, .ipc = 1};
@@ -465,9 +441,8 @@ static void eshmp_monitors_for_five_ticks_and_executes_for_ten(void **state)
 }
 
 /* The source's Algorithm 1: with monitor_on = ordered the i-th thread is monitored on the i-th CPU, whatever it stalls. */
-static void eshmp_monitors_in_the_order_of_the_cpus_if_asked(void **state)
+TEST_WITH(eshmp_monitors_in_the_order_of_the_cpus_if_asked, set_up, tear_down)
 {
-    (void)state;
     unsigned samples = 0;
     set("policy.eshmp.monitor_on=ordered");
     begin("eshmp", two_types, 4);
@@ -484,9 +459,8 @@ static void eshmp_monitors_in_the_order_of_the_cpus_if_asked(void **state)
     assert_int_equal(samples, 60 * 5 / 15);
 }
 
-static void eshmp_starves_no_thread(void **state)
+TEST_WITH(eshmp_starves_no_thread, set_up, tear_down)
 {
-    (void)state;
     unsigned chosen[7] = {0};
     begin("eshmp", three_types, 3);
     policy_fixture_enter(&w, 7);
@@ -504,9 +478,8 @@ static void eshmp_starves_no_thread(void **state)
 }
 
 /* If samples are further apart than a turn or a period, both last until the next sample, and both take place. */
-static void long_intervals_round_turns_and_periods_up(void **state)
+TEST_WITH(long_intervals_round_turns_and_periods_up, set_up, tear_down)
 {
-    (void)state;
     static const asym_usec intervals[] = {100 * ASYM_MSEC, 250 * ASYM_MSEC, 2 * ASYM_SEC};
     static const double speeds[] = {1, 2, 2, 2, 2};
     for (size_t k = 0; k < ASYM_LENGTH(intervals); k++) {
@@ -535,9 +508,8 @@ static void long_intervals_round_turns_and_periods_up(void **state)
 }
 
 /* When the core types get other numbers, earlier measurements on them are void. */
-static void another_machine_is_measured_anew(void **state)
+TEST_WITH(another_machine_is_measured_anew, set_up, tear_down)
 {
-    (void)state;
     begin("ipc-driven", two_types, 4);
     policy_fixture_enter(&w, 1);
     programs[0] = (struct program){.ips = {2e9, 1e9}, .ipc = 2};
@@ -546,33 +518,4 @@ static void another_machine_is_measured_anew(void **state)
     assert_int_equal(samples_in_turns(), 10);
 }
 
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(static_ipc_holds_the_fast_cpus_for_those_that_gain_most),
-        T(static_ipc_moves_no_thread_for_a_negligible_difference),
-        T(hass_assigns_once),
-        T(hass_fills_idle_cpus_before_it_shares_fast_ones),
-        T(hass_leaves_no_fast_cpu_idle_beside_a_crowded_slow_one),
-        T(hass_counts_stall_time_apart),
-        T(ipc_driven_measures_on_each_type_and_then_decides),
-        T(ipc_driven_ranks_over_all_core_types),
-        T(ipc_driven_costs_a_turn_for_each_core_type),
-        T(ipc_driven_measures_again_when_a_phase_changes),
-        T(ipc_driven_takes_no_turns_of_threads_without_counters),
-        T(ipc_driven_has_as_many_in_turns_as_there_is_room_for),
-        T(ipc_driven_periodic_measures_again_after_each_execution),
-        T(ipc_driven_periodic_puts_more_threads_on_the_type_of_a_sample),
-        T(ipc_driven_periodic_has_a_period_for_each_thread),
-        T(ipc_driven_periodic_leaves_fast_cpus_idle_in_turns),
-        T(eshmp_measures_the_stall_time_per_instruction),
-        T(eshmp_gives_the_fast_cpus_to_those_that_stall_least),
-        T(eshmp_monitors_for_five_ticks_and_executes_for_ten),
-        T(eshmp_monitors_in_the_order_of_the_cpus_if_asked),
-        T(eshmp_starves_no_thread),
-        T(long_intervals_round_turns_and_periods_up),
-        T(another_machine_is_measured_anew),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of pa (Saez 2010, 2.1), by hand: which threads get the fast CPUs, and for how long. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include <asym/engine.h>
 
@@ -15,6 +9,7 @@
 #include "base/mask.h"
 #include "support/generate.h"
 #include "support/reason-text.h"
+#include "support/test.h"
 
 #define TURN   (100 * ASYM_MSEC)
 #define N_MOST 64
@@ -99,9 +94,8 @@ static void become_serial(struct pa_fixture *w, size_t app, size_t task)
     gen_load_share_one(w->load, task, 1);
 }
 
-static void mp_threads_hold_fast_cpus_and_hp_threads_run_on_slow_ones(void **state)
+TEST(mp_threads_hold_fast_cpus_and_hp_threads_run_on_slow_ones)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {2, 8};
     begin(&w, 6, 2, sizes, 2);
@@ -117,9 +111,8 @@ static void mp_threads_hold_fast_cpus_and_hp_threads_run_on_slow_ones(void **sta
 }
 
 /* One thread with a high nice value beside two others. */
-static void a_program_in_the_background_leaves_the_fast_cpus_to_others(void **state)
+TEST(a_program_in_the_background_leaves_the_fast_cpus_to_others)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {1, 2};
     begin(&w, 4, 2, sizes, 2);
@@ -134,9 +127,8 @@ static void a_program_in_the_background_leaves_the_fast_cpus_to_others(void **st
     end(&w);
 }
 
-static void a_rule_can_count_a_program_as_highly_parallel(void **state)
+TEST(a_rule_can_count_a_program_as_highly_parallel)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {1, 2};
     const struct asym_rule_facts rule = {.policy_class = ASYM_RULE_CLASS_PARALLEL};
@@ -148,9 +140,8 @@ static void a_rule_can_count_a_program_as_highly_parallel(void **state)
     end(&w);
 }
 
-static void a_thread_that_becomes_serial_goes_before_mp_threads(void **state)
+TEST(a_thread_that_becomes_serial_goes_before_mp_threads)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {2, 8};
     begin(&w, 6, 2, sizes, 2);
@@ -166,9 +157,8 @@ static void a_thread_that_becomes_serial_goes_before_mp_threads(void **state)
     end(&w);
 }
 
-static void the_boost_ends_and_the_thread_takes_turns(void **state)
+TEST(the_boost_ends_and_the_thread_takes_turns)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {2, 8};
     unsigned had[10] = {0};
@@ -192,9 +182,8 @@ static void the_boost_ends_and_the_thread_takes_turns(void **state)
     end(&w);
 }
 
-static void mp_threads_share_fast_cpus_in_turns(void **state)
+TEST(mp_threads_share_fast_cpus_in_turns)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {1, 1, 1, 1, 1};
     unsigned had[5] = {0};
@@ -217,9 +206,8 @@ static void mp_threads_share_fast_cpus_in_turns(void **state)
     end(&w);
 }
 
-static void a_new_thread_neither_waits_for_all_nor_keeps_them_out(void **state)
+TEST(a_new_thread_neither_waits_for_all_nor_keeps_them_out)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {1, 1, 1};
     unsigned had[3] = {0};
@@ -238,9 +226,8 @@ static void a_new_thread_neither_waits_for_all_nor_keeps_them_out(void **state)
     end(&w);
 }
 
-static void hp_threads_fill_fast_cpus_that_are_free(void **state)
+TEST(hp_threads_fill_fast_cpus_that_are_free)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {1, 9};
     begin(&w, 6, 3, sizes, 2);
@@ -258,9 +245,8 @@ static void hp_threads_fill_fast_cpus_that_are_free(void **state)
     end(&w);
 }
 
-static void more_sp_threads_than_fast_cpus_the_longest_waiting_first(void **state)
+TEST(more_sp_threads_than_fast_cpus_the_longest_waiting_first)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {4, 4, 4};
     begin(&w, 8, 2, sizes, 3);
@@ -277,9 +263,8 @@ static void more_sp_threads_than_fast_cpus_the_longest_waiting_first(void **stat
     end(&w);
 }
 
-static void a_master_ranks_with_sp_and_a_spinning_thread_last(void **state)
+TEST(a_master_ranks_with_sp_and_a_spinning_thread_last)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {8, 1, 1};
     begin(&w, 6, 1, sizes, 3);
@@ -294,9 +279,8 @@ static void a_master_ranks_with_sp_and_a_spinning_thread_last(void **state)
 }
 
 /* A serial phase that a program reports changes the mapping between two turns, but no thread's turn. */
-static void an_early_plan_gives_way_to_a_master_and_keeps_the_turns(void **state)
+TEST(an_early_plan_gives_way_to_a_master_and_keeps_the_turns)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {8, 1, 1, 1};
     bool had[11];
@@ -318,9 +302,8 @@ static void an_early_plan_gives_way_to_a_master_and_keeps_the_turns(void **state
     end(&w);
 }
 
-static void alike_cpus_are_not_exclusive(void **state)
+TEST(alike_cpus_are_not_exclusive)
 {
-    (void)state;
     static const unsigned machines[][2] = {{4, 4}, {1, 1}, {3, 0}};
     for (size_t k = 0; k < ASYM_LENGTH(machines); k++) {
         struct pa_fixture w;
@@ -336,9 +319,8 @@ static void alike_cpus_are_not_exclusive(void **state)
     }
 }
 
-static void a_cpuset_without_fast_cpus_is_kept(void **state)
+TEST(a_cpuset_without_fast_cpus_is_kept)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {1, 1};
     begin(&w, 4, 2, sizes, 2);
@@ -386,17 +368,15 @@ static void boosts_while_all_cpus_are_busy(const char *policy, const char *why)
     end(&w);
 }
 
-static void a_light_thread_of_a_serial_program_is_boosted_while_all_cpus_are_busy(void **state)
+TEST(a_light_thread_of_a_serial_program_is_boosted_while_all_cpus_are_busy)
 {
-    (void)state;
     boosts_while_all_cpus_are_busy("pa", "few threads, sleeps");
     boosts_while_all_cpus_are_busy("mintlp", "its program has few");
 }
 
 /* Six threads of a game fit on three fast CPUs beside a busy one: none takes turns. Busy ones do. */
-static void light_threads_take_no_turns_if_they_fit(void **state)
+TEST(light_threads_take_no_turns_if_they_fit)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {1, 1, 1, 1, 1, 1, 1};
     begin(&w, 8, 4, sizes, 7);
@@ -430,9 +410,8 @@ static void favour(struct pa_fixture *w, unsigned n)
     w->machine.generation++;
 }
 
-static void a_serial_thread_goes_to_the_favoured_core(void **state)
+TEST(a_serial_thread_goes_to_the_favoured_core)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {8};
     begin(&w, 8, 4, sizes, 1);
@@ -452,9 +431,8 @@ static void a_serial_thread_goes_to_the_favoured_core(void **state)
 }
 
 /* With two serial threads the second takes the next best core, and neither ever loses its core to the other. */
-static void serial_threads_do_not_trade_places_for_favour(void **state)
+TEST(serial_threads_do_not_trade_places_for_favour)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {8, 8};
     begin(&w, 8, 4, sizes, 2);
@@ -473,9 +451,8 @@ static void serial_threads_do_not_trade_places_for_favour(void **state)
 }
 
 /* The phases of a master may be too short to justify a move, so it keeps its CPU. */
-static void a_master_stays_where_its_phase_begins(void **state)
+TEST(a_master_stays_where_its_phase_begins)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {8};
     begin(&w, 8, 4, sizes, 1);
@@ -494,9 +471,8 @@ static void a_master_stays_where_its_phase_begins(void **state)
 }
 
 /* With three speeds, two of them fast, the serial thread moves from the second fastest type to the fastest. */
-static void of_two_fast_types_a_serial_thread_has_the_faster(void **state)
+TEST(of_two_fast_types_a_serial_thread_has_the_faster)
 {
-    (void)state;
     struct pa_fixture w;
     const unsigned sizes[] = {8};
     begin(&w, 8, 4, sizes, 1);
@@ -514,28 +490,4 @@ static void of_two_fast_types_a_serial_thread_has_the_faster(void **state)
     end(&w);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mp_threads_hold_fast_cpus_and_hp_threads_run_on_slow_ones),
-        cmocka_unit_test(a_program_in_the_background_leaves_the_fast_cpus_to_others),
-        cmocka_unit_test(a_rule_can_count_a_program_as_highly_parallel),
-        cmocka_unit_test(a_thread_that_becomes_serial_goes_before_mp_threads),
-        cmocka_unit_test(the_boost_ends_and_the_thread_takes_turns),
-        cmocka_unit_test(mp_threads_share_fast_cpus_in_turns),
-        cmocka_unit_test(a_new_thread_neither_waits_for_all_nor_keeps_them_out),
-        cmocka_unit_test(hp_threads_fill_fast_cpus_that_are_free),
-        cmocka_unit_test(more_sp_threads_than_fast_cpus_the_longest_waiting_first),
-        cmocka_unit_test(a_master_ranks_with_sp_and_a_spinning_thread_last),
-        cmocka_unit_test(an_early_plan_gives_way_to_a_master_and_keeps_the_turns),
-        cmocka_unit_test(alike_cpus_are_not_exclusive),
-        cmocka_unit_test(a_cpuset_without_fast_cpus_is_kept),
-        cmocka_unit_test(a_light_thread_of_a_serial_program_is_boosted_while_all_cpus_are_busy),
-        cmocka_unit_test(light_threads_take_no_turns_if_they_fit),
-        cmocka_unit_test(a_serial_thread_goes_to_the_favoured_core),
-        cmocka_unit_test(serial_threads_do_not_trade_places_for_favour),
-        cmocka_unit_test(a_master_stays_where_its_phase_begins),
-        cmocka_unit_test(of_two_fast_types_a_serial_thread_has_the_faster),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of response-time, throughput and priority (Roehrich 2007, 3.1 to 3.3): the source's examples, and its open cases. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <asym/policy.h>
 
@@ -16,6 +10,7 @@
 #include "support/policy-fixture.h"
 #include "support/generate.h"
 #include "support/reason-text.h"
+#include "support/test.h"
 
 static struct policy_fixture w;
 
@@ -54,9 +49,8 @@ static void churn(const char *policy, unsigned seed, void (*check)(void))
     }
 }
 
-static void a_nice_value_weighs_what_the_kernel_gives_it(void **state)
+TEST(a_nice_value_weighs_what_the_kernel_gives_it)
 {
-    (void)state;
     assert_int_equal(asym_nice_weight(0), 1024);
     assert_int_equal(asym_nice_weight(-20), 88761);
     assert_int_equal(asym_nice_weight(19), 15);
@@ -78,9 +72,8 @@ static double load_of(int32_t cpu)
 }
 
 /* 3.1.2. The timeslices have the ratios 15:20:15:5:1:30. No nice values have these ratios; the ones here are near enough. */
-static void the_worked_example_of_response_time(void **state)
+TEST(the_worked_example_of_response_time)
 {
-    (void)state;
     static const double speeds[] = {250, 250, 500, 1000};
     /* timeslice, nice value, CPU (counted from 1); CPUs 1 and 2 are alike: -1 and -2 are one or the other */
     static const struct {
@@ -113,9 +106,8 @@ static void the_worked_example_of_response_time(void **state)
 }
 
 /* 3.1: both tasks on a CPU of 1000 MHz are done after 2 s on average, beside one of 200 MHz after 3 s. */
-static void a_slow_cpu_stays_idle_while_a_fast_one_has_several(void **state)
+TEST(a_slow_cpu_stays_idle_while_a_fast_one_has_several)
 {
-    (void)state;
     static const double speeds[] = {200, 1000};
     policy_fixture_begin(&w, "response-time", speeds, 2);
     policy_fixture_enter(&w, 1);
@@ -133,9 +125,8 @@ static void a_slow_cpu_stays_idle_while_a_fast_one_has_several(void **state)
 }
 
 /* Figure 3.1: the CPU of 2200 MHz pulls a task that is alone on a CPU of 825 MHz, though it already has a task. */
-static void a_faster_cpu_pulls_when_a_thread_leaves(void **state)
+TEST(a_faster_cpu_pulls_when_a_thread_leaves)
 {
-    (void)state;
     static const double speeds[] = {275, 825, 2200};
     policy_fixture_begin(&w, "response-time", speeds, 3);
     for (unsigned k = 0; k < 4; k++)
@@ -158,9 +149,8 @@ static void a_faster_cpu_pulls_when_a_thread_leaves(void **state)
     assert_float_equal((float)w.threads[3].answer.figure[1], 275 / 825.0F, 1e-6F);
 }
 
-static void a_pull_gains_more_than_the_margin_of_its_distance(void **state)
+TEST(a_pull_gains_more_than_the_margin_of_its_distance)
 {
-    (void)state;
     /* The fast CPU is a little too slow, or fast enough, to take a second thread from the slow one: 1 - 2 / speed is 18 % from
        another node, 9 % from another LLC, 0 under one LLC. */
     static const struct {
@@ -183,9 +173,8 @@ static void a_pull_gains_more_than_the_margin_of_its_distance(void **state)
 }
 
 /* Roehrich 2007, 3.1.3: when the copy on the CPU of speed 8 ends, that CPU pulls the one from the CPU of speed 7. */
-static void the_fastest_cpu_pulls_from_the_second_fastest(void **state)
+TEST(the_fastest_cpu_pulls_from_the_second_fastest)
 {
-    (void)state;
     static const double speeds[] = {7, 8};
     policy_fixture_begin(&w, "response-time", speeds, 2);
     policy_fixture_enter(&w, 1);
@@ -203,9 +192,8 @@ static void the_fastest_cpu_pulls_from_the_second_fastest(void **state)
 }
 
 /* Two LLCs of a slow and a fast CPU each: a pull from the other LLC needs more gain than one under the same LLC. */
-static void a_cpu_pulls_from_afar_what_gains_the_margin(void **state)
+TEST(a_cpu_pulls_from_afar_what_gains_the_margin)
 {
-    (void)state;
     static const double speeds[] = {1, 1.5, 1, 1.5};
     policy_fixture_begin(&w, "response-time", speeds, 4);
     set_domains(2, 2);
@@ -225,9 +213,8 @@ static void a_cpu_pulls_from_afar_what_gains_the_margin(void **state)
 }
 
 /* A known thread does not move for less than the margin; a new thread has no margin. */
-static void a_new_thread_goes_to_the_best_cpu(void **state)
+TEST(a_new_thread_goes_to_the_best_cpu)
 {
-    (void)state;
     static const double speeds[] = {1, 1.15};
     static struct asym_mask one;
     policy_fixture_begin(&w, "response-time", speeds, 2);
@@ -248,9 +235,8 @@ static void a_new_thread_goes_to_the_best_cpu(void **state)
 }
 
 /* Among equally good CPUs new threads stay where they are, even if they are many. */
-static void new_threads_stay_on_an_equally_good_cpu(void **state)
+TEST(new_threads_stay_on_an_equally_good_cpu)
 {
-    (void)state;
     static const char *const policies[] = {"response-time", "throughput", "priority"};
     for (size_t p = 0; p < ASYM_LENGTH(policies); p++) {
         double speeds[64];
@@ -267,9 +253,8 @@ static void new_threads_stay_on_an_equally_good_cpu(void **state)
 }
 
 /* The load is steady, but its measured shares vary a little each time; no variation justifies a migration. */
-static void noise_moves_no_thread(void **state)
+TEST(noise_moves_no_thread)
 {
-    (void)state;
     static const char *const policies[] = {"response-time", "throughput", "priority"};
     static const double speeds[] = {1, 2, 3, 4, 5, 6, 7, 8};
     for (size_t p = 0; p < ASYM_LENGTH(policies); p++) {
@@ -310,16 +295,14 @@ static void check_response(void)
     }
 }
 
-static void no_thread_would_be_served_sooner_elsewhere(void **state)
+TEST(no_thread_would_be_served_sooner_elsewhere)
 {
-    (void)state;
     for (unsigned seed = 0; seed < 120; seed++)
         churn("response-time", seed, check_response);
 }
 
-static void threads_of_one_cpu_share_it_with_those_that_may_choose(void **state)
+TEST(threads_of_one_cpu_share_it_with_those_that_may_choose)
 {
-    (void)state;
     static const double speeds[] = {1, 1, 4};
     policy_fixture_begin(&w, "response-time", speeds, 3);
     for (unsigned k = 0; k < 6; k++)
@@ -337,9 +320,8 @@ static void threads_of_one_cpu_share_it_with_those_that_may_choose(void **state)
 }
 
 /* Two LLCs of four CPUs each, CPUs 0 and 4 are fast: a pull stays under its LLC if a CPU there is as good. */
-static void of_equal_cpus_the_one_under_the_same_llc_pulls(void **state)
+TEST(of_equal_cpus_the_one_under_the_same_llc_pulls)
 {
-    (void)state;
     static const double speeds[] = {4, 1, 1, 1, 4, 1, 1, 1};
     for (int preferred_cpu = 1; preferred_cpu < 8; preferred_cpu += 4) {
         policy_fixture_begin(&w, "response-time", speeds, 8);
@@ -375,9 +357,8 @@ static void expect_split(unsigned n)
     assert_int_equal(w.count[0], both ? 4 : splits[n][0]);
 }
 
-static void the_splits_of_throughput(void **state)
+TEST(the_splits_of_throughput)
 {
-    (void)state;
     /* all at once */
     for (unsigned n = 1; n < ASYM_LENGTH(splits); n++) {
         policy_fixture_begin(&w, "throughput", two_speeds, 2);
@@ -403,9 +384,8 @@ static void the_splits_of_throughput(void **state)
     }
 }
 
-static void of_two_splits_as_good_the_one_there_is_stays(void **state)
+TEST(of_two_splits_as_good_the_one_there_is_stays)
 {
-    (void)state;
     for (unsigned fast = 4; fast <= 5; fast++) {
         policy_fixture_begin(&w, "throughput", two_speeds, 2);
         enter_many(8);
@@ -421,9 +401,8 @@ static void of_two_splits_as_good_the_one_there_is_stays(void **state)
 }
 
 /* For two CPUs of any ratio the count is within one thread of n * y / (1 + y), and no split has a ratio much nearer to y. */
-static void the_faster_of_two_gets_its_share(void **state)
+TEST(the_faster_of_two_gets_its_share)
 {
-    (void)state;
     for (double y = 1.1; y < 9; y += 0.19) {
         const double speeds[] = {1, y};
         for (unsigned n = 2; n < 40; n++) {
@@ -443,9 +422,8 @@ static void the_faster_of_two_gets_its_share(void **state)
 }
 
 /* Figure 3.2: four CPUs of 275 and four of 2200 MHz, six tasks; then tasks leave the fast ones. */
-static void no_cpu_has_two_while_another_idles(void **state)
+TEST(no_cpu_has_two_while_another_idles)
 {
-    (void)state;
     static const double speeds[] = {275, 275, 275, 275, 2200, 2200, 2200, 2200};
     policy_fixture_begin(&w, "throughput", speeds, 8);
     enter_many(6);
@@ -487,9 +465,8 @@ static void check_throughput(void)
     }
 }
 
-static void a_slower_cpu_never_has_more(void **state)
+TEST(a_slower_cpu_never_has_more)
 {
-    (void)state;
     for (unsigned seed = 0; seed < 50; seed++)
         churn("throughput", seed, check_throughput);
 }
@@ -544,9 +521,8 @@ static void check_priority_and_ratios(void)
     }
 }
 
-static void lower_priority_never_has_more_speed(void **state)
+TEST(lower_priority_never_has_more_speed)
 {
-    (void)state;
     for (unsigned seed = 0; seed < 50; seed++)
         churn("priority", seed, check_priority_and_ratios);
 }
@@ -555,9 +531,8 @@ static void lower_priority_never_has_more_speed(void **state)
  * Figure 3.5: a higher number is a higher priority. CPU 1 and CPU 2 have a power ratio of 1, as the text says; CPU 1 and
  * CPU 0 one of 2, or it could not call its third step balanced.
  */
-static void the_five_steps_of_priority(void **state)
+TEST(the_five_steps_of_priority)
 {
-    (void)state;
     static const double speeds[] = {400, 800, 1000};
     static const int32_t after[][5] = {{0, 1, 2, -1, -1}, {0, 1, 1, 2, -1}, {0, 1, 1, 2, 2}};
     policy_fixture_begin(&w, "priority", speeds, 3);
@@ -584,9 +559,8 @@ static void the_five_steps_of_priority(void **state)
 }
 
 /* 3.3.1: 800 and 600 MHz. Under strict best effort the first task would change CPUs with every task that comes. */
-static void the_highest_priority_does_not_follow_arrivals(void **state)
+TEST(the_highest_priority_does_not_follow_arrivals)
 {
-    (void)state;
     policy_fixture_begin(&w, "priority", two_speeds, 2);
     for (unsigned n = 1; n <= 12; n++) {
         enter_many(1);
@@ -617,9 +591,8 @@ static void begin_neighbours(const double *speeds, size_t n)
     policy_fixture_plan(&w); /* the first pulls, of no thread */
 }
 
-static void a_thread_hops_one_cpu_in_a_neighbour_period(void **state)
+TEST(a_thread_hops_one_cpu_in_a_neighbour_period)
 {
-    (void)state;
     static const double speeds[] = {4, 1, 3, 2}; /* in the order of speed: 0, 2, 3, 1 */
     static const int32_t expected[] = {1, 3, 2, 0, 0};
     begin_neighbours(speeds, 4);
@@ -636,9 +609,8 @@ static void a_thread_hops_one_cpu_in_a_neighbour_period(void **state)
 }
 
 /* The speeds of a record's machine can be any: with a ratio without a bound the counts would not fit in 64 bits. */
-static void the_ratio_of_two_speeds_has_a_bound(void **state)
+TEST(the_ratio_of_two_speeds_has_a_bound)
 {
-    (void)state;
     static const double speeds[] = {1, 1e300};
     policy_fixture_begin(&w, "priority", speeds, 2);
     enter_many(6);
@@ -648,9 +620,8 @@ static void the_ratio_of_two_speeds_has_a_bound(void **state)
 }
 
 /* Figure 3.5, the CPU of each task after the pulls: as the_five_steps_of_priority, with the pulls of neighbours. */
-static void neighbours_make_the_five_steps(void **state)
+TEST(neighbours_make_the_five_steps)
 {
-    (void)state;
     static const double speeds[] = {400, 800, 1000};
     static const int32_t after[][5] = {{0, 1, 2, -1, -1}, {0, 1, 1, 2, -1}, {0, 1, 1, 2, 2}};
     static const int32_t enters[] = {0, 1, 2, 2, 1};
@@ -671,9 +642,8 @@ static void neighbours_make_the_five_steps(void **state)
     }
 }
 
-static void a_higher_priority_changes_places_with_its_faster_neighbour(void **state)
+TEST(a_higher_priority_changes_places_with_its_faster_neighbour)
 {
-    (void)state;
     static const double speeds[] = {1, 2, 3};
     begin_neighbours(speeds, 3);
     for (unsigned k = 0; k < 3; k++) {
@@ -689,9 +659,8 @@ static void a_higher_priority_changes_places_with_its_faster_neighbour(void **st
 }
 
 /* Threads anywhere, of any priority: the pulls end, and then they have the counts and the order that all pulls end in. */
-static void pulls_of_neighbours_end(void **state)
+TEST(pulls_of_neighbours_end)
 {
-    (void)state;
     for (unsigned seed = 0; seed < 50; seed++) {
         struct gen g = {.state = seed};
         double speeds[8];
@@ -710,9 +679,8 @@ static void pulls_of_neighbours_end(void **state)
     }
 }
 
-static void a_fast_cpu_has_as_many_as_its_ratio_allows(void **state)
+TEST(a_fast_cpu_has_as_many_as_its_ratio_allows)
 {
-    (void)state;
     /* 0.3 / 0.1 is 2.9999999999999996 as a double, and counts as 3. */
     static const double speeds[][2] = {{300, 1000}, {0.1, 0.3}};
     static const unsigned fast[] = {0, 1, 1, 2, 3, 3, 4, 5, 6};
@@ -726,9 +694,8 @@ static void a_fast_cpu_has_as_many_as_its_ratio_allows(void **state)
 }
 
 /* Figure 3.6: when the second of four leaves, the others move up by one CPU each, of eight. */
-static void the_next_threads_move_up(void **state)
+TEST(the_next_threads_move_up)
 {
-    (void)state;
     static const double speeds[] = {275, 550, 825, 1100, 1375, 1650, 1925, 2200};
     policy_fixture_begin(&w, "priority", speeds, 8);
     enter_many(4);
@@ -743,9 +710,8 @@ static void the_next_threads_move_up(void **state)
 }
 
 /* Two types of four CPUs: a thread that comes or goes moves few others, wherever it stands in the order. */
-static void a_change_moves_few(void **state)
+TEST(a_change_moves_few)
 {
-    (void)state;
     static const double speeds[] = {1, 1, 1, 1, 2, 2, 2, 2};
     struct gen g = {.state = 3};
     policy_fixture_begin(&w, "priority", speeds, 8);
@@ -764,9 +730,8 @@ static void a_change_moves_few(void **state)
     assert_true(sum <= 1.85 * 300);
 }
 
-static void nice_counts_before_start_time(void **state)
+TEST(nice_counts_before_start_time)
 {
-    (void)state;
     policy_fixture_begin(&w, "priority", two_speeds, 2);
     enter_many(2);
     policy_fixture_plan(&w);
@@ -782,9 +747,8 @@ static void nice_counts_before_start_time(void **state)
 }
 
 /* The two threads that may run on a slow CPU only do not change the fast CPUs that the others get. */
-static void priority_keeps_to_the_cpus_of_each_thread(void **state)
+TEST(priority_keeps_to_the_cpus_of_each_thread)
 {
-    (void)state;
     static const double speeds[] = {1, 1, 2, 2};
     static struct asym_mask one;
     policy_fixture_begin(&w, "priority", speeds, 4);
@@ -802,40 +766,4 @@ static void priority_keeps_to_the_cpus_of_each_thread(void **state)
     assert_int_equal(w.moved, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_nice_value_weighs_what_the_kernel_gives_it),
-        cmocka_unit_test(the_worked_example_of_response_time),
-        cmocka_unit_test(a_slow_cpu_stays_idle_while_a_fast_one_has_several),
-        cmocka_unit_test(a_faster_cpu_pulls_when_a_thread_leaves),
-        cmocka_unit_test(a_pull_gains_more_than_the_margin_of_its_distance),
-        cmocka_unit_test(the_fastest_cpu_pulls_from_the_second_fastest),
-        cmocka_unit_test(a_cpu_pulls_from_afar_what_gains_the_margin),
-        cmocka_unit_test(a_new_thread_goes_to_the_best_cpu),
-        cmocka_unit_test(new_threads_stay_on_an_equally_good_cpu),
-        cmocka_unit_test(noise_moves_no_thread),
-        cmocka_unit_test(no_thread_would_be_served_sooner_elsewhere),
-        cmocka_unit_test(threads_of_one_cpu_share_it_with_those_that_may_choose),
-        cmocka_unit_test(of_equal_cpus_the_one_under_the_same_llc_pulls),
-        cmocka_unit_test(the_splits_of_throughput),
-        cmocka_unit_test(of_two_splits_as_good_the_one_there_is_stays),
-        cmocka_unit_test(the_faster_of_two_gets_its_share),
-        cmocka_unit_test(no_cpu_has_two_while_another_idles),
-        cmocka_unit_test(a_slower_cpu_never_has_more),
-        cmocka_unit_test(lower_priority_never_has_more_speed),
-        cmocka_unit_test(the_five_steps_of_priority),
-        cmocka_unit_test(the_highest_priority_does_not_follow_arrivals),
-        cmocka_unit_test(a_thread_hops_one_cpu_in_a_neighbour_period),
-        cmocka_unit_test(the_ratio_of_two_speeds_has_a_bound),
-        cmocka_unit_test(neighbours_make_the_five_steps),
-        cmocka_unit_test(a_higher_priority_changes_places_with_its_faster_neighbour),
-        cmocka_unit_test(pulls_of_neighbours_end),
-        cmocka_unit_test(a_fast_cpu_has_as_many_as_its_ratio_allows),
-        cmocka_unit_test(the_next_threads_move_up),
-        cmocka_unit_test(a_change_moves_few),
-        cmocka_unit_test(nice_counts_before_start_time),
-        cmocka_unit_test(priority_keeps_to_the_cpus_of_each_thread),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -4,14 +4,8 @@
  * the engine would rarely produce. test-conformance.c tests the policies through the engine.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/policy.h>
 #include <asym/snapshot.h>
@@ -23,6 +17,7 @@
 #include "support/rounds.h"
 #include "support/wanted.h"
 #include "support/reason-text.h"
+#include "support/test.h"
 
 #define N_SEEDS  300
 #define BIG_LOAD 20000
@@ -406,9 +401,8 @@ static void body_stages(struct direct *d)
     live_long(d, check_all);
 }
 
-static void policies_with_stages_obey_in_all_of_them(void **state)
+TEST(policies_with_stages_obey_in_all_of_them)
 {
-    (void)state;
     for_all(some_loads, body_stages);
 }
 
@@ -418,9 +412,8 @@ static void body_rules(struct direct *d)
 }
 
 /* One life for all rules: each rule for itself would make the same plans again. */
-static void answers_are_allowed_reasoned_exclusive_even_and_on_fast_cpus_first(void **state)
+TEST(answers_are_allowed_reasoned_exclusive_even_and_on_fast_cpus_first)
 {
-    (void)state;
     for_all(all_loads, body_rules);
 }
 
@@ -456,9 +449,8 @@ static void body_same(struct direct *d)
     free_input(&input);
 }
 
-static void the_same_input_and_state_give_the_same_answers_at_other_addresses(void **state)
+TEST(the_same_input_and_state_give_the_same_answers_at_other_addresses)
 {
-    (void)state;
     for_all(some_loads, body_same);
 }
 
@@ -480,9 +472,8 @@ static void body_sticky(struct direct *d)
     live_long(d, check_sticky);
 }
 
-static void a_second_plan_at_the_same_time_moves_no_thread(void **state)
+TEST(a_second_plan_at_the_same_time_moves_no_thread)
 {
-    (void)state;
     for_all(some_loads, body_sticky);
 }
 
@@ -508,9 +499,8 @@ static void body_still(struct direct *d)
     }
 }
 
-static void without_turns_no_thread_moves_as_time_passes(void **state)
+TEST(without_turns_no_thread_moves_as_time_passes)
 {
-    (void)state;
     for_all(some_loads, body_still);
 }
 
@@ -536,9 +526,8 @@ static void body_small_arena(struct direct *d)
     free(states);
 }
 
-static void a_small_arena_is_refused_before_state_is_changed(void **state)
+TEST(a_small_arena_is_refused_before_state_is_changed)
 {
-    (void)state;
     for_all(some_loads, body_small_arena);
 }
 
@@ -659,36 +648,19 @@ static void for_seeds(const char *policy, void (*check)(struct direct *))
     }
 }
 
-static void pa_gives_no_fast_cpu_to_a_lower_class_that_a_higher_one_could_use(void **state)
+TEST(pa_gives_no_fast_cpu_to_a_lower_class_that_a_higher_one_could_use)
 {
-    (void)state;
     for_seeds("pa", check_pa);
 }
 
-static void mintlp_gives_no_fast_cpu_to_more_parallelism_than_waits_for_it(void **state)
+TEST(mintlp_gives_no_fast_cpu_to_more_parallelism_than_waits_for_it)
 {
-    (void)state;
     for_seeds("mintlp", check_mintlp);
 }
 
-static void busyfcs_leaves_no_fast_core_idle_while_a_slow_cpu_works(void **state)
+TEST(busyfcs_leaves_no_fast_core_idle_while_a_slow_cpu_works)
 {
-    (void)state;
     for_seeds("busyfcs", check_busyfcs);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_are_allowed_reasoned_exclusive_even_and_on_fast_cpus_first),
-        cmocka_unit_test(policies_with_stages_obey_in_all_of_them),
-        cmocka_unit_test(the_same_input_and_state_give_the_same_answers_at_other_addresses),
-        cmocka_unit_test(a_second_plan_at_the_same_time_moves_no_thread),
-        cmocka_unit_test(without_turns_no_thread_moves_as_time_passes),
-        cmocka_unit_test(a_small_arena_is_refused_before_state_is_changed),
-        cmocka_unit_test(pa_gives_no_fast_cpu_to_a_lower_class_that_a_higher_one_could_use),
-        cmocka_unit_test(mintlp_gives_no_fast_cpu_to_more_parallelism_than_waits_for_it),
-        cmocka_unit_test(busyfcs_leaves_no_fast_core_idle_while_a_slow_cpu_works),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of serial-first (Morad 2008, 6), by hand: which threads get a CPU to themselves or a boost, and for how long. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/policy.h>
 
@@ -15,6 +9,7 @@
 #include "support/policy-fixture.h"
 #include "support/generate.h"
 #include "support/reason-text.h"
+#include "support/test.h"
 
 static struct policy_fixture w;
 
@@ -50,9 +45,8 @@ static struct asym_mask only(unsigned cpu)
     return m;
 }
 
-static void the_options_are_those_of_the_source(void **state)
+TEST(the_options_are_those_of_the_source)
 {
-    (void)state;
     const struct asym_option *o = asym_policy_find("serial-first")->options;
     assert_string_equal(o[0].key, "serial_boost");
     assert_string_equal(o[0].def, "-10");
@@ -64,9 +58,8 @@ static void the_options_are_those_of_the_source(void **state)
 }
 
 /* Table 3, (S,P): the serial application has the large CPU, the parallel one all the others. */
-static void a_serial_thread_has_the_fastest_cpu_to_itself(void **state)
+TEST(a_serial_thread_has_the_fastest_cpu_to_itself)
 {
-    (void)state;
     begin(one_large, 8);
     const unsigned p = policy_fixture_enter(&w, 8);
     policy_fixture_plan(&w);
@@ -89,9 +82,8 @@ static void a_serial_thread_has_the_fastest_cpu_to_itself(void **state)
 }
 
 /* Figure 7: the policy needs no asymmetry. */
-static void it_has_one_where_all_are_alike_too(void **state)
+TEST(it_has_one_where_all_are_alike_too)
 {
-    (void)state;
     begin(alike, 4);
     policy_fixture_enter(&w, 8);
     const unsigned s = policy_fixture_enter(&w, 1);
@@ -103,9 +95,8 @@ static void it_has_one_where_all_are_alike_too(void **state)
 }
 
 /* A Ryzen has one core type, and an order of favoured cores. */
-static void it_has_the_favoured_core_first(void **state)
+TEST(it_has_the_favoured_core_first)
 {
-    (void)state;
     begin(alike, 4);
     w.machine.cpus[2].favour = 9;
     w.machine.cpus[1].favour = 5;
@@ -124,9 +115,8 @@ static void it_has_the_favoured_core_first(void **state)
     assert_int_equal(w.moved, 0);
 }
 
-static void boost_and_exclusive_cpu_end_with_the_phase(void **state)
+TEST(boost_and_exclusive_cpu_end_with_the_phase)
 {
-    (void)state;
     begin(one_large, 8);
     const unsigned first = policy_fixture_enter(&w, 4);
     policy_fixture_enter(&w, 8);
@@ -149,9 +139,8 @@ static void boost_and_exclusive_cpu_end_with_the_phase(void **state)
     assert_in_range(w.count[0], 2, 3);
 }
 
-static void the_nice_value_becomes_that_of_the_option(void **state)
+TEST(the_nice_value_becomes_that_of_the_option)
 {
-    (void)state;
     static const int rows[][2] = {{0, -10}, {5, -15}, {-4, -6}, {-10, 0}, {-15, 0}, {19, -29}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         begin(alike, 4);
@@ -162,9 +151,8 @@ static void the_nice_value_becomes_that_of_the_option(void **state)
     }
 }
 
-static void the_first_serial_thread_keeps_the_fastest_cpu(void **state)
+TEST(the_first_serial_thread_keeps_the_fastest_cpu)
 {
-    (void)state;
     static const double speeds[] = {1, 2, 3};
     begin(speeds, 3);
     const unsigned a = policy_fixture_enter(&w, 1);
@@ -186,9 +174,8 @@ static void the_first_serial_thread_keeps_the_fastest_cpu(void **state)
     assert_int_equal(policy_fixture_cpu(&w, a), 1);
 }
 
-static void the_others_are_in_proportion_to_speed(void **state)
+TEST(the_others_are_in_proportion_to_speed)
 {
-    (void)state;
     static const double speeds[] = {4, 2, 1, 1};
     begin(speeds, 4);
     const unsigned s = policy_fixture_enter(&w, 1);
@@ -201,9 +188,8 @@ static void the_others_are_in_proportion_to_speed(void **state)
     assert_int_equal(w.count[3], 2);
 }
 
-static void where_serial_threads_leave_no_cpu_all_share(void **state)
+TEST(where_serial_threads_leave_no_cpu_all_share)
 {
-    (void)state;
     for (unsigned n_serial = 1; n_serial <= 9; n_serial++) {
         for (unsigned n_parallel = 0; n_parallel <= 5; n_parallel += 5) {
             begin(alike, 4);
@@ -236,9 +222,8 @@ static void where_serial_threads_leave_no_cpu_all_share(void **state)
     }
 }
 
-static void helper_threads_of_a_serial_application_share(void **state)
+TEST(helper_threads_of_a_serial_application_share)
 {
-    (void)state;
     begin(one_large, 8);
     const unsigned s = policy_fixture_enter(&w, 5);
     policy_fixture_enter(&w, 8);
@@ -268,9 +253,8 @@ static void helper_threads_of_a_serial_application_share(void **state)
     assert_false(answer(s + 1)->exclusive);
 }
 
-static void the_only_cpu_of_another_thread_becomes_exclusive_last(void **state)
+TEST(the_only_cpu_of_another_thread_becomes_exclusive_last)
 {
-    (void)state;
     static struct asym_mask last;
     begin(alike, 4);
     last = only(0);
@@ -286,9 +270,8 @@ static void the_only_cpu_of_another_thread_becomes_exclusive_last(void **state)
     }
 }
 
-static void the_only_cpu_of_another_thread_can_become_exclusive(void **state)
+TEST(the_only_cpu_of_another_thread_can_become_exclusive)
 {
-    (void)state;
     static struct asym_mask each[4];
     begin(alike, 4);
     const unsigned p = policy_fixture_enter(&w, 4);
@@ -302,9 +285,8 @@ static void the_only_cpu_of_another_thread_can_become_exclusive(void **state)
     assert_int_equal(w.count[policy_fixture_cpu(&w, s)], 2);
 }
 
-static void serial_threads_keep_to_their_cpus(void **state)
+TEST(serial_threads_keep_to_their_cpus)
 {
-    (void)state;
     static struct asym_mask slow;
     begin(one_large, 8);
     slow = only(5);
@@ -346,9 +328,8 @@ static void two_parallel(unsigned n_first, unsigned n_second)
     policy_fixture_plan(&w);
 }
 
-static void the_first_to_become_parallel_is_boosted(void **state)
+TEST(the_first_to_become_parallel_is_boosted)
 {
-    (void)state;
     two_parallel(4, 6);
     expect_boosted(0, true);
     expect_boosted(1, false);
@@ -365,9 +346,8 @@ static void the_first_to_become_parallel_is_boosted(void **state)
     expect_boosted(1, true);
 }
 
-static void no_application_is_senior_if_there_are_enough_cpus(void **state)
+TEST(no_application_is_senior_if_there_are_enough_cpus)
 {
-    (void)state;
     two_parallel(4, 3);
     expect_boosted(0, false);
     expect_boosted(1, false);
@@ -375,9 +355,8 @@ static void no_application_is_senior_if_there_are_enough_cpus(void **state)
     expect_boosted(0, false);
 }
 
-static void a_program_in_the_background_is_never_senior(void **state)
+TEST(a_program_in_the_background_is_never_senior)
 {
-    (void)state;
     two_parallel(4, 4);
     w.apps[0].class_by = ASYM_CLASS_BY_NICE;
     policy_fixture_plan(&w);
@@ -389,9 +368,8 @@ static void a_program_in_the_background_is_never_senior(void **state)
     expect_boosted(1, true);
 }
 
-static void the_boost_passes_on_after_the_timeout(void **state)
+TEST(the_boost_passes_on_after_the_timeout)
 {
-    (void)state;
     two_parallel(4, 4);
     policy_fixture_enter(&w, 4);
     /* There were two plans so far, the second with the boost. */
@@ -405,9 +383,8 @@ static void the_boost_passes_on_after_the_timeout(void **state)
     }
 }
 
-static void the_boost_ends_with_the_phase(void **state)
+TEST(the_boost_ends_with_the_phase)
 {
-    (void)state;
     two_parallel(4, 4);
     expect_boosted(0, true);
     /* The other application becomes serial, so there is no senior. */
@@ -430,9 +407,8 @@ static void the_boost_ends_with_the_phase(void **state)
     expect_boosted(2, false);
 }
 
-static void a_count_that_wavers_does_not_end_it(void **state)
+TEST(a_count_that_wavers_does_not_end_it)
 {
-    (void)state;
     two_parallel(4, 4);
     for (unsigned k = 0; k < 8; k++) {
         w.apps[0].runnable = k % 2 ? 4 : 3.4;
@@ -442,9 +418,8 @@ static void a_count_that_wavers_does_not_end_it(void **state)
     }
 }
 
-static void a_timeout_of_zero_is_none(void **state)
+TEST(a_timeout_of_zero_is_none)
 {
-    (void)state;
     static const struct params forever = {.serial_boost = -10};
     two_parallel(4, 4);
     w.params = &forever;
@@ -469,9 +444,8 @@ static void change_something(struct gen *g)
         policy_fixture_phase(&w, a, serial ? ASYM_PHASE_SERIAL : ASYM_PHASE_PARALLEL, serial ? 1 : app->n);
 }
 
-static void no_thread_shares_with_a_serial_thread_while_there_is_room(void **state)
+TEST(no_thread_shares_with_a_serial_thread_while_there_is_room)
 {
-    (void)state;
     for (unsigned seed = 0; seed < 100; seed++) {
         struct gen g = {.state = seed};
         double speeds[8];
@@ -501,9 +475,8 @@ static void no_thread_shares_with_a_serial_thread_while_there_is_room(void **sta
     }
 }
 
-static void noise_moves_no_thread(void **state)
+TEST(noise_moves_no_thread)
 {
-    (void)state;
     struct gen g = {.state = 11};
     begin(one_large, 8);
     policy_fixture_enter(&w, 1);
@@ -521,31 +494,4 @@ static void noise_moves_no_thread(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_options_are_those_of_the_source),
-        cmocka_unit_test(a_serial_thread_has_the_fastest_cpu_to_itself),
-        cmocka_unit_test(it_has_one_where_all_are_alike_too),
-        cmocka_unit_test(it_has_the_favoured_core_first),
-        cmocka_unit_test(boost_and_exclusive_cpu_end_with_the_phase),
-        cmocka_unit_test(the_nice_value_becomes_that_of_the_option),
-        cmocka_unit_test(the_first_serial_thread_keeps_the_fastest_cpu),
-        cmocka_unit_test(the_others_are_in_proportion_to_speed),
-        cmocka_unit_test(where_serial_threads_leave_no_cpu_all_share),
-        cmocka_unit_test(helper_threads_of_a_serial_application_share),
-        cmocka_unit_test(the_only_cpu_of_another_thread_becomes_exclusive_last),
-        cmocka_unit_test(the_only_cpu_of_another_thread_can_become_exclusive),
-        cmocka_unit_test(serial_threads_keep_to_their_cpus),
-        cmocka_unit_test(the_first_to_become_parallel_is_boosted),
-        cmocka_unit_test(no_application_is_senior_if_there_are_enough_cpus),
-        cmocka_unit_test(a_program_in_the_background_is_never_senior),
-        cmocka_unit_test(the_boost_passes_on_after_the_timeout),
-        cmocka_unit_test(the_boost_ends_with_the_phase),
-        cmocka_unit_test(a_count_that_wavers_does_not_end_it),
-        cmocka_unit_test(a_timeout_of_zero_is_none),
-        cmocka_unit_test(no_thread_shares_with_a_serial_thread_while_there_is_room),
-        cmocka_unit_test(noise_moves_no_thread),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The mount option hidepid, by the line of mountinfo of the file system that is at /proc. */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "linux/observe/hidepid.h"
 #include "support/process.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 /* @ stands for the number of the file system that is at proc. */
 static const struct {
@@ -56,11 +51,10 @@ static void write_mountinfo(const struct tree *tree, const struct asym_root *roo
     tree_write_bytes(tree, "proc/self/mountinfo", full, n);
 }
 
-static void the_file_system_that_is_at_proc_counts(void **state)
+TEST(the_file_system_that_is_at_proc_counts)
 {
     struct tree tree;
     struct asym_root root;
-    (void)state;
     tree_make(&tree);
     tree_machine(&tree, "0", "0");
     assert_int_equal(asym_root_open(tree.path, &root, NULL), 0);
@@ -75,10 +69,9 @@ static void the_file_system_that_is_at_proc_counts(void **state)
 }
 
 /* The tests do not rely on how this machine has mounted /proc, but there is an answer. */
-static void the_live_machine_has_an_answer(void **state)
+TEST(the_live_machine_has_an_answer)
 {
     struct asym_root root;
-    (void)state;
     assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
     assert_in_range(asym_hidepid_read(&root), 0, 1);
     asym_root_done(&root);
@@ -120,10 +113,9 @@ static void begin_visible(struct asym_hidepid_watch *w)
 }
 
 /* A stopped helper stands for one that waits for the kernel's lock. */
-static void a_helper_that_waits_is_not_waited_for(void **state)
+TEST(a_helper_that_waits_is_not_waited_for)
 {
     struct asym_hidepid_watch w;
-    (void)state;
     begin_visible(&w);
     const pid_t pid = w.helper.pid;
     assert_int_equal(asym_process_signal(pid, SIGSTOP), 0);
@@ -152,10 +144,9 @@ static void a_helper_that_waits_is_not_waited_for(void **state)
 }
 
 /* Whatever the reason is, the last answer holds for a bounded time. */
-static void without_a_helper_processes_are_hidden_after_a_while(void **state)
+TEST(without_a_helper_processes_are_hidden_after_a_while)
 {
     struct asym_hidepid_watch w;
-    (void)state;
     begin_visible(&w);
     asym_helper_kill(&w.helper);
     w.helper.program = "/nonexistent";
@@ -172,10 +163,9 @@ static void without_a_helper_processes_are_hidden_after_a_while(void **state)
     asym_hidepid_watch_done(&w);
 }
 
-static void a_machine_without_a_helper_hides_processes_from_the_start(void **state)
+TEST(a_machine_without_a_helper_hides_processes_from_the_start)
 {
     struct asym_hidepid_watch w;
-    (void)state;
     asym_hidepid_watch_init(&w, "/nonexistent", 0);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(asym_hidepid_watch_update(&w, 0), -ENOENT);
@@ -184,14 +174,4 @@ static void a_machine_without_a_helper_hides_processes_from_the_start(void **sta
     asym_hidepid_watch_done(&w);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_file_system_that_is_at_proc_counts),
-        cmocka_unit_test(the_live_machine_has_an_answer),
-        cmocka_unit_test(a_helper_that_waits_is_not_waited_for),
-        cmocka_unit_test(without_a_helper_processes_are_hidden_after_a_while),
-        cmocka_unit_test(a_machine_without_a_helper_hides_processes_from_the_start),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

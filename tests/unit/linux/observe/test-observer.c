@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The chain of observers (linux/observe/observer.h), and the table of <asym/observers.def>. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "linux/observe/observer.h"
+#include "support/test.h"
 
 /* A source around another one: it adds one process to what the inner one counts, and notes that it was closed. */
 struct link {
@@ -90,9 +87,8 @@ static uint32_t seen_by(struct asym_source *source)
     return s.coverage.n_procs;
 }
 
-static void a_later_row_is_put_around_the_earlier_ones(void **state)
+TEST(a_later_row_is_put_around_the_earlier_ones)
 {
-    (void)state;
     const struct asym_observer_entry *const rows[] = {&a, &b, &c};
     struct asym_observers o;
     struct asym_error err = {""};
@@ -106,9 +102,8 @@ static void a_later_row_is_put_around_the_earlier_ones(void **state)
     assert_null(o.source);
 }
 
-static void an_observer_that_cannot_run_is_left_out_with_its_reason(void **state)
+TEST(an_observer_that_cannot_run_is_left_out_with_its_reason)
 {
-    (void)state;
     const struct asym_observer_entry *const rows[] = {&a, &none, &c};
     struct asym_observers o;
     struct asym_error err = {""};
@@ -121,9 +116,8 @@ static void an_observer_that_cannot_run_is_left_out_with_its_reason(void **state
     assert_string_equal(closed, "ca");
 }
 
-static void without_the_first_row_there_is_no_chain(void **state)
+TEST(without_the_first_row_there_is_no_chain)
 {
-    (void)state;
     const struct asym_observer_entry *const rows[] = {&none, &b};
     struct asym_observers o = {.source = NULL};
     struct asym_error err = {""};
@@ -135,9 +129,8 @@ static void without_the_first_row_there_is_no_chain(void **state)
     assert_string_equal(closed, "");
 }
 
-static void each_row_of_the_table_has_an_observer_of_its_name(void **state)
+TEST(each_row_of_the_table_has_an_observer_of_its_name)
 {
-    (void)state;
     static const char *const names[] = {
 #define ASYM_OBSERVER(NAME, name) #name,
 #include <asym/observers.def>
@@ -150,13 +143,4 @@ static void each_row_of_the_table_has_an_observer_of_its_name(void **state)
     assert_int_equal(ASYM_OBSERVER_PROCFS, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_later_row_is_put_around_the_earlier_ones),
-        cmocka_unit_test(an_observer_that_cannot_run_is_left_out_with_its_reason),
-        cmocka_unit_test(without_the_first_row_there_is_no_chain),
-        cmocka_unit_test(each_row_of_the_table_has_an_observer_of_its_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

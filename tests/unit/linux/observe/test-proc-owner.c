@@ -2,11 +2,7 @@
 /* The users of a process: who owns it, and who is charged for reading it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <linux/sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -14,13 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "linux/observe/proc-owner.h"
 #include "linux/sys/thread.h"
 #include "support/process.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 #define UNTOUCHED 77
 
@@ -56,11 +51,10 @@ static void close_tree(struct tree *tree, struct asym_root *root)
     tree_remove(tree);
 }
 
-static void the_owner_is_the_effective_user(void **state)
+TEST(the_owner_is_the_effective_user)
 {
     struct tree tree;
     struct asym_root root;
-    (void)state;
     open_tree(&tree, &root);
     for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
         uint32_t owner = UNTOUCHED;
@@ -74,11 +68,10 @@ static void the_owner_is_the_effective_user(void **state)
     close_tree(&tree, &root);
 }
 
-static void the_live_machine_reports_the_users_of_this_process(void **state)
+TEST(the_live_machine_reports_the_users_of_this_process)
 {
     struct asym_root root;
     uint32_t uid;
-    (void)state;
     assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
     assert_int_equal(asym_proc_owner(&root, getpid(), &uid), 0);
     assert_int_equal(uid, geteuid());
@@ -121,13 +114,12 @@ static void end(pid_t pid)
 }
 
 /* Without a descriptor asymd cannot read a file, but it can read an inode. */
-static void a_known_process_costs_no_reading(void **state)
+TEST(a_known_process_costs_no_reading)
 {
     static struct asym_proc_owners owners;
     struct asym_root root;
     struct rlimit before;
     uint32_t uid = UNTOUCHED;
-    (void)state;
     assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
     const struct asym_taskid self = id_of(getpid());
     assert_int_equal(asym_proc_owner_known(&owners, &root, &self, &uid), 0);
@@ -144,12 +136,11 @@ static void a_known_process_costs_no_reading(void **state)
     asym_root_done(&root);
 }
 
-static void a_known_process_has_one_start_time(void **state)
+TEST(a_known_process_has_one_start_time)
 {
     static struct asym_proc_owners owners;
     struct asym_root root;
     uint32_t uid = UNTOUCHED;
-    (void)state;
     assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
     const struct asym_taskid self = id_of(getpid());
     const struct asym_taskid other = {.tid = self.tid, .tgid = self.tgid, .start = self.start + 1};
@@ -169,12 +160,11 @@ static void become(int signal)
         _exit(1);
 }
 
-static void a_known_process_that_changes_its_user_has_the_new_one(void **state)
+TEST(a_known_process_that_changes_its_user_has_the_new_one)
 {
     static struct asym_proc_owners owners;
     struct asym_root root;
     uint32_t uid = UNTOUCHED;
-    (void)state;
     assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
     signal(SIGUSR1, become);
     const pid_t pid = start_as(2002, 0);
@@ -208,12 +198,11 @@ static pid_t start_with_number(pid_t number)
     return pid;
 }
 
-static void a_later_process_with_the_number_is_another_one(void **state)
+TEST(a_later_process_with_the_number_is_another_one)
 {
     static struct asym_proc_owners owners;
     struct asym_root root;
     uint32_t uid = UNTOUCHED;
-    (void)state;
     assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
     const pid_t pid = start_as(2002, 2002);
     const struct asym_taskid id = id_of(pid);
@@ -235,15 +224,4 @@ static void a_later_process_with_the_number_is_another_one(void **state)
     asym_root_done(&root);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_owner_is_the_effective_user),
-        cmocka_unit_test(the_live_machine_reports_the_users_of_this_process),
-        cmocka_unit_test(a_known_process_costs_no_reading),
-        cmocka_unit_test(a_known_process_has_one_start_time),
-        cmocka_unit_test(a_known_process_that_changes_its_user_has_the_new_one),
-        cmocka_unit_test(a_later_process_with_the_number_is_another_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -4,11 +4,7 @@
  * its process.
  */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,8 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/macro.h"
 #include "linux/observe/proc-reader.h"
@@ -26,6 +20,7 @@
 #include "linux/sys/thread.h"
 #include "load/helper.h"
 #include "support/process.h"
+#include "support/test.h"
 
 #define FAKE ASYM_TEST_BIN "/tests/load-helper"
 #define REAL ASYM_TEST_BIN "/daemon/asymd-helper"
@@ -68,9 +63,8 @@ static struct asym_read_answer wait_for_answer(struct asym_proc_reader *r)
     return answer;
 }
 
-static void answers_come_in_the_order_of_asking(void **state)
+TEST(answers_come_in_the_order_of_asking)
 {
-    (void)state;
     struct asym_read_answer a;
     struct asym_proc_reader *r = new_reader(FAKE);
     assert_int_equal(r->take(r, &a), 0);
@@ -88,9 +82,8 @@ static void answers_come_in_the_order_of_asking(void **state)
     r->close(r);
 }
 
-static void more_than_fits_is_asked_for_later(void **state)
+TEST(more_than_fits_is_asked_for_later)
 {
-    (void)state;
     struct asym_proc_reader *r = new_reader(FAKE);
     int error = 0, n = 0;
     while (error == 0 && n < 100000)
@@ -134,9 +127,8 @@ static void expect_replaced(int32_t bad, int error, size_t hangs)
     r->close(r);
 }
 
-static void a_helper_that_fails_is_replaced(void **state)
+TEST(a_helper_that_fails_is_replaced)
 {
-    (void)state;
     expect_replaced(TEST_READER_HANGS, -ETIME, 1);
     expect_replaced(TEST_READER_ENDS, -EPIPE, 0);
     expect_replaced(TEST_READER_LIES, -ETIME, 1);
@@ -162,9 +154,8 @@ static void wait_for_end_of_helper(void)
 }
 
 /* Requests find that the helper has ended. No new helper starts before the process over which it ended has its answer. */
-static void a_helper_that_ends_between_two_requests_names_the_process(void **state)
+TEST(a_helper_that_ends_between_two_requests_names_the_process)
 {
-    (void)state;
     struct asym_proc_reader *r = new_reader(FAKE);
     uint32_t tag = 1;
     assert_int_equal(ask(r, TEST_READER_ENDS, 2002, tag), 0);
@@ -185,9 +176,8 @@ static void a_helper_that_ends_between_two_requests_names_the_process(void **sta
 }
 
 /* The next request finds that the helper has ended. The request after that is answered. */
-static void a_helper_that_ends_when_nothing_is_asked_is_replaced(void **state)
+TEST(a_helper_that_ends_when_nothing_is_asked_is_replaced)
 {
-    (void)state;
     struct asym_proc_reader *r = new_reader(FAKE);
     assert_int_equal(ask(r, TEST_READER_ENDS_THEN, 0, 1), 0);
     assert_int_equal(wait_for_answer(r).error, 0);
@@ -203,9 +193,8 @@ static void a_helper_that_ends_when_nothing_is_asked_is_replaced(void **state)
 }
 
 /* Each of these requests could make a helper hang. */
-static void others_of_a_user_whose_process_hangs_are_not_asked_about_at_once(void **state)
+TEST(others_of_a_user_whose_process_hangs_are_not_asked_about_at_once)
 {
-    (void)state;
     struct asym_proc_reader *r = new_reader(FAKE);
     assert_int_equal(ask(r, TEST_READER_HANGS, 2002, 1), 0);
     assert_int_equal(ask(r, TEST_READER_HANGS, 2002, 2), 0);
@@ -235,14 +224,13 @@ static void expect_read_soon(struct asym_proc_reader *r, uint32_t uid)
 }
 
 /* Root, too: a user can start a program of root, and make it hang. Others are read at once. */
-static void a_user_whose_process_ends_a_helper_waits(void **state)
+TEST(a_user_whose_process_ends_a_helper_waits)
 {
     static const struct {
         int32_t pid;
         uint32_t uid;
         int error;
     } rows[] = {{TEST_READER_HANGS, 2002, -ETIME}, {TEST_READER_ENDS, 2002, -EPIPE}, {TEST_READER_HANGS, 0, -ETIME}};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct asym_proc_reader *r = new_reader(FAKE);
         assert_int_equal(ask(r, rows[i].pid, rows[i].uid, 0), 0);
@@ -258,9 +246,8 @@ static void a_user_whose_process_ends_a_helper_waits(void **state)
 }
 
 /* Another helper is paid from the one budget of all users. */
-static void a_helper_costs_all_users(void **state)
+TEST(a_helper_costs_all_users)
 {
-    (void)state;
     clocks.stands = asym_clock_now();
     struct asym_proc_reader *r = new_reader(FAKE);
     uint32_t n = 0;
@@ -277,11 +264,10 @@ static void a_helper_costs_all_users(void **state)
 }
 
 /* A reading is charged what it may cost, and then what it has cost. */
-static void readings_have_one_budget(void **state)
+TEST(readings_have_one_budget)
 {
     const struct asym_read_request much = {
         .pid = 7, .what = ASYM_READ_MAPS, .uid = 2002, .maps_most = ASYM_READ_MAPS_MOST};
-    (void)state;
     clocks.stands = asym_clock_now();
     struct asym_proc_reader *r = new_reader(FAKE);
     for (int round = 0; round < 3; round++) {
@@ -309,10 +295,9 @@ static void end_those_that_stay(void)
 }
 
 /* However long that takes, and root, too. The other helpers are for other users. */
-static void a_user_waits_while_the_killed_helper_sleeps(void **state)
+TEST(a_user_waits_while_the_killed_helper_sleeps)
 {
     static const uint32_t uids[] = {2002, 0};
-    (void)state;
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     for (size_t i = 0; i < ASYM_LENGTH(uids); i++) {
         struct asym_proc_reader *r = new_reader(FAKE);
@@ -327,9 +312,8 @@ static void a_user_waits_while_the_killed_helper_sleeps(void **state)
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
 }
 
-static void without_a_program_nothing_is_read(void **state)
+TEST(without_a_program_nothing_is_read)
 {
-    (void)state;
     struct asym_read_answer a;
     struct asym_proc_reader *r = new_reader(NULL);
     assert_int_equal(ask(r, 1, 0, 0), -ENOENT);
@@ -349,9 +333,8 @@ static struct asym_read_request about_us(uint32_t what)
 }
 
 /* Let asymd-helper read this process: it finds an RTX page by its name, and the command line. */
-static void the_helper_of_asymd_reads(void **state)
+TEST(the_helper_of_asymd_reads)
 {
-    (void)state;
     struct asym_proc_reader *r = new_reader(REAL);
     struct asym_read_request request = about_us(ASYM_READ_MAPS | ASYM_READ_CMDLINE | ASYM_READ_BUILD_ID);
     int fd = memfd_create("asym-rtx", MFD_CLOEXEC);
@@ -378,21 +361,4 @@ static void the_helper_of_asymd_reads(void **state)
     r->close(r);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_come_in_the_order_of_asking),
-        cmocka_unit_test(more_than_fits_is_asked_for_later),
-        cmocka_unit_test(a_helper_that_fails_is_replaced),
-        cmocka_unit_test(a_helper_that_ends_between_two_requests_names_the_process),
-        cmocka_unit_test(a_helper_that_ends_when_nothing_is_asked_is_replaced),
-        cmocka_unit_test(others_of_a_user_whose_process_hangs_are_not_asked_about_at_once),
-        cmocka_unit_test(a_user_whose_process_ends_a_helper_waits),
-        cmocka_unit_test(a_helper_costs_all_users),
-        cmocka_unit_test(readings_have_one_budget),
-        cmocka_unit_test(a_user_waits_while_the_killed_helper_sleeps),
-        cmocka_unit_test(without_a_program_nothing_is_read),
-        cmocka_unit_test(the_helper_of_asymd_reads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

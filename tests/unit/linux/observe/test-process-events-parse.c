@@ -4,16 +4,11 @@
 #include <linux/cn_proc.h>
 #include <linux/connector.h>
 #include <linux/netlink.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "linux/observe/process-events-parse.h"
+#include "support/test.h"
 
 /* struct cn_msg ends in a flexible array, which ISO C allows only at the end of a struct. */
 struct message {
@@ -68,9 +63,8 @@ static int parse(const struct datagram *d, size_t len, struct asym_process_event
     return r;
 }
 
-static void fork_events_of_processes_name_their_creator(void **state)
+TEST(fork_events_of_processes_name_their_creator)
 {
-    (void)state;
     struct proc_event e = fork_event(20, 20);
     const struct datagram d = make(&e);
     struct asym_process_event b;
@@ -80,9 +74,8 @@ static void fork_events_of_processes_name_their_creator(void **state)
     assert_true(b.when == 12345678);
 }
 
-static void fork_events_of_threads_name_their_process_only(void **state)
+TEST(fork_events_of_threads_name_their_process_only)
 {
-    (void)state;
     struct proc_event e = fork_event(21, 20);
     const struct datagram d = make(&e);
     struct asym_process_event b;
@@ -91,9 +84,8 @@ static void fork_events_of_threads_name_their_process_only(void **state)
     assert_true(b.pid == 21 && b.tgid == 20 && b.parent_pid == 0 && b.parent_tgid == 20);
 }
 
-static void exec_and_exit(void **state)
+TEST(exec_and_exit)
 {
-    (void)state;
     struct proc_event e = {.what = PROC_EVENT_EXEC};
     struct asym_process_event b;
     e.event_data.exec.process_pid = e.event_data.exec.process_tgid = 30;
@@ -114,9 +106,8 @@ static void exec_and_exit(void **state)
     assert_true(b.pid == 31 && b.tgid == 30);
 }
 
-static void other_events_are_passed_over(void **state)
+TEST(other_events_are_passed_over)
 {
-    (void)state;
     static const unsigned others[] = {PROC_EVENT_NONE, PROC_EVENT_UID, PROC_EVENT_GID, PROC_EVENT_SID,
                                       PROC_EVENT_COMM, 0x40000000,     UINT32_MAX};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -129,9 +120,8 @@ static void other_events_are_passed_over(void **state)
     }
 }
 
-static void every_length_that_is_too_short_is_refused(void **state)
+TEST(every_length_that_is_too_short_is_refused)
 {
-    (void)state;
     struct proc_event e = fork_event(20, 20);
     const size_t needed = BEFORE + offsetof(struct proc_event, event_data) + sizeof e.event_data.fork;
     for (size_t len = 0; len < needed; len++) {
@@ -152,9 +142,8 @@ static void every_length_that_is_too_short_is_refused(void **state)
     }
 }
 
-static void lengths_that_lie_are_refused(void **state)
+TEST(lengths_that_lie_are_refused)
 {
-    (void)state;
     struct proc_event e = fork_event(20, 20);
     struct asym_process_event b;
     struct datagram d = make(&e);
@@ -165,9 +154,8 @@ static void lengths_that_lie_are_refused(void **state)
     assert_int_equal(parse(&d, sizeof d, &b), -EINVAL);
 }
 
-static void messages_of_another_connector_are_refused(void **state)
+TEST(messages_of_another_connector_are_refused)
 {
-    (void)state;
     struct proc_event e = fork_event(20, 20);
     struct asym_process_event b;
     struct datagram d = make(&e);
@@ -178,9 +166,8 @@ static void messages_of_another_connector_are_refused(void **state)
     assert_int_equal(parse(&d, sizeof d, &b), -EINVAL);
 }
 
-static void numbers_that_are_no_threads_are_refused(void **state)
+TEST(numbers_that_are_no_threads_are_refused)
 {
-    (void)state;
     static const int bad[][2] = {{0, 20}, {20, 0}, {-1, -1}, {INT32_MIN, 5}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct proc_event e = fork_event(bad[i][0], bad[i][1]);
@@ -190,9 +177,8 @@ static void numbers_that_are_no_threads_are_refused(void **state)
     }
 }
 
-static void an_answer_is_known_by_what_was_asked(void **state)
+TEST(an_answer_is_known_by_what_was_asked)
 {
-    (void)state;
     struct proc_event e = {.what = PROC_EVENT_NONE};
     int status = -1;
     e.event_data.ack.err = EPERM;
@@ -209,18 +195,4 @@ static void an_answer_is_known_by_what_was_asked(void **state)
     assert_int_equal(asym_process_events_parse_answer(&d, sizeof d, 77, &status), -ENOMSG);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fork_events_of_processes_name_their_creator),
-        cmocka_unit_test(fork_events_of_threads_name_their_process_only),
-        cmocka_unit_test(exec_and_exit),
-        cmocka_unit_test(other_events_are_passed_over),
-        cmocka_unit_test(every_length_that_is_too_short_is_refused),
-        cmocka_unit_test(lengths_that_lie_are_refused),
-        cmocka_unit_test(messages_of_another_connector_are_refused),
-        cmocka_unit_test(numbers_that_are_no_threads_are_refused),
-        cmocka_unit_test(an_answer_is_known_by_what_was_asked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

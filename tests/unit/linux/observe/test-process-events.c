@@ -11,11 +11,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,10 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "linux/observe/process-events.h"
+#include "support/test.h"
 
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCu
 
@@ -320,9 +315,8 @@ static void assert_exits(const struct received *received, int first, int n)
     }
 }
 
-static void a_refusal_says_which_and_what_is_done_instead(void **state)
+TEST_WITH(a_refusal_says_which_and_what_is_done_instead, set_up, tear_down)
 {
-    (void)state;
     static const struct {
         int socket, bind, send, status;
         bool silent;
@@ -356,19 +350,17 @@ static void a_refusal_says_which_and_what_is_done_instead(void **state)
     }
 }
 
-static void in_a_pid_namespace_nothing_is_opened(void **state)
+TEST_WITH(in_a_pid_namespace_nothing_is_opened, set_up, tear_down)
 {
     struct asym_error err = {""};
-    (void)state;
     kernel.namespace = 4026532000u;
     assert_int_equal(asym_process_events_open(&process_events, &err), -EXDEV);
     assert_non_null(strstr(err.text, "PID namespace"));
     assert_int_equal(kernel.fd, -1);
 }
 
-static void the_answer_to_others_is_not_ours(void **state)
+TEST_WITH(the_answer_to_others_is_not_ours, set_up, tear_down)
 {
-    (void)state;
     kernel.others_before = true;
     begin();
     asym_process_events_close(process_events);
@@ -377,9 +369,8 @@ static void the_answer_to_others_is_not_ours(void **state)
 }
 
 /* These are more than one batch of 64. */
-static void events_are_drained_in_order(void **state)
+TEST_WITH(events_are_drained_in_order, set_up, tear_down)
 {
-    (void)state;
     begin();
     assert_int_equal(drain(), 0);
     for (int i = 0; i < 150; i++)
@@ -390,9 +381,8 @@ static void events_are_drained_in_order(void **state)
     assert_int_equal(asym_process_events_spent(process_events), 0);
 }
 
-static void what_is_not_the_kernels_is_passed_over(void **state)
+TEST_WITH(what_is_not_the_kernels_is_passed_over, set_up, tear_down)
 {
-    (void)state;
     begin();
     const struct datagram other = make(PROC_EVENT_UID);
     put_exit(100, 4711); /* another process sent this one */
@@ -413,9 +403,8 @@ static void assert_lost(const struct received *received, int n)
 }
 
 /* The rest of the buffer is older than the loss: asymd throws it away, and LOST comes again after the last of it. */
-static void events_that_were_lost_are_reported(void **state)
+TEST_WITH(events_that_were_lost_are_reported, set_up, tear_down)
 {
-    (void)state;
     begin();
     for (int i = 0; i < 150; i++)
         put_exit(100 + i, 0);
@@ -430,9 +419,8 @@ static void events_that_were_lost_are_reported(void **state)
     assert_int_equal(drain(), -EIO);
 }
 
-static void an_error_while_the_buffer_is_emptied_is_reported(void **state)
+TEST_WITH(an_error_while_the_buffer_is_emptied_is_reported, set_up, tear_down)
 {
-    (void)state;
     begin();
     kernel.receive = ENOBUFS;
     kernel.receive_then = EIO;
@@ -441,9 +429,8 @@ static void an_error_while_the_buffer_is_emptied_is_reported(void **state)
 }
 
 /* The kernel drops events again before the buffer is empty. */
-static void a_second_loss_changes_nothing(void **state)
+TEST_WITH(a_second_loss_changes_nothing, set_up, tear_down)
 {
-    (void)state;
     begin();
     put_exit(100, 0);
     kernel.receive = kernel.receive_then = ENOBUFS;
@@ -453,9 +440,8 @@ static void a_second_loss_changes_nothing(void **state)
 }
 
 /* The watching thread calls the hook at once, and keeps each event for drain. */
-static void a_watched_event_is_reported_at_once_and_drained_later(void **state)
+TEST_WITH(a_watched_event_is_reported_at_once_and_drained_later, set_up, tear_down)
 {
-    (void)state;
     watch();
     for (int round = 0; round < 3; round++) {
         hooked.n = drained.n = 0;
@@ -473,18 +459,16 @@ static void a_watched_event_is_reported_at_once_and_drained_later(void **state)
     assert_int_equal(asym_process_events_spent(process_events), 1234);
 }
 
-static void a_watch_ends_when_it_is_closed(void **state)
+TEST_WITH(a_watch_ends_when_it_is_closed, set_up, tear_down)
 {
-    (void)state;
     watch();
     asym_process_events_close(process_events);
     process_events = NULL;
     assert_false(kernel.listens);
 }
 
-static void a_watch_that_has_ended_by_itself_says_so(void **state)
+TEST_WITH(a_watch_that_has_ended_by_itself_says_so, set_up, tear_down)
 {
-    (void)state;
     watch();
     put_exit(100, 0);
     wait_for(&hooked.n, 1);
@@ -500,9 +484,8 @@ static void a_watch_that_has_ended_by_itself_says_so(void **state)
 }
 
 /* The thread keeps a bounded number of events, and reports LOST when there are more. */
-static void what_is_kept_is_bounded(void **state)
+TEST_WITH(what_is_kept_is_bounded, set_up, tear_down)
 {
-    (void)state;
     watch();
     for (int i = 0; i < KEPT_MAX + 100; i++) {
         struct timespec soon = {.tv_nsec = 100000};
@@ -523,9 +506,8 @@ static void what_is_kept_is_bounded(void **state)
  * After 100 ms of CPU time at 2 %, the thread owes 80 ms, which is 4 s of the limit. It receives nothing in debt, and has no
  * real-time priority until its bucket is half full again.
  */
-static void a_watch_that_costs_too_much_loses_its_priority_and_gets_it_back(void **state)
+TEST_WITH(a_watch_that_costs_too_much_loses_its_priority_and_gets_it_back, set_up, tear_down)
 {
-    (void)state;
     watch();
     put_exit(100, 0);
     wait_for(&hooked.n, 1);
@@ -550,9 +532,8 @@ static void a_watch_that_costs_too_much_loses_its_priority_and_gets_it_back(void
 }
 
 /* The thread sleeps until it has saved 1 ms. At 2 % that takes 50 ms. To wake up may cost a part of it, or more. */
-static void the_cost_of_waking_up_does_not_keep_a_watch_asleep(void **state)
+TEST_WITH(the_cost_of_waking_up_does_not_keep_a_watch_asleep, set_up, tear_down)
 {
-    (void)state;
     watch();
     put_exit(100, 0);
     wait_for(&hooked.n, 1);
@@ -615,11 +596,10 @@ static void assert_recovers(double limit, int wakeup)
                  (double)(kernel.now - begin) / 1e6);
 }
 
-static void after_a_storm_the_watch_goes_on_at_every_limit(void **state)
+TEST_WITH(after_a_storm_the_watch_goes_on_at_every_limit, set_up, tear_down)
 {
     static const double limits[] = {200, 2, 0.2, 0.02};
     static const int wakeups[] = {23, 300, 1100, 2300};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(limits) * ASYM_LENGTH(wakeups); i++)
         assert_recovers(limits[i / ASYM_LENGTH(wakeups)], wakeups[i % ASYM_LENGTH(wakeups)]);
 }
@@ -648,7 +628,7 @@ static void storm(int sleeps)
 }
 
 /* However much an event or a wakeup costs: the limit, what the thread may spend at once, and one batch. */
-static void what_a_watch_costs_is_bounded(void **state)
+TEST_WITH(what_a_watch_costs_is_bounded, set_up, tear_down)
 {
     static const struct {
         double limit;
@@ -664,7 +644,6 @@ static void what_a_watch_costs_is_bounded(void **state)
         {.limit = 2, .event = 20, .wakeup = 1100, .is_dear = true},
         {.limit = 0.02, .event = 20, .wakeup = 300, .is_dear = true},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         event_us = rows[i].event;
         watch_with(rows[i].limit, rows[i].wakeup, spend);
@@ -681,26 +660,4 @@ static void what_a_watch_costs_is_bounded(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        ROW(a_refusal_says_which_and_what_is_done_instead),
-        ROW(in_a_pid_namespace_nothing_is_opened),
-        ROW(the_answer_to_others_is_not_ours),
-        ROW(events_are_drained_in_order),
-        ROW(what_is_not_the_kernels_is_passed_over),
-        ROW(events_that_were_lost_are_reported),
-        ROW(an_error_while_the_buffer_is_emptied_is_reported),
-        ROW(a_second_loss_changes_nothing),
-        ROW(a_watched_event_is_reported_at_once_and_drained_later),
-        ROW(a_watch_ends_when_it_is_closed),
-        ROW(a_watch_that_has_ended_by_itself_says_so),
-        ROW(what_is_kept_is_bounded),
-        ROW(a_watch_that_costs_too_much_loses_its_priority_and_gets_it_back),
-        ROW(the_cost_of_waking_up_does_not_keep_a_watch_asleep),
-        ROW(after_a_storm_the_watch_goes_on_at_every_limit),
-        ROW(what_a_watch_costs_is_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

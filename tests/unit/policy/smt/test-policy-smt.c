@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of the policies for cores with several hardware threads (Snavely 2002), in engines, with simulated counters. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/engine.h>
 
@@ -16,6 +10,7 @@
 #include "policy/smt/smt-place.h"
 #include "support/generate.h"
 #include "support/reason-text.h"
+#include "support/test.h"
 
 #define INTERVAL (100 * ASYM_MSEC)
 #define N_MOST   64
@@ -169,9 +164,8 @@ static void set_nice(struct smt_fixture *w, size_t i, int nice)
 
 /* --- smt-naive --- */
 
-static void threads_that_fit_on_cores_are_left_in_peace(void **state)
+TEST(threads_that_fit_on_cores_are_left_in_peace)
 {
-    (void)state;
     struct smt_fixture w;
     begin_on(&w, "smt-naive", 8, 2, 4);
     set_nice(&w, 0, -20);
@@ -187,9 +181,8 @@ static void threads_that_fit_on_cores_are_left_in_peace(void **state)
     end(&w);
 }
 
-static void equal_shares_need_no_windows(void **state)
+TEST(equal_shares_need_no_windows)
 {
-    (void)state;
     struct smt_fixture w;
     begin_on(&w, "smt-naive", 8, 2, 8);
     next_sample(&w);
@@ -206,9 +199,8 @@ static void equal_shares_need_no_windows(void **state)
 }
 
 /* Weights 19 - p: 15 beside 5 is 75 % beside 25 %, so that it is alone for half of the time (the source's example). */
-static void three_quarters_of_a_core_are_half_of_the_time_alone(void **state)
+TEST(three_quarters_of_a_core_are_half_of_the_time_alone)
 {
-    (void)state;
     struct smt_fixture w;
     int core[4];
     predict(4, 2, 4, core);
@@ -227,9 +219,8 @@ static void three_quarters_of_a_core_are_half_of_the_time_alone(void **state)
 }
 
 /* If every core has a thread that needs it alone, the cores take turns, and never are all of them held. */
-static void not_all_cores_are_held_at_once(void **state)
+TEST(not_all_cores_are_held_at_once)
 {
-    (void)state;
     struct smt_fixture w;
     int core[12], chosen[6];
     unsigned had[6] = {0};
@@ -253,9 +244,8 @@ static void not_all_cores_are_held_at_once(void **state)
     end(&w);
 }
 
-static void a_thread_with_no_other_cpu_stays(void **state)
+TEST(a_thread_with_no_other_cpu_stays)
 {
-    (void)state;
     struct smt_fixture w;
     begin_on(&w, "smt-naive", 4, 2, 2);
     for (size_t i = 0; i < 2; i++) {
@@ -276,9 +266,8 @@ static void a_thread_with_no_other_cpu_stays(void **state)
 }
 
 /* A thread that mostly sleeps is not entitled to an empty core, whatever its nice value. */
-static void a_share_is_no_more_than_what_is_wanted(void **state)
+TEST(a_share_is_no_more_than_what_is_wanted)
 {
-    (void)state;
     struct smt_fixture w;
     begin_on(&w, "smt-naive", 4, 2, 4);
     set_nice(&w, 0, -20);
@@ -290,9 +279,8 @@ static void a_share_is_no_more_than_what_is_wanted(void **state)
 }
 
 /* Guests go to the least loaded core, and return to the CPU that they came from. */
-static void guests_return_to_their_cpu(void **state)
+TEST(guests_return_to_their_cpu)
 {
-    (void)state;
     struct smt_fixture w;
     int core[5];
     predict(8, 2, 5, core);
@@ -317,9 +305,8 @@ static void guests_return_to_their_cpu(void **state)
 }
 
 /* The windows of a rotation are laid when it begins: a thread that sleeps and wakes does not shift the windows of others. */
-static void windows_stay_where_they_were_laid(void **state)
+TEST(windows_stay_where_they_were_laid)
 {
-    (void)state;
     bool alone[2][200];
     for (unsigned flicker = 0; flicker < 2; flicker++) {
         struct smt_fixture w;
@@ -379,9 +366,8 @@ static void advance_until(struct smt_fixture *w, asym_usec first, asym_usec from
  * share without a window. If it keeps 6/10, it is alone for 3/8 of the time, because (1 - 0.75) / (1 - 0.6) = 5/8. If it is
  * not measured, it is alone for half of the time, as under smt-naive.
  */
-static void threads_that_run_well_together_share_for_longer(void **state)
+TEST(threads_that_run_well_together_share_for_longer)
 {
-    (void)state;
     static const struct {
         double (*beside)(size_t i, size_t k);
         unsigned least, most;
@@ -404,9 +390,8 @@ static void threads_that_run_well_together_share_for_longer(void **state)
 }
 
 /* Programs rarely begin at the same sample. A thread that begins after the windows were laid gets one, too. */
-static void threads_that_begin_in_the_sample_phase_are_measured(void **state)
+TEST(threads_that_begin_in_the_sample_phase_are_measured)
 {
-    (void)state;
     struct smt_fixture w;
     int core[4];
     begin_weighing(&w, "smt-symb", ASYM_SMT_SOURCE, 4, 2, 4);
@@ -428,9 +413,8 @@ static void threads_that_begin_in_the_sample_phase_are_measured(void **state)
 }
 
 /* The first core has one thread of 7, and gets a second one while threads are measured alone. */
-static void a_core_that_becomes_shared_moves_no_window_of_another_core(void **state)
+TEST(a_core_that_becomes_shared_moves_no_window_of_another_core)
 {
-    (void)state;
     enum { ALONE_SAMPLES = SAMPLE / 2 / INTERVAL };
     bool alone[2][ALONE_SAMPLES][6];
     for (unsigned joins = 0; joins < 2; joins++) {
@@ -455,9 +439,8 @@ static void a_core_that_becomes_shared_moves_no_window_of_another_core(void **st
     assert_memory_equal(alone[0], alone[1], sizeof alone[0]);
 }
 
-static void only_what_is_measured_is_counted(void **state)
+TEST(only_what_is_measured_is_counted)
 {
-    (void)state;
     struct smt_fixture w;
     unsigned alone[4] = {0}, together[4] = {0};
     begin_on(&w, "smt-symb", 4, 2, 4);
@@ -486,9 +469,8 @@ static void only_what_is_measured_is_counted(void **state)
 }
 
 /* After the symbios phase the threads are measured again, because the old result may no longer be true. */
-static void it_is_measured_again(void **state)
+TEST(it_is_measured_again)
 {
-    (void)state;
     struct smt_fixture w;
     int core[4];
     predict(4, 2, 4, core);
@@ -523,9 +505,8 @@ static double by_kind(size_t i, size_t k)
     return kind_of[i] == kind_of[k] ? 0.5 : 0.9;
 }
 
-static void those_that_get_along_are_brought_together(void **state)
+TEST(those_that_get_along_are_brought_together)
 {
-    (void)state;
     struct smt_fixture w;
     int core[4];
     predict(4, 2, 4, core);
@@ -548,9 +529,8 @@ static void those_that_get_along_are_brought_together(void **state)
 }
 
 /* Threads that run well together, or that were not measured, stay together. */
-static void what_is_best_already_stays(void **state)
+TEST(what_is_best_already_stays)
 {
-    (void)state;
     for (unsigned counted = 0; counted < 2; counted++) {
         struct smt_fixture w;
         int core[4];
@@ -590,9 +570,8 @@ static double speedup_of(const struct smt_fixture *w)
 }
 
 /* Rows: CPUs, siblings, threads. The cores are full, partly empty, or have more threads than CPUs. */
-static void of_the_pairings_tried_the_best_runs(void **state)
+TEST(of_the_pairings_tried_the_best_runs)
 {
-    (void)state;
     static const unsigned rows[][3] = {{8, 2, 8},   {8, 2, 6},   {8, 2, 12}, {16, 4, 16},
                                        {32, 2, 32}, {16, 4, 13}, {8, 2, 5},  {4, 2, 3}};
     unsigned turned = 0;
@@ -620,9 +599,8 @@ static void of_the_pairings_tried_the_best_runs(void **state)
 }
 
 /* A thread that sleeps in one of the pairings does not count in the comparison. */
-static void a_sleeping_thread_does_not_decide(void **state)
+TEST(a_sleeping_thread_does_not_decide)
 {
-    (void)state;
     struct smt_fixture w;
     int core[4];
     predict(4, 2, 4, core);
@@ -677,17 +655,15 @@ static void pair_on(unsigned n_cpus, unsigned llc_size, unsigned every_fast, uns
     end(&w);
 }
 
-static void pairings_are_of_one_cache_and_one_type(void **state)
+TEST(pairings_are_of_one_cache_and_one_type)
 {
-    (void)state;
     pair_on(16, 8, 1, 16);
     pair_on(16, 8, 2, 16);
     pair_on(8, 4, 2, 16); /* each type has one core under an LLC: only the threads that share a CPU change */
 }
 
-static void sos_keeps_shares_as_symb_does(void **state)
+TEST(sos_keeps_shares_as_symb_does)
 {
-    (void)state;
     struct smt_fixture w;
     int core[4];
     predict(4, 2, 4, core);
@@ -703,9 +679,8 @@ static void sos_keeps_shares_as_symb_does(void **state)
     end(&w);
 }
 
-static void icount_sos_pairs_and_leaves_shares_to_the_fetch_unit(void **state)
+TEST(icount_sos_pairs_and_leaves_shares_to_the_fetch_unit)
 {
-    (void)state;
     struct smt_fixture w;
     int core[4];
     predict(4, 2, 4, core);
@@ -729,9 +704,8 @@ static void icount_sos_pairs_and_leaves_shares_to_the_fetch_unit(void **state)
 
 /* --- smt-icount --- */
 
-static void icount_leaves_shares_to_the_fetch_unit_and_cannot_run_live(void **state)
+TEST(icount_leaves_shares_to_the_fetch_unit_and_cannot_run_live)
 {
-    (void)state;
     struct smt_fixture w;
     begin_on(&w, "smt-icount", 4, 2, 4);
     set_nice(&w, 0, -20);
@@ -743,30 +717,4 @@ static void icount_leaves_shares_to_the_fetch_unit_and_cannot_run_live(void **st
     end(&w);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_that_fit_on_cores_are_left_in_peace),
-        cmocka_unit_test(equal_shares_need_no_windows),
-        cmocka_unit_test(three_quarters_of_a_core_are_half_of_the_time_alone),
-        cmocka_unit_test(not_all_cores_are_held_at_once),
-        cmocka_unit_test(a_thread_with_no_other_cpu_stays),
-        cmocka_unit_test(a_share_is_no_more_than_what_is_wanted),
-        cmocka_unit_test(guests_return_to_their_cpu),
-        cmocka_unit_test(windows_stay_where_they_were_laid),
-        cmocka_unit_test(threads_that_run_well_together_share_for_longer),
-        cmocka_unit_test(threads_that_begin_in_the_sample_phase_are_measured),
-        cmocka_unit_test(a_core_that_becomes_shared_moves_no_window_of_another_core),
-        cmocka_unit_test(only_what_is_measured_is_counted),
-        cmocka_unit_test(it_is_measured_again),
-        cmocka_unit_test(those_that_get_along_are_brought_together),
-        cmocka_unit_test(what_is_best_already_stays),
-        cmocka_unit_test(of_the_pairings_tried_the_best_runs),
-        cmocka_unit_test(a_sleeping_thread_does_not_decide),
-        cmocka_unit_test(pairings_are_of_one_cache_and_one_type),
-        cmocka_unit_test(sos_keeps_shares_as_symb_does),
-        cmocka_unit_test(icount_sos_pairs_and_leaves_shares_to_the_fetch_unit),
-        cmocka_unit_test(icount_leaves_shares_to_the_fetch_unit_and_cannot_run_live),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

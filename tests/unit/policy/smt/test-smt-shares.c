@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests the arithmetic of shares on a core against the worked examples and the equations of Snavely 2002. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "policy/smt/smt-shares.h"
 #include "support/generate.h"
+#include "support/test.h"
 
 #define NEAR(a, b) assert_true(fabs((a) - (b)) < 1e-9)
 
-static void weights_are_the_kernels_or_the_sources(void **state)
+TEST(weights_are_the_kernels_or_the_sources)
 {
-    (void)state;
     NEAR(asym_smt_weight(ASYM_SMT_NICE, 0), 1024);
     NEAR(asym_smt_weight(ASYM_SMT_NICE, -20), 88761);
     NEAR(asym_smt_weight(ASYM_SMT_NICE, 19), 15);
@@ -32,9 +26,8 @@ static void weights_are_the_kernels_or_the_sources(void **state)
                         135);
 }
 
-static void shares_add_up_to_one(void **state)
+TEST(shares_add_up_to_one)
 {
-    (void)state;
     NEAR(asym_smt_frac(12, 16, 2), 0.75);
     NEAR(asym_smt_frac(4, 16, 2), 0.25);
     NEAR(asym_smt_frac(0, 0, 4), 0.25); /* all have p = 19 */
@@ -43,9 +36,8 @@ static void shares_add_up_to_one(void **state)
 }
 
 /* Snavely 2002, 3: a thread that is entitled to 75 % may run beside another for half of the time. */
-static void the_example_of_the_source(void **state)
+TEST(the_example_of_the_source)
 {
-    (void)state;
     NEAR(asym_smt_cofrac(0.75, 1 / 2.0), 0.5);
     NEAR(asym_smt_cofrac(0.25, 1 / 2.0), 1);
     const double cs = 1 - (1 - asym_smt_cofrac(0.75, 0.5)) - (1 - asym_smt_cofrac(0.25, 0.5));
@@ -54,9 +46,8 @@ static void the_example_of_the_source(void **state)
     NEAR((1 - cs) * 1 + cs * 0.5, 0.75);
 }
 
-static void the_rest_of_equation_1(void **state)
+TEST(the_rest_of_equation_1)
 {
-    (void)state;
     NEAR(asym_smt_cofrac(1, 0.5), 0);
     NEAR(asym_smt_cofrac(0.5, 0.5), 1);
     NEAR(asym_smt_cofrac(0.4, 0.25), 0.8);
@@ -75,9 +66,8 @@ static void the_rest_of_equation_1(void **state)
  * on a core, as long as they do more work together than in turns. With more threads, the window of one takes time from the
  * others, which their COFRAC does not consider.
  */
-static void every_schedule_of_two_is_viable(void **state)
+TEST(every_schedule_of_two_is_viable)
 {
-    (void)state;
     struct gen g = {.state = 1};
     for (unsigned round = 0; round < 10000; round++) {
         double weight[2], x[2] = {0.5, 0.5}, solo[2];
@@ -95,9 +85,8 @@ static void every_schedule_of_two_is_viable(void **state)
     }
 }
 
-static void the_windows_of_a_core_fit_into_the_time(void **state)
+TEST(the_windows_of_a_core_fit_into_the_time)
 {
-    (void)state;
     struct gen g = {.state = 3};
     for (unsigned round = 0; round < 10000; round++) {
         const unsigned p = 2 + gen_below(&g, 7);
@@ -110,9 +99,8 @@ static void the_windows_of_a_core_fit_into_the_time(void **state)
     }
 }
 
-static void windows_lie_end_to_end_and_never_too_many_are_open(void **state)
+TEST(windows_lie_end_to_end_and_never_too_many_are_open)
 {
-    (void)state;
     struct gen g = {.state = 2};
     for (unsigned round = 0; round < 2000; round++) {
         const unsigned n = 1 + gen_below(&g, 40), limit = n / 2;
@@ -134,9 +122,8 @@ static void windows_lie_end_to_end_and_never_too_many_are_open(void **state)
     }
 }
 
-static void a_window_may_go_round_the_end(void **state)
+TEST(a_window_may_go_round_the_end)
 {
-    (void)state;
     NEAR(asym_smt_left(0.2, 0.3, 0.1), 0);
     NEAR(asym_smt_left(0.2, 0.3, 0.2), 0.3);
     NEAR(asym_smt_left(0.2, 0.3, 0.4), 0.1);
@@ -150,9 +137,8 @@ static void a_window_may_go_round_the_end(void **state)
 }
 
 /* A window of 0.23 of a rotation of ten samples is no whole number of samples; the mean of its hits must be right. */
-static void samples_in_step_hit_a_window_as_often_as_its_length_says(void **state)
+TEST(samples_in_step_hit_a_window_as_often_as_its_length_says)
 {
-    (void)state;
     const struct asym_smt_times times = {.rotation = ASYM_SEC};
     unsigned hits = 0;
     for (asym_usec now = 1000 * ASYM_SEC; now < 2000 * ASYM_SEC; now += 100 * ASYM_MSEC) {
@@ -165,18 +151,16 @@ static void samples_in_step_hit_a_window_as_often_as_its_length_says(void **stat
 }
 
 /* Snavely 2002, 4.1: 2 and 1 alone; 1 and 0.5 together is no gain, 1.2 and 0.6 is one of 20 %. */
-static void weighted_speedup_is_that_of_the_source(void **state)
+TEST(weighted_speedup_is_that_of_the_source)
 {
-    (void)state;
     NEAR(asym_smt_speedup((const double[]){1, 0.5}, (const double[]){2, 1}, 2), 1);
     NEAR(asym_smt_speedup((const double[]){1.2, 0.6}, (const double[]){2, 1}, 2), 1.2);
     NEAR(asym_smt_speedup((const double[]){2}, (const double[]){2}, 1), 1);
     NEAR(asym_smt_speedup((const double[]){1, 7}, (const double[]){2, 0}, 2), 0.5);
 }
 
-static void time_is_rotations_where_nothing_is_sampled(void **state)
+TEST(time_is_rotations_where_nothing_is_sampled)
 {
-    (void)state;
     const struct asym_smt_times times = {.rotation = ASYM_SEC};
     const struct asym_smt_stage s = asym_smt_stage_at(&times, 0, 7 * ASYM_SEC + 250 * ASYM_MSEC);
     assert_int_equal(s.kind, ASYM_SMT_RUN);
@@ -189,9 +173,8 @@ static void time_is_rotations_where_nothing_is_sampled(void **state)
     NEAR(asym_smt_at(&none, ASYM_SEC), 0);
 }
 
-static void a_sample_phase_is_alone_then_together_then_symbios_follows(void **state)
+TEST(a_sample_phase_is_alone_then_together_then_symbios_follows)
 {
-    (void)state;
     const struct asym_smt_times times = {
         .rotation = ASYM_SEC, .sample = 4 * ASYM_SEC, .symbios = 10500 * ASYM_MSEC, .pairings = 4};
     static const struct {
@@ -216,21 +199,4 @@ static void a_sample_phase_is_alone_then_together_then_symbios_follows(void **st
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(weights_are_the_kernels_or_the_sources),
-        cmocka_unit_test(shares_add_up_to_one),
-        cmocka_unit_test(the_example_of_the_source),
-        cmocka_unit_test(the_rest_of_equation_1),
-        cmocka_unit_test(every_schedule_of_two_is_viable),
-        cmocka_unit_test(the_windows_of_a_core_fit_into_the_time),
-        cmocka_unit_test(windows_lie_end_to_end_and_never_too_many_are_open),
-        cmocka_unit_test(a_window_may_go_round_the_end),
-        cmocka_unit_test(samples_in_step_hit_a_window_as_often_as_its_length_says),
-        cmocka_unit_test(weighted_speedup_is_that_of_the_source),
-        cmocka_unit_test(time_is_rotations_where_nothing_is_sampled),
-        cmocka_unit_test(a_sample_phase_is_alone_then_together_then_symbios_follows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN
