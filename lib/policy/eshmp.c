@@ -214,7 +214,7 @@ static void place(struct queue *q, struct asym_spread *sp)
 {
     const struct asym_machine *m = q->in->machine;
     if (is_ordered(q))
-        asym_spread_give_rows(sp, q->order, q->n_chosen, m->n_rows);
+        asym_spread_give_rows(sp, q->order, q->n_chosen, &m->usable, m->n_rows, false);
     else
         asym_spread_even(sp, q->order, q->n_chosen, &m->usable);
     for (size_t t = 0; t < q->in->n_threads; t++)

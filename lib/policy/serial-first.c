@@ -180,35 +180,16 @@ static struct asym_mask only_choices(const struct asym_spread *sp, const struct 
     return only;
 }
 
-/* Collect the threads of the list that are not placed yet, in order. Returns how many. */
-static size_t collect(const struct asym_spread *sp, const uint32_t *list, size_t n, uint32_t *ret)
-{
-    size_t left = 0;
-    for (size_t i = 0; i < n; i++)
-        if (sp->ret[list[i]].cpu < 0)
-            ret[left++] = list[i];
-    return left;
-}
-
-/* Give each serial thread a seat on one of cpus, in the order of the rows, as long as there are any. */
-static void give_fastest(struct asym_spread *sp, const struct lists *l, const struct asym_mask *cpus)
-{
-    const struct asym_machine *m = sp->in->machine;
-    for (unsigned i = 0; i < m->n_rows; i++) {
-        struct asym_mask avail = asym_mask_and(&m->types[m->rows[i].type].cpus, cpus);
-        const size_t n = asym_mask_empty(&avail) ? 0 : collect(sp, l->serial, l->n_serial, l->scratch);
-        if (n > 0)
-            asym_spread_give_serial(sp, l->scratch, n, m->rows[i].is_beside, &avail);
-    }
-}
-
-/* The CPUs that are the only choice of another thread come last. */
+/*
+ * Give each serial thread a seat, in the order of the rows, as long as there are any. The CPUs that are the only choice of another
+ * thread come last.
+ */
 static void give_exclusive(struct asym_spread *sp, struct lists *l)
 {
     const struct asym_machine *m = sp->in->machine;
     const struct asym_mask only = only_choices(sp, l), free_cpus = asym_mask_minus(&m->usable, &only);
-    give_fastest(sp, l, &free_cpus);
-    give_fastest(sp, l, &only);
+    asym_spread_give_rows(sp, l->serial, l->n_serial, &free_cpus, m->n_rows, true);
+    asym_spread_give_rows(sp, l->serial, l->n_serial, &only, m->n_rows, true);
     for (size_t i = 0; i < l->n_serial; i++)
         if (sp->ret[l->serial[i]].cpu >= 0)
             asym_mask_set(&l->reserved, (unsigned)sp->ret[l->serial[i]].cpu);

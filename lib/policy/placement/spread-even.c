@@ -159,7 +159,7 @@ void asym_spread_by_rank(struct asym_spread *sp, const uint32_t *list, size_t n_
 {
     const struct asym_machine *m = sp->in->machine;
     struct asym_mask free_fast = m->fast;
-    asym_spread_give_rows(sp, list, n_ranked, m->types[m->n_types - 1].row[0]);
+    asym_spread_give_rows(sp, list, n_ranked, &m->usable, m->types[m->n_types - 1].row[0], false);
     ASYM_MASK_FOREACH (c, &m->fast)
         if (sp->load[c] > 0)
             asym_mask_clear(&free_fast, (unsigned)c);

@@ -280,19 +280,6 @@ void asym_spread_give(struct asym_spread *sp, const uint32_t *list, size_t n, bo
     memset(sp->want, 0, sp->in->machine->n_cpus * sizeof *sp->want);
 }
 
-void asym_spread_give_rows(struct asym_spread *sp, const uint32_t *list, size_t n, unsigned n_rows)
-{
-    const struct asym_machine *m = sp->in->machine;
-    for (unsigned i = 0; i < n_rows; i++) {
-        struct asym_mask cpus = m->types[m->rows[i].type].cpus;
-        size_t left = 0;
-        for (size_t k = 0; k < n; k++)
-            if (sp->ret[list[k]].cpu < 0)
-                sp->list[left++] = list[k];
-        asym_spread_give(sp, sp->list, asym_spread_able(sp, sp->list, left, &cpus), m->rows[i].is_beside, &cpus);
-    }
-}
-
 static bool is_worse(const struct asym_cpu *from, const struct asym_cpu *to)
 {
     return from->type != to->type ? from->type > to->type : from->rank > to->rank;
@@ -318,39 +305,25 @@ static bool offer(struct asym_spread *sp, const uint32_t *list, size_t n, int cp
     return false;
 }
 
-static unsigned count_ranks(const struct asym_machine *m, const struct asym_mask *cpus)
-{
-    unsigned most = 0;
-    ASYM_MASK_FOREACH (c, cpus)
-        most = ASYM_MAX(most, m->cpus[c].rank + 1u);
-    return most;
-}
-
-/* Offer the idle cores among these CPUs whose CPU has this rank. Returns true if a thread moved. */
-static bool offer_rank(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *cpus,
-                       unsigned rank, struct asym_mask *avail)
-{
-    const struct asym_machine *m = sp->in->machine;
-    const struct asym_mask open = asym_mask_and(cpus, avail);
-    bool moved = false;
-    ASYM_MASK_FOREACH (c, &open)
-        if (m->cpus[c].rank == rank && asym_spread_core_is_idle(sp, c))
-            moved = offer(sp, list, n, c, avail) || moved;
-    return moved;
-}
-
 /*
  * Offer the idle cores, best first. A CPU that a move frees is worse than the one that the thread takes, and is offered
  * later, so after one pass no thread can improve. Returns true if a thread moved.
  */
 static bool offer_all(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *avail)
 {
-    const struct asym_machine *m = sp->in->machine;
+    const struct asym_cpu *cpus = sp->in->machine->cpus;
+    struct asym_mask offered = {0};
     bool moved = false;
-    for (unsigned t = 0; t < m->n_types; t++) {
-        const unsigned ranks = count_ranks(m, &m->types[t].cpus);
-        for (unsigned rank = 0; rank < ranks; rank++)
-            moved = offer_rank(sp, list, n, &m->types[t].cpus, rank, avail) || moved;
+    for (int best = 0; best >= 0;) {
+        best = -1;
+        ASYM_MASK_FOREACH (c, avail)
+            if (!asym_mask_has(&offered, c) && asym_spread_core_is_idle(sp, c) &&
+                (best < 0 || is_worse(&cpus[best], &cpus[c])))
+                best = c;
+        if (best < 0)
+            break;
+        asym_mask_set(&offered, (unsigned)best);
+        moved = offer(sp, list, n, best, avail) || moved;
     }
     return moved;
 }
@@ -376,6 +349,21 @@ void asym_spread_give_serial(struct asym_spread *sp, const uint32_t *list, size_
         left -= asym_mask_count(avail);
         moved = offer_all(sp, list, n, avail);
     } while (left > 0 && moved && !all_placed(sp, list, n));
+}
+
+void asym_spread_give_rows(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *cpus,
+                           unsigned n_rows, bool serial)
+{
+    const struct asym_machine *m = sp->in->machine;
+    for (unsigned i = 0; i < n_rows; i++) {
+        struct asym_mask avail = asym_mask_and(&m->types[m->rows[i].type].cpus, cpus);
+        size_t left = 0;
+        for (size_t k = 0; k < n; k++)
+            if (sp->ret[list[k]].cpu < 0)
+                sp->list[left++] = list[k];
+        left = asym_spread_able(sp, sp->list, left, &avail);
+        (serial ? asym_spread_give_serial : asym_spread_give)(sp, sp->list, left, m->rows[i].is_beside, &avail);
+    }
 }
 
 /* The seats that threads may still move to. */

@@ -66,9 +66,6 @@ uint32_t asym_spread_room(const struct asym_spread *sp, const struct asym_mask *
  */
 void asym_spread_give(struct asym_spread *sp, const uint32_t *list, size_t n, bool is_beside, struct asym_mask *avail);
 
-/** Gives the seats of the machine's first n_rows rows in this way, what adds most first. */
-void asym_spread_give_rows(struct asym_spread *sp, const uint32_t *list, size_t n, unsigned n_rows);
-
 /**
  * Does the same for serial threads. Then it offers the idle cores of *avail, best first, to the threads of list: the first
  * thread of list on a CPU of a slower type or of less favour moves there. An RTX master stays.
@@ -76,6 +73,10 @@ void asym_spread_give_rows(struct asym_spread *sp, const uint32_t *list, size_t 
  */
 void asym_spread_give_serial(struct asym_spread *sp, const uint32_t *list, size_t n, bool is_beside,
                              struct asym_mask *avail);
+
+/** Gives the seats of cpus in one of these ways, row by row, what adds most first: those of the machine's first n_rows rows. */
+void asym_spread_give_rows(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *cpus,
+                           unsigned n_rows, bool serial);
 
 /**
  * Rule 3, the last step of a placement: a thread beside a busy sibling moves to an idle core that adds more, and a thread of a
