@@ -71,8 +71,6 @@ int asym_bus_add_object(sd_bus *bus, const char *path, const char *interface, co
 /** Put a started connection on the event loop, with the object. Takes bus. Returns 0; -errno. */
 int asym_bus_link_new(struct asym_bus *owner, sd_bus *bus, bool is_system, uid_t uid, struct asym_bus_link **ret);
 void asym_bus_link_free(struct asym_bus_link *link);
-/** Watch for what the connection waits for now. Call it after each use of the connection. */
-void asym_bus_link_arm(struct asym_bus_link *link);
 /** Free the connections that have ended, and arm the others. */
 void asym_bus_sweep(struct asym_bus *bus);
 /** Returns the CPU time of the thread from which on it works for the bus. The begin of a turn counts once. */
@@ -85,14 +83,7 @@ void asym_bus_unlisten(struct asym_bus *bus);
 void asym_bus_connect_system(struct asym_bus *bus, asym_usec now);
 void asym_bus_lose_system(struct asym_bus *bus, asym_usec now);
 
-/** caller.c: who calls, and whether it may. */
-
-/** Run the method of a message of the system bus, once its user is known, where that matters, and allowed. Returns 1; -errno. */
-int asym_bus_call_system(struct asym_bus *bus, sd_bus_message *m, const struct asym_bus_method *method,
-                         sd_bus_error *error);
-/** Run a method, and reply with its error. Returns 1. */
-int asym_bus_run(struct asym_bus *bus, sd_bus_message *m, const struct asym_bus_method *method, uid_t uid);
-/** Forget the calls of the system bus. */
+/** caller.c: forget the calls of the system bus. */
 void asym_bus_forget_callers(struct asym_bus *bus);
 
 /** bus.c */

@@ -44,7 +44,8 @@ static int refuse_many(struct asym_bus_call *call)
     return 1;
 }
 
-int asym_bus_run(struct asym_bus *bus, sd_bus_message *m, const struct asym_bus_method *method, uid_t uid)
+/* Replies with the error of the method. Returns 1. */
+static int run_method(struct asym_bus *bus, sd_bus_message *m, const struct asym_bus_method *method, uid_t uid)
 {
     const struct asym_bus_caller caller = {.uid = uid, .is_root = uid == 0 || uid == geteuid()};
     sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -58,7 +59,7 @@ int asym_bus_run(struct asym_bus *bus, sd_bus_message *m, const struct asym_bus_
 
 static void run_call(struct asym_bus_call *call)
 {
-    asym_bus_run(call->owner, call->message, call->method, call->uid);
+    run_method(call->owner, call->message, call->method, call->uid);
     end_call(call);
 }
 
@@ -181,14 +182,15 @@ static struct asym_bus_call *find_place(struct asym_bus *bus)
     return NULL;
 }
 
-int asym_bus_call_system(struct asym_bus *bus, sd_bus_message *m, const struct asym_bus_method *method,
-                         sd_bus_error *error)
+/* Runs the method once its user is known, where that matters, and allowed. Returns 1; -errno. */
+static int call_on_system_bus(struct asym_bus *bus, sd_bus_message *m, const struct asym_bus_method *method,
+                              sd_bus_error *error)
 {
     struct asym_bus_call *call = find_place(bus);
     if (!is_short(m))
         return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "an argument is too long");
     if (!method->manages && !(bus->config.hides && bus->config.hides(bus->config.userdata)))
-        return asym_bus_run(bus, m, method, ASYM_BUS_ANY_USER);
+        return run_method(bus, m, method, ASYM_BUS_ANY_USER);
     if (!call) {
         bus->totals.refused++;
         return sd_bus_error_set(error, ASYM_BUS_ERROR_REFUSED, REFUSED);
@@ -213,8 +215,8 @@ int asym_bus_on_method(sd_bus_message *m, void *userdata, sd_bus_error *error)
     if (!method->name)
         return sd_bus_error_setf(error, SD_BUS_ERROR_UNKNOWN_METHOD, "no method %s", name);
     if (link->is_system)
-        return asym_bus_call_system(bus, m, method, error);
-    return asym_bus_run(bus, m, method, link->uid);
+        return call_on_system_bus(bus, m, method, error);
+    return run_method(bus, m, method, link->uid);
 }
 
 void asym_bus_forget_callers(struct asym_bus *bus)

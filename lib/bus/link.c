@@ -104,7 +104,8 @@ static int watch(struct asym_bus_link *link, int events, uint64_t due)
     return r;
 }
 
-void asym_bus_link_arm(struct asym_bus_link *link)
+/* Watches for what the connection waits for now, after each use of it. */
+static void arm_link(struct asym_bus_link *link)
 {
     uint64_t due = UINT64_MAX;
     int r;
@@ -157,7 +158,7 @@ int asym_bus_link_new(struct asym_bus *owner, sd_bus *bus, bool is_system, uid_t
         asym_bus_link_free(link);
         return r;
     }
-    asym_bus_link_arm(link);
+    arm_link(link);
     *ret = link;
     return 0;
 }
@@ -184,7 +185,7 @@ static void bound(struct asym_bus_link *link)
                                         : "it does not read its messages";
     }
     if (!link->ended)
-        asym_bus_link_arm(link);
+        arm_link(link);
 }
 
 void asym_bus_sweep(struct asym_bus *bus)
