@@ -14,6 +14,7 @@
 #include "support/fake-service.h"
 #include "support/process.h"
 #include "support/tree.h"
+#include "support/shell.h"
 #include "support/test.h"
 
 /* %s is the root of a captured machine. These modes print more and less than the buffer of the C library holds. */
@@ -69,14 +70,7 @@ static const char *const service_runs[] = {
 /* Runs the program with stdout on the file, and returns its exit status; ret gets stderr. */
 static int run(const char *program, const char *arguments, const char *file, char *ret, size_t size)
 {
-    char command[1024];
-    snprintf(command, sizeof command, "'%s/daemon/%s' %s 2>&1 >%s", ASYM_TEST_BIN, program, arguments, file);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    ret[fread(ret, 1, size - 1, pipe)] = '\0';
-    const int status = pclose(pipe);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
+    return shell_run(ret, size, "'%s/daemon/%s' %s 2>&1 >%s", ASYM_TEST_BIN, program, arguments, file);
 }
 
 static void expect_failure(const char *program, const char *arguments)

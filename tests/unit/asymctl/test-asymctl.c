@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -21,6 +20,7 @@
 #include "report/policies-report.h"
 #include "support/report-fixture.h"
 #include "support/tree.h"
+#include "support/shell.h"
 #include "support/test.h"
 
 static struct tree tree;
@@ -42,21 +42,7 @@ static int remove_tree(void **state)
 /* Returns the exit status of asymctl with these arguments; ret receives both output streams. */
 static int run(const char *arguments, char *ret, size_t size)
 {
-    char command[512];
-    snprintf(command, sizeof command, "'%s/daemon/asymctl' %s 2>&1", ASYM_TEST_BIN, arguments);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    size_t n = fread(ret, 1, size - 1, pipe);
-    ret[n] = '\0';
-    int status = pclose(pipe);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
-}
-
-static void assert_has(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("no '%s' in:\n%s", part, text);
+    return shell_run(ret, size, "'%s/daemon/asymctl' %s 2>&1", ASYM_TEST_BIN, arguments);
 }
 
 /* Returns the text with one space in place of each run of white space; to be freed. */

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/macro.h"
+#include "support/shell.h"
 #include "support/test.h"
 
 static char top[] = "/tmp/asym-launch-XXXXXX";
@@ -42,17 +42,10 @@ static int remove_programs(void **state)
 /* Runs a command in the directory of the programs, with $C for asymctl. Returns its status; ret receives standard error. */
 static int run(const char *format, const char *command, char *ret, size_t size)
 {
-    char prefixed[512], line[1024];
+    char prefixed[512];
     snprintf(prefixed, sizeof prefixed, format, command);
-    snprintf(line, sizeof line, "C='%s/daemon/asymctl'; PATH=/usr/bin:/bin; cd '%s'; { %s; } 2>&1 >/dev/null",
-             ASYM_TEST_BIN, top, prefixed);
-    FILE *pipe = popen(line, "r");
-    assert_non_null(pipe);
-    size_t n = fread(ret, 1, size - 1, pipe);
-    ret[n] = '\0';
-    const int status = pclose(pipe);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
+    return shell_run(ret, size, "C='%s/daemon/asymctl'; PATH=/usr/bin:/bin; cd '%s'; { %s; } 2>&1 >/dev/null",
+                     ASYM_TEST_BIN, top, prefixed);
 }
 
 static const char *const programs[] = {

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/macro.h"
@@ -13,6 +12,7 @@
 #include "support/fake-service.h"
 #include "support/process.h"
 #include "support/tree.h"
+#include "support/shell.h"
 #include "support/test.h"
 
 enum { SELF = 90 };
@@ -158,12 +158,7 @@ static pid_t start_named(const char *name)
 /* Returns the exit status of asymctl VERB NAME REST; ret gets both outputs. */
 static int run(const char *verb, const char *name, const char *rest, char *ret, size_t size)
 {
-    char command[512];
-    snprintf(command, sizeof command, "LC_ALL=C '%s/daemon/asymctl' %s '%s' %s 2>&1", ASYM_TEST_BIN, verb, name, rest);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    ret[fread(ret, 1, size - 1, pipe)] = '\0';
-    return WEXITSTATUS(pclose(pipe));
+    return shell_run(ret, size, "LC_ALL=C '%s/daemon/asymctl' %s '%s' %s 2>&1", ASYM_TEST_BIN, verb, name, rest);
 }
 
 static const struct {

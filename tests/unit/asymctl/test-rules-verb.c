@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -16,6 +15,7 @@
 
 #include "base/macro.h"
 #include "support/tree.h"
+#include "support/shell.h"
 
 struct fixture {
     struct tree tree;
@@ -39,7 +39,7 @@ static int setup(void **state)
 static void settings_that_have_no_effect_here_are_noted(void **state)
 {
     struct fixture *f = *state;
-    char command[1024], want[1024];
+    char want[1024];
     struct tree machine;
     tree_make(&machine);
     tree_plain(&machine, 4);
@@ -47,12 +47,8 @@ static void settings_that_have_no_effect_here_are_noted(void **state)
                "[rule \"all\"]\nmatch_comm = a\ncpus = 1-3\n[rule \"some\"]\nmatch_comm = b\ncpus = 2-5\n"
                "[rule \"none\"]\nmatch_comm = c\ncpus = 8-9\n[machine]\nspeeds = 0-6:2\n"
                "[asymmetry]\nslow_speed = 50%%\n");
-    snprintf(command, sizeof command, "'%s/daemon/asymd' --check --root=%s --config=%s/asymd.conf 2>&1 >/dev/null",
-             ASYM_TEST_BIN, machine.path, f->tree.path);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    f->said[fread(f->said, 1, sizeof f->said - 1, pipe)] = '\0';
-    pclose(pipe);
+    shell_run(f->said, sizeof f->said, "'%s/daemon/asymd' --check --root=%s --config=%s/asymd.conf 2>&1 >/dev/null",
+              ASYM_TEST_BIN, machine.path, f->tree.path);
     snprintf(
         want, sizeof want,
         "asymd: %s/asymd.conf:4: the rule \"some\" names CPUs 2-5, and asymd can use CPUs 0-3 only: it leaves the "
@@ -77,15 +73,8 @@ static int teardown(void **state)
  */
 static int run_in(struct fixture *f, const char *environment, const char *arguments)
 {
-    char command[1024];
-    snprintf(command, sizeof command, "env %s '%s/daemon/asymctl' rules %s --config=%s/asymd.conf 2>&1", environment,
-             ASYM_TEST_BIN, arguments, f->tree.path);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    f->said[fread(f->said, 1, sizeof f->said - 1, pipe)] = '\0';
-    const int status = pclose(pipe);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
+    return shell_run(f->said, sizeof f->said, "env %s '%s/daemon/asymctl' rules %s --config=%s/asymd.conf 2>&1",
+                     environment, ASYM_TEST_BIN, arguments, f->tree.path);
 }
 
 /* In lines so wide that none is broken. */
@@ -96,8 +85,7 @@ static int run(struct fixture *f, const char *arguments)
 
 static void assert_says(const struct fixture *f, const char *part)
 {
-    if (!strstr(f->said, part))
-        fail_msg("no '%s' in:\n%s", part, f->said);
+    assert_has(f->said, part);
 }
 
 static void the_list_has_each_rule_with_its_place(void **state)

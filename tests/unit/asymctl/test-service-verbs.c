@@ -23,26 +23,13 @@
 #include "report/report-table.h"
 #include "support/fake-service.h"
 #include "support/screen-lines.h"
+#include "support/shell.h"
 #include "support/test.h"
 
 /* Returns the exit status of asymctl with these arguments; ret gets both outputs. */
 static int run(const char *arguments, char *ret, size_t size)
 {
-    char command[512];
-    snprintf(command, sizeof command, "env -u COLUMNS TZ=UTC LC_ALL=C '%s/daemon/asymctl' %s 2>&1", ASYM_TEST_BIN,
-             arguments);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    ret[fread(ret, 1, size - 1, pipe)] = '\0';
-    const int status = pclose(pipe);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
-}
-
-static void assert_has(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("no '%s' in:\n%s", part, text);
+    return shell_run(ret, size, "env -u COLUMNS TZ=UTC LC_ALL=C '%s/daemon/asymctl' %s 2>&1", ASYM_TEST_BIN, arguments);
 }
 
 /* Runs asymctl against a service of that kind. */
@@ -874,14 +861,10 @@ TEST(tables_drop_columns_before_they_cut)
 /* Runs asymctl metrics --table as if the terminal had so many columns. */
 static void run_table(unsigned columns, char *ret, size_t size)
 {
-    char command[512];
-    snprintf(command, sizeof command, "COLUMNS=%u LC_ALL=C '%s/daemon/asymctl' metrics --table 2>&1", columns,
-             ASYM_TEST_BIN);
     fake_service_start(FAKE_SERVICE_PLAIN);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    ret[fread(ret, 1, size - 1, pipe)] = '\0';
-    assert_int_equal(pclose(pipe), 0);
+    assert_int_equal(
+        shell_run(ret, size, "COLUMNS=%u LC_ALL=C '%s/daemon/asymctl' metrics --table 2>&1", columns, ASYM_TEST_BIN),
+        0);
     fake_service_stop();
 }
 

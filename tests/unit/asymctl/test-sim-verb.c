@@ -22,6 +22,7 @@
 #include "support/live.h"
 #include "support/process.h"
 #include "support/svg.h"
+#include "support/shell.h"
 #include "support/test.h"
 
 static const char small[] = "[machine]\ncounts=3,1\nspeeds=1,2\n[run]\nduration=2s\n"
@@ -55,15 +56,7 @@ static const char *unwrapped(char *text)
 
 static int run(const char *arguments, char *ret, size_t size)
 {
-    char command[1024];
-    snprintf(command, sizeof command, "'%s/daemon/asymctl' sim %s 2>&1", ASYM_TEST_BIN, arguments);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    size_t n = fread(ret, 1, size - 1, pipe);
-    ret[n] = '\0';
-    int status = pclose(pipe);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
+    return shell_run(ret, size, "'%s/daemon/asymctl' sim %s 2>&1", ASYM_TEST_BIN, arguments);
 }
 
 static int run_file(const char *arguments, char *ret, size_t size)

@@ -22,6 +22,7 @@
 #include "support/record-fixture.h"
 #include "support/svg.h"
 #include "support/tree.h"
+#include "support/shell.h"
 #include "support/test.h"
 
 enum { LONG_SNAPSHOTS = 12000 };
@@ -63,15 +64,8 @@ static int remove_record(void **state)
 /* Returns the exit status of asymctl with these arguments, in the folder of the record. */
 static int run_verb(const char *arguments, char *ret, size_t size)
 {
-    char command[1024];
-    snprintf(command, sizeof command, "cd '%s' && env -u COLUMNS '%s/daemon/asymctl' %s 2>&1", tree.path, ASYM_TEST_BIN,
-             arguments);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    ret[fread(ret, 1, size - 1, pipe)] = '\0';
-    const int status = pclose(pipe);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
+    return shell_run(ret, size, "cd '%s' && env -u COLUMNS '%s/daemon/asymctl' %s 2>&1", tree.path, ASYM_TEST_BIN,
+                     arguments);
 }
 
 static int run(const char *arguments, char *ret, size_t size)
@@ -79,12 +73,6 @@ static int run(const char *arguments, char *ret, size_t size)
     char line[512];
     snprintf(line, sizeof line, "replay a.rec %s", arguments);
     return run_verb(line, ret, size);
-}
-
-static void assert_has(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("no '%s' in:\n%s", part, text);
 }
 
 /* Returns the value beside the bar of that policy, which has an interval. */
@@ -222,13 +210,9 @@ TEST(a_pipe_is_refused_with_the_way_around)
     snprintf(path, sizeof path, "%s/fifo", tree.path);
     assert_int_equal(mkfifo(path, 0600), 0);
     for (size_t i = 0; i < ASYM_LENGTH(commands); i++) {
-        char line[256];
-        snprintf(line, sizeof line, "cd '%s' && cat a.rec | timeout 60 '%s/daemon/asymctl' %s 2>&1", tree.path,
-                 ASYM_TEST_BIN, commands[i]);
-        FILE *pipe = popen(line, "r");
-        assert_non_null(pipe);
-        text[fread(text, 1, sizeof text - 1, pipe)] = '\0';
-        assert_int_equal(WEXITSTATUS(pclose(pipe)), 2);
+        assert_int_equal(shell_run(text, sizeof text, "cd '%s' && cat a.rec | timeout 60 '%s/daemon/asymctl' %s 2>&1",
+                                   tree.path, ASYM_TEST_BIN, commands[i]),
+                         2);
         assert_has(
             text, " is a pipe, and asymctl reads a record more than once: write the record to a file, and name that\n");
     }

@@ -11,6 +11,7 @@
 #include "report/report.h"
 #include "report/report-text.h"
 #include "support/report-fixture.h"
+#include "support/shell.h"
 #include "support/test.h"
 
 static struct asym_report report_of(const struct report_fixture *s)
@@ -72,12 +73,6 @@ static char *text_of(const struct report_fixture *s)
     assert_fits(text);
     assert_null(strchr(text, '\033'));
     return text;
-}
-
-static void assert_has(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("no '%s' in:\n%s", part, text);
 }
 
 static void assert_lacks(const char *text, const char *part)
