@@ -155,15 +155,21 @@ static bool is_far(const struct asym_seats *q, uint32_t t, const struct tier *ti
     return true;
 }
 
+/* Whether it had such a seat in the last plan. One that made way for a thread of the crowd (fill_idle) is on another core type. */
+static bool holds_seat(const struct asym_seats *q, const struct asym_seats_brief *b, const struct tier *tier)
+{
+    return b->kind == tier->kind && !b->coupled && b->home >= 0 &&
+           (asym_mask_has(&tier->all, b->home) || q->in->machine->cpus[b->home].type != tier->type);
+}
+
 static double rank(const struct asym_seats *q, uint32_t t, const struct tier *tier)
 {
     const struct asym_seats_brief *b = &q->of[t];
     const double there = b->plain ? tier->speed : asym_seats_sigma(q, t, tier->speed, is_far(q, t, tier));
     const double slow = b->plain || tier->slow <= 0 ? tier->slow : asym_seats_sigma(q, t, tier->slow, false);
     const double gain = there - slow;
-    const bool holds = b->kind == tier->kind && !b->coupled && asym_mask_has(&tier->all, b->home);
-    return q->density[t] * gain / (double)b->rate * (holds ? 1 + q->p->sticky * b->slowness : 1) *
-           (1 + 2 * q->p->sticky * q->behind[t]);
+    const double stays = holds_seat(q, b, tier) ? 1 + q->p->sticky * b->slowness : 1;
+    return q->density[t] * gain / (double)b->rate * stays * (1 + 2 * q->p->sticky * q->behind[t]);
 }
 
 /* List the threads that want a seat of the tier: first, by rank, as many as there are. Returns how many want one. */

@@ -34,7 +34,8 @@ struct asym_seats_params {
 struct asym_seats_state {
     /** Until then these limits count as passed, see asym_seats; 0: they were not. */
     asym_usec crowded_until, flooded_until, presses_until, outnumbered_until;
-    double light; /**< of the last plan */
+    double light;   /**< of the last plan */
+    bool had_crowd; /**< before the last interval */
 };
 
 /** State of a thread. Rates and speeds are shares of the fastest CPU's. */
@@ -92,6 +93,7 @@ struct asym_seats {
     double fastest, slowest;     /**< speeds of the machine */
     double *speed;               /**< per CPU: as a share of the fastest */
     bool slow;                   /**< threads outnumber CPUs, see asym_seats_slowness */
+    double full;                 /**< a CPU whose threads need more of it has no seat */
     struct asym_seats_brief *of; /**< per thread */
     double *weight, *density,
         *key;         /**< per thread: its critical share by its nice weight; the same by its duty; its rank */
@@ -149,8 +151,8 @@ static inline bool asym_seats_has_mate(const struct asym_seats *q, size_t t)
 /** A thread that both needs a CPU and sleeps in more of the intervals has rounds that are shorter than these. */
 #define ASYM_SEATS_PARTIAL 0.75
 
-/** A thread that is runnable for more of the time never sleeps at a barrier. */
-#define ASYM_SEATS_BUSY 0.95
+/** A thread that does so in fewer of them never sleeps at a barrier. */
+#define ASYM_SEATS_SLEEPS 0.05
 
 /**
  * Returns how slow its turns are: 1 is quick. On a kernel each swap is two changes of masks, and quick turns gain (up to 44 %) only
@@ -166,7 +168,7 @@ static inline unsigned asym_seats_slowness(const struct asym_seats *q, size_t t)
         return q->in->apps[q->in->threads[t].app].n_threads > 1 ? 16 : 4;
     if (s->partial > ASYM_SEATS_PARTIAL)
         return 32;
-    return !q->slow ? 1 : s->usual > ASYM_SEATS_BUSY ? 8 : 2;
+    return !q->slow ? 1 : s->partial < ASYM_SEATS_SLEEPS ? 8 : 2;
 }
 
 /** Returns the thread's speed on a CPU of that speed, 0..1, by its counters if they are known. */

@@ -526,18 +526,22 @@ TEST(threads_swap_when_the_ranks_differ_by_sticky)
     static const struct {
         unsigned n, team;
         double rate[3];
+        double partial;
         unsigned moved;
-    } rows[] = {{2, 2, {0.5476, 0.5}, 2},    {2, 2, {0.51, 0.5}, 0},      {2, 1, {0.5476, 0.5}, 0},
-                {2, 1, {0.59, 0.5}, 0},      {2, 1, {0.62, 0.5}, 2},      {3, 3, {0.5476, 0.5, 0.9}, 0},
-                {3, 3, {0.56, 0.5, 0.9}, 2}, {3, 1, {0.59, 0.5, 0.9}, 0}, {3, 1, {0.62, 0.5, 0.9}, 2}};
+    } rows[] = {{2, 2, {0.5476, 0.5}, 0, 2},      {2, 2, {0.51, 0.5}, 0, 0},      {2, 1, {0.5476, 0.5}, 0, 0},
+                {2, 1, {0.59, 0.5}, 0, 0},        {2, 1, {0.62, 0.5}, 0, 2},      {3, 3, {0.5476, 0.5, 0.9}, 0.1, 0},
+                {3, 3, {0.56, 0.5, 0.9}, 0.1, 2}, {3, 3, {0.69, 0.5, 0.9}, 0, 0}, {3, 3, {0.71, 0.5, 0.9}, 0, 2},
+                {3, 1, {0.59, 0.5, 0.9}, 0, 0},   {3, 1, {0.62, 0.5, 0.9}, 0, 2}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         begin(2, 1, 1, 1);
         for (unsigned t = 0; t < rows[i].n; t += rows[i].team)
             enter(rows[i].team, 1);
         policy_fixture_plan(&w);
         const bool swapped = policy_fixture_cpu(&w, 0) != 0;
-        for (unsigned t = 0; t < rows[i].n; t++)
+        for (unsigned t = 0; t < rows[i].n; t++) {
             state_of(t)->rate = rows[i].rate[swapped && t < 2 ? 1 - t : t];
+            state_of(t)->partial = rows[i].partial;
+        }
         policy_fixture_plan_again(&w);
         assert_int_equal(w.moved, rows[i].moved);
     }
@@ -564,12 +568,11 @@ TEST(processes_take_slower_turns_than_threads)
     static const struct {
         unsigned n, procs;
         bool crowd;
-        double partial, usual;
+        double partial;
         unsigned slowness;
-    } rows[] = {{2, 1, false, 0, 1, 1},  {2, 1, true, 0, 0.9, 2},     {2, 1, true, 0, 1, 8},
-                {1, 1, false, 0, 1, 4},  {1, 1, true, 0, 1, 4},       {2, 2, false, 0, 1, 16},
-                {2, 2, true, 0, 1, 16},  {2, 1, false, 0.8, 0.5, 32}, {2, 1, true, 0.8, 0.5, 32},
-                {1, 1, true, 0.8, 1, 4}, {2, 2, true, 0.8, 1, 16}};
+    } rows[] = {{2, 1, false, 0, 1},   {2, 1, true, 0.1, 2}, {2, 1, true, 0, 8},   {1, 1, false, 0, 4},
+                {1, 1, true, 0, 4},    {2, 2, false, 0, 16}, {2, 2, true, 0, 16},  {2, 1, false, 0.8, 32},
+                {2, 1, true, 0.8, 32}, {1, 1, true, 0.8, 4}, {2, 2, true, 0.8, 16}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct bench b;
         prepare(&b, (const double[]){1, 1}, rows[i].n);
@@ -577,7 +580,6 @@ TEST(processes_take_slower_turns_than_threads)
         b.q.slow = rows[i].crowd;
         asym_seats_observe(&b.q);
         b.states[0].partial = rows[i].partial;
-        b.states[0].usual = rows[i].usual;
         assert_int_equal(asym_seats_slowness(&b.q, 0), rows[i].slowness);
     }
 }
