@@ -214,12 +214,8 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     begin(&q);
     if (!asym_machine_speeds_differ(in->machine))
         return 0;
-    struct asym_seats_state *state = in->state;
+    const struct asym_seats_state *state = in->state;
     q.slow = in->now < ASYM_MAX(ASYM_MAX(state->crowded_until, state->presses_until), state->outnumbered_until);
-    /* A second plan at the same time must not see what the first has found. */
-    if (in->interval > 0)
-        state->had_crowd = in->now < state->crowded_until;
-    q.full = q.p->duty / (state->had_crowd ? 1 : ASYM_SEATS_STAYS);
     asym_seats_observe(&q);
     asym_seats_weigh(&q);
     asym_seats_fill(&q);

@@ -34,8 +34,7 @@ struct asym_seats_params {
 struct asym_seats_state {
     /** Until then these limits count as passed, see asym_seats; 0: they were not. */
     asym_usec crowded_until, flooded_until, presses_until, outnumbered_until;
-    double light;   /**< of the last plan */
-    bool had_crowd; /**< before the last interval */
+    double light; /**< of the last plan */
 };
 
 /** State of a thread. Rates and speeds are shares of the fastest CPU's. */
@@ -93,7 +92,6 @@ struct asym_seats {
     double fastest, slowest;     /**< speeds of the machine */
     double *speed;               /**< per CPU: as a share of the fastest */
     bool slow;                   /**< threads outnumber CPUs, see asym_seats_slowness */
-    double full;                 /**< a CPU whose threads need more of it has no seat */
     struct asym_seats_brief *of; /**< per thread */
     double *weight, *density,
         *key;         /**< per thread: its critical share by its nice weight; the same by its duty; its rank */
