@@ -74,8 +74,9 @@ static void find_light(struct asym_seats *q)
         sitting += q->of[t].counts;
     }
     const bool presses = q->in->unsteered >= PRESSES_FROM && sitting + q->in->unsteered > asym_mask_count(&cpus);
-    is_passed(q, sitting > asym_mask_count(&cpus), &state->outnumbered_until);
-    q->crowded = is_passed(q, q->n_open > 0, &state->crowded_until);
+    const bool outnumbers = is_passed(q, sitting > asym_mask_count(&cpus), &state->outnumbered_until);
+    q->crowded = is_passed(q, q->n_open > 0 || (outnumbers && q->in->now < state->crowded_until),
+                           &state->crowded_until);
     q->flooded = is_passed(q, demand > q->p->flood * asym_mask_count(&cpus), &state->flooded_until);
     q->presses = is_passed(q, presses, &state->presses_until) && !q->crowded;
     q->light = q->presses ? q->in->unsteered_weight : 0;

@@ -155,7 +155,7 @@ static bool is_far(const struct asym_seats *q, uint32_t t, const struct tier *ti
     return true;
 }
 
-/* Whether it had such a seat in the last plan. One that made way for a thread of the crowd (fill_idle) is on another core type. */
+/* Returns whether it had such a seat in the last plan. One that made way for another thread (fill_idle) is on another core type. */
 static bool holds_seat(const struct asym_seats *q, const struct asym_seats_brief *b, const struct tier *tier)
 {
     return b->kind == tier->kind && !b->coupled && b->home >= 0 &&

@@ -287,6 +287,31 @@ TEST(a_limit_that_noise_crosses_stays_passed)
     }
 }
 
+/* A thread without a seat begins a crowd. It lasts while threads outnumber CPUs: each begin and each end changes all masks. */
+TEST(a_crowd_lasts_while_threads_outnumber_cpus)
+{
+    begin(2, 1, 1, 1);
+    for (unsigned n = 2; n <= 3; n++) {
+        struct bench b;
+        struct asym_assignment ret[3] = {{.cpu = 0}, {.cpu = 1}, {.cpu = 1}};
+        uint32_t open[1] = {0};
+        uint8_t claim[3] = {0};
+        prepare(&b, (const double[]){0.3, 0.3, 0.3}, n);
+        b.q.ret = ret;
+        b.q.open = open;
+        b.q.claim = claim;
+        for (unsigned k = 0; k < 100; k++) {
+            b.in.now = 1000 * ASYM_SEC + k * 100 * ASYM_MSEC;
+            b.in.interval = 100 * ASYM_MSEC;
+            b.q.n_open = k == 10;
+            for (unsigned t = 0; t < n; t++)
+                b.of[t].counts = true;
+            asym_seats_claim(&b.q);
+        }
+        assert_int_equal(b.q.crowded, n == 3);
+    }
+}
+
 /*
  * Two threads on fast CPUs and two on slow ones. Who has done least in the round comes first, and who has done its part sleeps, and
  * comes last. When a thread wakes a new round has begun, for one that never sleeps too. Interval: 100 ms.
