@@ -144,6 +144,10 @@ static __attribute__((format(printf, 2, 3))) void note(struct recording *c, cons
     asym_json_append(&c->notes, asym_json_text(text, strlen(text)));
 }
 
+/* A sample waits no longer for decisions. The last ones may take longer: no call comes after it that takes a late answer. */
+#define DECISIONS_WAIT (50 * ASYM_MSEC)
+#define LAST_WAIT      ASYM_SEC
+
 /* Finds out where the decisions of a running service begin. The trace goes on without them. */
 static int begin_trace(struct recording *c, struct asym_error *err)
 {
@@ -152,7 +156,7 @@ static int begin_trace(struct recording *c, struct asym_error *err)
     asym_seen_trace_begin(&c->trace, c->file.out);
     int r = asym_client_open(&c->client, &unanswered);
     if (r >= 0)
-        r = asym_client_get_decisions(c->client, &c->since, on_decision, c, &unanswered);
+        r = asym_client_get_decisions(c->client, &c->since, DECISIONS_WAIT, on_decision, c, &unanswered);
     c->trace.has_service = r >= 0;
     if (r >= 0)
         return 0;
@@ -163,12 +167,12 @@ static int begin_trace(struct recording *c, struct asym_error *err)
 }
 
 /* The time is that of the trace, as Perfetto shows it. */
-static void take_decisions(struct recording *c)
+static void take_decisions(struct recording *c, asym_usec wait)
 {
     struct asym_error err = {""};
     if (!c->client)
         return;
-    const int r = asym_client_get_decisions(c->client, &c->since, on_decision, c, &err);
+    const int r = asym_client_get_decisions(c->client, &c->since, wait, on_decision, c, &err);
     c->lost += c->since.lost;
     if (r >= 0)
         return;
@@ -181,14 +185,14 @@ static int add_to_trace(void *ctx, const struct asym_cycle *cycle)
 {
     struct recording *c = ctx;
     const int r = asym_seen_trace_add(&c->trace, &cycle->snapshot, cycle->plan);
-    take_decisions(c);
+    take_decisions(c, DECISIONS_WAIT);
     return r;
 }
 
 /* The last decisions come after the last sample. The end is written in any case: it makes the file valid. */
 static int end_trace(struct recording *c, int r, struct asym_error *err)
 {
-    take_decisions(c);
+    take_decisions(c, LAST_WAIT);
     if (c->lost > 0)
         note(c, "%" PRIu64 " decision%s missing in the trace: a shorter [asymd] interval finds more", c->lost,
              c->lost == 1 ? " is" : "s are");

@@ -18,6 +18,9 @@
 /* The time between two questions. */
 #define PAUSE (250 * ASYM_MSEC)
 
+/* Ctrl-C waits no longer for an answer. */
+#define DECISIONS_WAIT (50 * ASYM_MSEC)
+
 /* The column where a reason begins, if no number is longer than usual. */
 #define REASON_INDENT 46
 
@@ -106,14 +109,14 @@ static int watch_until_signal(struct asym_client *client, struct watch *w, struc
     struct asym_client_since since = {.number = 0};
     sigset_t waiting;
     asym_interruption_hold(false, &waiting);
-    int r = asym_client_get_decisions(client, &since, on_event, w, err);
+    int r = asym_client_get_decisions(client, &since, DECISIONS_WAIT, on_event, w, err);
     if (r >= 0 && isatty(STDERR_FILENO))
         fputs("asymctl: waiting for decisions; Ctrl-C ends\n", stderr);
     if (r >= 0)
         print_headings(w);
     while (r >= 0 && !asym_interrupted() && fflush(stdout) == 0) {
         ppoll(NULL, 0, &pause, &waiting);
-        r = asym_client_get_decisions(client, &since, on_event, w, err);
+        r = asym_client_get_decisions(client, &since, DECISIONS_WAIT, on_event, w, err);
         if (since.lost > 0)
             fprintf(stderr, "asymctl: %" PRIu64 " decision%s missing here: asymd does not remember them\n", since.lost,
                     since.lost == 1 ? " is" : "s are");

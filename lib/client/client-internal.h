@@ -20,8 +20,6 @@
 #define CLIENT_CHANGE_TIMEOUT (60 * ASYM_SEC)
 /* For a change on the system bus, during which polkit may ask for a password (asym/manager.h). */
 #define CLIENT_POLKIT_TIMEOUT (ASYM_BUS_POLKIT_WITHIN + CLIENT_CHANGE_TIMEOUT)
-/* A call for decisions waits no longer: the client makes it again and again, and does nothing else meanwhile. */
-#define CLIENT_DECISIONS_WAIT (50 * ASYM_MSEC)
 
 #define CLIENT_AUTO_MESSAGE   ASYM_CLEANUP(sd_bus_message_unrefp)
 

@@ -139,7 +139,8 @@ static int take_decisions(struct asym_client *c, struct asym_client_since *since
                           struct asym_error *err)
 {
     struct asym_client_decisions found;
-    int r = c->is_asked ? 0 : ask_decisions(c, since);
+    const bool is_late = c->is_asked; /* there may be more since that question */
+    int r = is_late ? 0 : ask_decisions(c, since);
     if (r >= 0)
         r = await_answer(c, until);
     if (r < 0)
@@ -150,7 +151,7 @@ static int take_decisions(struct asym_client *c, struct asym_client_since *since
         return asym_fail(err, -ENOTCONN, "asymd has ended");
     if (r <= 0)
         return r;
-    const bool is_other = since->start && found.start != since->start, has_more = found.left > 0;
+    const bool is_other = since->start && found.start != since->start, has_more = found.left > 0 || is_late;
     for (size_t i = 0; !is_other && i < found.n_decisions; i++)
         on_decision(ctx, &found.decisions[i]);
     *since = (struct asym_client_since){found.next, found.start, since->lost + found.lost};
@@ -158,11 +159,11 @@ static int take_decisions(struct asym_client *c, struct asym_client_since *since
     return is_other ? asym_fail(err, -ENOTCONN, "asymd has ended, and another one runs") : has_more;
 }
 
-int asym_client_get_decisions(struct asym_client *client, struct asym_client_since *since,
+int asym_client_get_decisions(struct asym_client *client, struct asym_client_since *since, asym_usec wait,
                               void (*on_decision)(void *ctx, const struct asym_client_decision *decision), void *ctx,
                               struct asym_error *err)
 {
-    const asym_usec until = asym_clock_now() + CLIENT_DECISIONS_WAIT;
+    const asym_usec until = asym_clock_now() + wait;
     int r = 1;
     since->lost = 0;
     while (r > 0)

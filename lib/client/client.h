@@ -189,10 +189,10 @@ struct asym_client_since {
 
 /**
  * Call on_decision for each decision that asymd has made since the last call with this since. asymd remembers ten decisions of a
- * thread: ask several times a second. Waits 50 ms at most: the next call takes an answer that comes later, and asks
+ * thread: ask several times a second. Waits for at most the time `wait`: the next call takes an answer that comes later, and asks
  * again if asymd has refused. Returns 0; an error as above, but -EBUSY. -ENOTCONN: asymd has ended, or was started again.
  */
-int asym_client_get_decisions(struct asym_client *client, struct asym_client_since *since,
+int asym_client_get_decisions(struct asym_client *client, struct asym_client_since *since, asym_usec wait,
                               void (*on_decision)(void *ctx, const struct asym_client_decision *decision), void *ctx,
                               struct asym_error *err);
 
