@@ -85,7 +85,8 @@ static int take_lock(struct asym_ledger *l, int dir_fd, int *ret_fd, struct asym
 
 static int open_directory(const char *dir, struct asym_error *err)
 {
-    if (mkdir(dir, 0755) < 0 && errno != EEXIST)
+    /* Others may not list it: a listing can hold the lock of the directory for any time (docs/threat-model.md). */
+    if (mkdir(dir, 0711) < 0 && errno != EEXIST)
         return asym_fail(
             err, -errno, "%s: %s%s", dir, strerror(errno),
             errno == EACCES

@@ -321,6 +321,19 @@ TEST_WITH(a_second_opener_gets_the_name_of_the_holder, set_up, tear_down)
     asym_ledger_close(l);
 }
 
+/* A user who lists it into memory that another process of the user serves (FUSE) holds its lock. */
+TEST_WITH(other_users_cannot_list_the_directory, set_up, tear_down)
+{
+    struct stat found;
+    const mode_t before = umask(0);
+    struct asym_ledger *l = NULL;
+    assert_int_equal(asym_ledger_open(in_dir("new"), &l, NULL), 0);
+    umask(before);
+    asym_ledger_close(l);
+    assert_int_equal(stat(in_dir("new"), &found), 0);
+    assert_int_equal(found.st_mode & 0777, 0711);
+}
+
 TEST_WITH(a_directory_that_cannot_be_made_is_reported, set_up, tear_down)
 {
     struct asym_error err = {""};
