@@ -10,12 +10,8 @@
 #include <linux/sched.h>
 #include <poll.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +22,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <asym/rtx.h>
 
@@ -41,6 +35,7 @@
 #include "support/must.h"
 #include "support/process.h"
 #include "support/rtx-raw.h"
+#include "support/test.h"
 
 enum { HONEST = 2001, ATTACKER = 2002, HOLD_SEC = 40 /* a lock is held so long at most */ };
 
@@ -240,9 +235,8 @@ static void creates_a_file_of_the_attacker(void)
     MUST(fd >= 0);
 }
 
-static void locks_of_a_user_delay_no_other_program(void **state)
+TEST_WITH(locks_of_a_user_delay_no_other_program, set_up, tear_down)
 {
-    (void)state;
     asym_fuse_prepare(dir);
     open_server();
     const pid_t attacker = start(ATTACKER, holds_locks);
@@ -285,9 +279,8 @@ static void fills_the_file_system(void)
 }
 
 /* Without quotas of users the file system is full: the program goes on, and reports when there is room. */
-static void a_full_file_system_ends_no_program(void **state)
+TEST_WITH(a_full_file_system_ends_no_program, set_up, tear_down)
 {
-    (void)state;
     char name[256];
     open_server();
     const pid_t attacker = start(ATTACKER, fills_the_file_system);
@@ -308,9 +301,8 @@ static void a_full_file_system_ends_no_program(void **state)
 }
 
 /* From Linux 6.6 on a kernel can have quotas of users there. */
-static void under_quotas_a_user_fills_nothing_of_others(void **state)
+TEST_WITH(under_quotas_a_user_fills_nothing_of_others, set_up, tear_down)
 {
-    (void)state;
     assert_int_equal(umount(path), 0);
     const int r = mount_pages(
         "mode=711,size=1m,nr_inodes=64,usrquota_block_hardlimit=256k,usrquota_inode_hardlimit=16");
@@ -364,9 +356,8 @@ static void waits(void)
     pause();
 }
 
-static void a_user_speaks_for_its_own_processes_only(void **state)
+TEST_WITH(a_user_speaks_for_its_own_processes_only, set_up, tear_down)
 {
-    (void)state;
     open_server();
     const pid_t honest = start(HONEST, waits);
     serve_until_client_of(HONEST);
@@ -384,9 +375,8 @@ static void a_user_speaks_for_its_own_processes_only(void **state)
 }
 
 /* A user may mount there by fusermount(1), and a file system that answers nothing. */
-static void a_mount_over_a_page_or_a_directory_is_not_entered(void **state)
+TEST_WITH(a_mount_over_a_page_or_a_directory_is_not_entered, set_up, tear_down)
 {
-    (void)state;
     char page[256], user[128];
     open_server();
     const pid_t attacker = start(ATTACKER, waits);
@@ -409,9 +399,8 @@ static void a_mount_over_a_page_or_a_directory_is_not_entered(void **state)
 }
 
 /* A process whose user the sample shows gets a directory for that user. */
-static void a_user_that_comes_later_gets_a_directory(void **state)
+TEST_WITH(a_user_that_comes_later_gets_a_directory, set_up, tear_down)
 {
-    (void)state;
     struct asym_rtxd_provider *provider;
     open_server();
     const pid_t later = start(2004, joins_and_reports);
@@ -455,9 +444,8 @@ static pid_t start_as(pid_t number)
 }
 
 /* The page stays that of the process that has ended: the report has its start time, so it counts for no successor. */
-static void a_page_counts_for_no_successor_with_the_same_pid(void **state)
+TEST_WITH(a_page_counts_for_no_successor_with_the_same_pid, set_up, tear_down)
 {
-    (void)state;
     const struct asym_rtxd_program_report *program_reports;
     struct asym_stat stat;
     open_server();
@@ -480,18 +468,4 @@ static void a_page_counts_for_no_successor_with_the_same_pid(void **state)
     shared->end = true;
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(locks_of_a_user_delay_no_other_program),
-        T(a_full_file_system_ends_no_program),
-        T(under_quotas_a_user_fills_nothing_of_others),
-        T(a_user_speaks_for_its_own_processes_only),
-        T(a_mount_over_a_page_or_a_directory_is_not_entered),
-        T(a_user_that_comes_later_gets_a_directory),
-        T(a_page_counts_for_no_successor_with_the_same_pid),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -4,11 +4,7 @@
  * its sampling interval stays the same.
  */
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <asym/rtx.h>
 
 #include "base/macro.h"
@@ -28,6 +22,7 @@
 #include "support/rtx-raw.h"
 #include "support/service.h"
 #include "support/talker.h"
+#include "support/test.h"
 
 /* Pages of one process, and slots of a page: the maximum that asymd accepts. */
 enum { PAGES = 4, SLOTS = 4096 };
@@ -242,37 +237,24 @@ static void check_flood(void (*flood)(void))
     assert_true(during.interval > 0 && during.interval <= 1000);
 }
 
-static void a_flood_of_events_delays_no_other_program(void **state)
+TEST(a_flood_of_events_delays_no_other_program)
 {
-    (void)state;
     check_flood(flood_of_events);
 }
 
-static void a_flood_of_phases_delays_no_other_program(void **state)
+TEST(a_flood_of_phases_delays_no_other_program)
 {
-    (void)state;
     check_flood(flood_of_phases);
 }
 
-static void a_flood_of_announcements_delays_no_other_program(void **state)
+TEST(a_flood_of_announcements_delays_no_other_program)
 {
-    (void)state;
     check_flood(flood_of_announcements);
 }
 
-static void a_flood_of_files_delays_no_other_program(void **state)
+TEST(a_flood_of_files_delays_no_other_program)
 {
-    (void)state;
     check_flood(flood_of_files);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_flood_of_events_delays_no_other_program),
-        cmocka_unit_test(a_flood_of_phases_delays_no_other_program),
-        cmocka_unit_test(a_flood_of_announcements_delays_no_other_program),
-        cmocka_unit_test(a_flood_of_files_delays_no_other_program),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN_WITH(set_up, tear_down)

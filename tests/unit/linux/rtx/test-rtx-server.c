@@ -8,11 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +20,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <asym/rtx.h>
 
 #include "base/macro.h"
@@ -34,6 +28,7 @@
 #include "linux/rtx/rtx-server-internal.h"
 #include "linux/rtx/rtx-server.h"
 #include "linux/sys/thread.h"
+#include "support/test.h"
 
 static char dir[64], path[96];
 static struct asym_rtxd_server *server;
@@ -317,9 +312,8 @@ static bool is_readable(void)
     return poll(&p, 1, 0) == 1;
 }
 
-static void a_good_client_is_served_until_it_ends(void **state)
+TEST_WITH(a_good_client_is_served_until_it_ends, set_up, tear_down)
 {
-    (void)state;
     const struct asym_rtxd_program_report *program_reports;
     struct asym_stat stat;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
@@ -359,9 +353,8 @@ static void a_good_client_is_served_until_it_ends(void **state)
     assert_int_equal(count_fds(), before);
 }
 
-static void each_page_is_read_again_within_a_second(void **state)
+TEST_WITH(each_page_is_read_again_within_a_second, set_up, tear_down)
 {
-    (void)state;
     static const struct {
         uint32_t said;
         asym_usec after;
@@ -390,9 +383,8 @@ static void each_page_is_read_again_within_a_second(void **state)
     }
 }
 
-static void each_client_is_served_again_in_its_own_time(void **state)
+TEST_WITH(each_client_is_served_again_in_its_own_time, set_up, tear_down)
 {
-    (void)state;
     int of[2];
     for (int i = 0; i < 2; i++) {
         notify_min = i == 0 ? 20000 : 5000;
@@ -428,9 +420,8 @@ static void each_client_is_served_again_in_its_own_time(void **state)
     assert_int_equal(asym_rtxd_server_due(server), 0);
 }
 
-static void headers_that_make_no_sense_are_refused_and_nothing_is_kept(void **state)
+TEST_WITH(headers_that_make_no_sense_are_refused_and_nothing_is_kept, set_up, tear_down)
 {
-    (void)state;
     static const struct {
         size_t offset;
         uint32_t value;
@@ -463,9 +454,8 @@ static void headers_that_make_no_sense_are_refused_and_nothing_is_kept(void **st
 }
 
 /* All of these have the name of a page, and are none. */
-static void a_file_counts_only_if_it_is_the_users_own(void **state)
+TEST_WITH(a_file_counts_only_if_it_is_the_users_own, set_up, tear_down)
 {
-    (void)state;
     char at[160], name[256], other[256];
     const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "asym-rtx.1.4"};
     is_honest = true;
@@ -511,9 +501,8 @@ static void a_file_counts_only_if_it_is_the_users_own(void **state)
 }
 
 /* The file is the user's, the process is not; or there is none. */
-static void a_name_that_lies_is_refused(void **state)
+TEST_WITH(a_name_that_lies_is_refused, set_up, tear_down)
 {
-    (void)state;
     static const char *const others[] = {"asym-rtx.",     "asym-rtx.1",    "asym-rtx.x.1",
                                          "asym-rtx.-1.1", "asym-rtx.1.1x", "page"};
     char name[256];
@@ -538,9 +527,8 @@ static void a_name_that_lies_is_refused(void **state)
 }
 
 /* It is announced again and again, and under another name: one page has one place. */
-static void a_page_that_is_announced_again_has_one_place(void **state)
+TEST_WITH(a_page_that_is_announced_again_has_one_place, set_up, tear_down)
 {
-    (void)state;
     char old[256], name[256];
     const int i = good_client(), before = count_fds();
     for (int k = 0; k < 20; k++) {
@@ -564,9 +552,8 @@ static void a_page_that_is_announced_again_has_one_place(void **state)
     assert_int_equal(rename(name, old), 0);
 }
 
-static void a_client_that_wakes_in_vain_is_not_read_for_a_while(void **state)
+TEST_WITH(a_client_that_wakes_in_vain_is_not_read_for_a_while, set_up, tear_down)
 {
-    (void)state;
     const int i = good_client();
     take_sample();
     for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
@@ -598,9 +585,8 @@ static void a_client_that_wakes_in_vain_is_not_read_for_a_while(void **state)
     assert_int_equal(asym_rtxd_server_count(server), 1);
 }
 
-static void a_throttled_client_without_cpu_time_stays_throttled(void **state)
+TEST_WITH(a_throttled_client_without_cpu_time_stays_throttled, set_up, tear_down)
 {
-    (void)state;
     const asym_usec paid = 600 * ASYM_SEC;
     const int i = good_client();
     asym_rtxd_server_set(server, 20, 1);
@@ -632,9 +618,8 @@ static void a_throttled_client_without_cpu_time_stays_throttled(void **state)
     assert_true(is_readable());
 }
 
-static void a_client_with_real_phases_is_answered_as_often_as_before(void **state)
+TEST_WITH(a_client_with_real_phases_is_answered_as_often_as_before, set_up, tear_down)
 {
-    (void)state;
     const int i = good_client();
     take_sample();
     for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
@@ -653,9 +638,8 @@ static void a_client_with_real_phases_is_answered_as_often_as_before(void **stat
 }
 
 /* A user whose files are announced all the time is not heard until the next housekeeping. Others are. */
-static void a_flood_of_announcements_is_not_heard_for_a_while(void **state)
+TEST_WITH(a_flood_of_announcements_is_not_heard_for_a_while, set_up, tear_down)
 {
-    (void)state;
     const int i = good_client();
     for (int k = 0; k < ASYM_RTXD_MAX_ANNOUNCED; k++) {
         announce(i);
@@ -674,9 +658,8 @@ static void a_flood_of_announcements_is_not_heard_for_a_while(void **state)
 }
 
 /* The server counts the files of a second, and still considers another user's first one. */
-static void a_flood_of_files_keeps_no_other_user_out(void **state)
+TEST_WITH(a_flood_of_files_keeps_no_other_user_out, set_up, tear_down)
 {
-    (void)state;
     for (int i = 0; i < ASYM_RTXD_MAX_TAKEN; i++) {
         const int k = come();
         asym_rtxd_server_serve(server, 1);
@@ -697,9 +680,8 @@ static void a_flood_of_files_keeps_no_other_user_out(void **state)
 }
 
 /* So many wakeups between two samples are no program's. */
-static void a_flood_of_wakeups_is_not_heard_for_a_while(void **state)
+TEST_WITH(a_flood_of_wakeups_is_not_heard_for_a_while, set_up, tear_down)
 {
-    (void)state;
     const int i = good_client(), other = client_elsewhere();
     take_sample();
     for (int k = 0; k < 2 * ASYM_RTXD_MAX_WAKEUPS; k++) {
@@ -716,9 +698,8 @@ static void a_flood_of_wakeups_is_not_heard_for_a_while(void **state)
 }
 
 /* The kernel has dropped events: asymd reads each page once, and finds the change. */
-static void after_an_overflow_each_page_is_read(void **state)
+TEST_WITH(after_an_overflow_each_page_is_read, set_up, tear_down)
 {
-    (void)state;
     const struct inotify_event overflow = {.wd = -1, .mask = IN_Q_OVERFLOW};
     int fds[2], queue = server->inotify;
     const int i = good_client();
@@ -735,9 +716,8 @@ static void after_an_overflow_each_page_is_read(void **state)
 }
 
 /* Without a wakeup or a close: another process has the file, too. */
-static void a_client_whose_process_has_ended_goes(void **state)
+TEST_WITH(a_client_whose_process_has_ended_goes, set_up, tear_down)
 {
-    (void)state;
     client_elsewhere();
     take_sample();
     asym_rtxd_server_housekeeping(server, 2);
@@ -749,9 +729,8 @@ static void a_client_whose_process_has_ended_goes(void **state)
 }
 
 /* The library clears magic when the program leaves, and the mapping keeps the file open. */
-static void a_page_without_magic_is_read_no_more(void **state)
+TEST_WITH(a_page_without_magic_is_read_no_more, set_up, tear_down)
 {
-    (void)state;
     for (int cut = 0; cut < 2; cut++) {
         const int i = good_client();
         take_sample();
@@ -768,9 +747,8 @@ static void a_page_without_magic_is_read_no_more(void **state)
 }
 
 /* A full snapshot has its phase, and the client is deferred: its end is still reported, and nothing is due for it. */
-static void a_client_that_ends_while_deferred_has_ended_its_serial_phase(void **state)
+TEST_WITH(a_client_that_ends_while_deferred_has_ended_its_serial_phase, set_up, tear_down)
 {
-    (void)state;
     asym_rtxd_server_set(server, 20, 1);
     const int i = good_client();
     take_sample();
@@ -792,9 +770,8 @@ static void a_client_that_ends_while_deferred_has_ended_its_serial_phase(void **
 }
 
 /* A user other than root is admitted while a place is free. */
-static void every_user_is_let_in(void **state)
+TEST_WITH(every_user_is_let_in, set_up, tear_down)
 {
-    (void)state;
     static const uid_t users[] = {1000, 0, 65534, 1001};
     for (size_t i = 0; i < ASYM_LENGTH(users); i++) {
         wake(come_as(getpid(), users[i]));
@@ -806,9 +783,8 @@ static void every_user_is_let_in(void **state)
 }
 
 /* One process has a few places; the server refuses its other files, and admits other processes. */
-static void a_process_has_few_places(void **state)
+TEST_WITH(a_process_has_few_places, set_up, tear_down)
 {
-    (void)state;
     int taken = 0;
     for (int i = 0; i < ASYM_RTXD_MAX_TAKEN; i++) {
         const int k = come();
@@ -824,18 +800,16 @@ static void a_process_has_few_places(void **state)
 }
 
 /* Where the directory is none of its own, users could fill the file system: asymd serves its own user alone. */
-static void another_user_has_no_directory_in_a_common_file_system(void **state)
+TEST_WITH(another_user_has_no_directory_in_a_common_file_system, set_up, tear_down)
 {
-    (void)state;
     assert_false(asym_rtxd_server_is_for_all(server));
     assert_int_equal(asym_rtxd_add_user(server, geteuid()), 0);
     assert_int_equal(asym_rtxd_add_user(server, geteuid() + 1), -EPERM);
     assert_int_equal(server->n_users, 1);
 }
 
-static void without_descriptors_a_program_is_refused(void **state)
+TEST_WITH(without_descriptors_a_program_is_refused, set_up, tear_down)
 {
-    (void)state;
     struct rlimit limit, none;
     const int i = come(), next = dup(STDOUT_FILENO);
     close(next);
@@ -858,9 +832,8 @@ static void without_descriptors_a_program_is_refused(void **state)
 }
 
 /* Another user could have put it there, or it is what an older asymd has left. */
-static void only_a_directory_of_its_own_is_used(void **state)
+TEST_WITH(only_a_directory_of_its_own_is_used, set_up, tear_down)
 {
-    (void)state;
     char at[64] = "/tmp/asym-rtx-XXXXXX", name[96];
     struct asym_rtxd_server *s = NULL;
     struct asym_error err = {""};
@@ -878,9 +851,8 @@ static void only_a_directory_of_its_own_is_used(void **state)
     assert_int_equal(rmdir(at), 0);
 }
 
-static void only_a_client_that_has_spent_its_part_is_deferred(void **state)
+TEST_WITH(only_a_client_that_has_spent_its_part_is_deferred, set_up, tear_down)
 {
-    (void)state;
     asym_rtxd_server_set(server, 20, 1);
     const int its = client_elsewhere(), mine = good_client();
     take_sample();
@@ -920,9 +892,8 @@ static void only_a_client_that_has_spent_its_part_is_deferred(void **state)
 }
 
 /* A reserve in debt gets half of what is earned, and the client that reports gets the other half: no more in all. */
-static void a_debt_is_paid_from_what_is_earned(void **state)
+TEST_WITH(a_debt_is_paid_from_what_is_earned, set_up, tear_down)
 {
-    (void)state;
     asym_rtxd_server_set(server, 20, 1);
     good_client();
     struct asym_rtxd_client *c = server->clients[0];
@@ -939,9 +910,8 @@ static void a_debt_is_paid_from_what_is_earned(void **state)
 }
 
 /* No present client pays for that answer: a client sampled in vain with it can still be answered. */
-static void the_end_of_another_client_is_not_charged_to_a_served_one(void **state)
+TEST_WITH(the_end_of_another_client_is_not_charged_to_a_served_one, set_up, tear_down)
 {
-    (void)state;
     asym_rtxd_server_set(server, 20, 1);
     const int its = client_elsewhere(), mine = good_client();
     take_sample();
@@ -967,9 +937,8 @@ static void the_end_of_another_client_is_not_charged_to_a_served_one(void **stat
     assert_false(asym_rtxd_server_serve(server, 14));
 }
 
-static void several_pages_give_a_process_no_larger_part(void **state)
+TEST_WITH(several_pages_give_a_process_no_larger_part, set_up, tear_down)
 {
-    (void)state;
     enum { MINE = 3 };
     int mine[MINE];
     asym_rtxd_server_set(server, 20, 1);
@@ -997,9 +966,8 @@ static void several_pages_give_a_process_no_larger_part(void **state)
 }
 
 /* The debt of ended clients remains: after some more ends the server reports no ends, but it admits new clients. */
-static void a_program_that_comes_anew_in_serial_phases_is_answered_no_more(void **state)
+TEST_WITH(a_program_that_comes_anew_in_serial_phases_is_answered_no_more, set_up, tear_down)
 {
-    (void)state;
     int p, program_reports = 0;
     asym_rtxd_server_set(server, 20, 1);
     for (int i = 0; i < 30; i++) {
@@ -1021,9 +989,8 @@ static void a_program_that_comes_anew_in_serial_phases_is_answered_no_more(void 
     assert_int_equal(serve(20 * ASYM_SEC), 1);
 }
 
-static void a_refresh_reads_only_programs_that_have_reported(void **state)
+TEST_WITH(a_refresh_reads_only_programs_that_have_reported, set_up, tear_down)
 {
-    (void)state;
     const struct asym_rtxd_program_report *program_reports;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
     const int mine = good_client(), other = good_client();
@@ -1065,9 +1032,8 @@ static int come_once(uid_t first_user, int n)
     return begun;
 }
 
-static void four_users_that_take_all_they_can_keep_no_user_out(void **state)
+TEST_WITH(four_users_that_take_all_they_can_keep_no_user_out, set_up, tear_down)
 {
-    (void)state;
     enum { USERS = 4, EACH = ASYM_RTXD_MAX_OF_USER };
     int first[USERS];
     for (int u = 0; u < USERS; u++) {
@@ -1095,9 +1061,8 @@ static void four_users_that_take_all_they_can_keep_no_user_out(void **state)
 }
 
 /* With as many users as places for users, the server refuses a new user, but not root. */
-static void only_as_many_users_keep_one_out_and_none_keeps_out_root(void **state)
+TEST_WITH(only_as_many_users_keep_one_out_and_none_keeps_out_root, set_up, tear_down)
 {
-    (void)state;
     const int begun = come_once(10000, ASYM_RTXD_MAX_OF_USERS);
     assert_int_equal(count_in(begun, ASYM_RTXD_MAX_OF_USERS), ASYM_RTXD_MAX_OF_USERS);
     const int newcomer = come_as(ELSEWHERE + 900 + 1, 20000);
@@ -1112,9 +1077,8 @@ static void only_as_many_users_keep_one_out_and_none_keeps_out_root(void **state
 }
 
 /* The reports of the end and of the new connection come together. */
-static void a_place_that_is_free_again_is_taken_from_no_client(void **state)
+TEST_WITH(a_place_that_is_free_again_is_taken_from_no_client, set_up, tear_down)
 {
-    (void)state;
     enum { OF_ROOT = ASYM_RTXD_MAX_CLIENTS - ASYM_RTXD_MAX_OF_USERS };
     int of_root = -1;
     come_once(10000, ASYM_RTXD_MAX_OF_USERS);
@@ -1130,9 +1094,8 @@ static void a_place_that_is_free_again_is_taken_from_no_client(void **state)
 }
 
 /* More slots than the first pread(2) covers. */
-static void a_page_of_many_slots_is_read_to_its_end(void **state)
+TEST_WITH(a_page_of_many_slots_is_read_to_its_end, set_up, tear_down)
 {
-    (void)state;
     const struct asym_rtxd_program_report *program_reports;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
     struct asym_rtx_header h = good_header();
@@ -1155,9 +1118,8 @@ static void a_page_of_many_slots_is_read_to_its_end(void **state)
 }
 
 /* A page may have its slots at any offset. The server does not read what is between the header and a far slot. */
-static void a_page_with_a_far_slot_costs_no_more(void **state)
+TEST_WITH(a_page_with_a_far_slot_costs_no_more, set_up, tear_down)
 {
-    (void)state;
     const struct asym_rtxd_program_report *program_reports;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
     static const uint32_t offsets[] = {64, 128, 4096, 4160, 65536, ASYM_RTXD_MAX_SLOTS * 64};
@@ -1180,9 +1142,8 @@ static void a_page_with_a_far_slot_costs_no_more(void **state)
     }
 }
 
-static void a_path_that_is_too_long_is_reported(void **state)
+TEST_WITH(a_path_that_is_too_long_is_reported, set_up, tear_down)
 {
-    (void)state;
     char deep[300];
     struct asym_error err = {""};
     struct asym_rtxd_server *none = NULL;
@@ -1194,45 +1155,4 @@ static void a_path_that_is_too_long_is_reported(void **state)
     assert_null(none);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(a_good_client_is_served_until_it_ends),
-        T(each_page_is_read_again_within_a_second),
-        T(each_client_is_served_again_in_its_own_time),
-        T(headers_that_make_no_sense_are_refused_and_nothing_is_kept),
-        T(a_file_counts_only_if_it_is_the_users_own),
-        T(a_name_that_lies_is_refused),
-        T(a_page_that_is_announced_again_has_one_place),
-        T(a_client_that_wakes_in_vain_is_not_read_for_a_while),
-        T(a_throttled_client_without_cpu_time_stays_throttled),
-        T(a_client_with_real_phases_is_answered_as_often_as_before),
-        T(a_flood_of_announcements_is_not_heard_for_a_while),
-        T(a_flood_of_files_keeps_no_other_user_out),
-        T(a_flood_of_wakeups_is_not_heard_for_a_while),
-        T(after_an_overflow_each_page_is_read),
-        T(a_client_whose_process_has_ended_goes),
-        T(a_page_without_magic_is_read_no_more),
-        T(a_client_that_ends_while_deferred_has_ended_its_serial_phase),
-        T(every_user_is_let_in),
-        T(a_process_has_few_places),
-        T(another_user_has_no_directory_in_a_common_file_system),
-        T(without_descriptors_a_program_is_refused),
-        T(only_a_directory_of_its_own_is_used),
-        T(only_a_client_that_has_spent_its_part_is_deferred),
-        T(a_debt_is_paid_from_what_is_earned),
-        T(the_end_of_another_client_is_not_charged_to_a_served_one),
-        T(several_pages_give_a_process_no_larger_part),
-        T(a_program_that_comes_anew_in_serial_phases_is_answered_no_more),
-        T(a_refresh_reads_only_programs_that_have_reported),
-        T(four_users_that_take_all_they_can_keep_no_user_out),
-        T(only_as_many_users_keep_one_out_and_none_keeps_out_root),
-        T(a_place_that_is_free_again_is_taken_from_no_client),
-        T(a_page_of_many_slots_is_read_to_its_end),
-        T(a_page_with_a_far_slot_costs_no_more),
-        T(a_path_that_is_too_long_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN
