@@ -235,8 +235,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 
 static const struct asym_option options[] = {
     P(DURATION, tau, .def = "1s", .min = 1000, .max = 1000e6,
-      .help = "Memory of the progress by which threads take turns; five times this where threads outnumber CPUs, "
-              "and for one that is alone in its process."),
+      .help = "Memory of the progress by which threads take turns; five times this where turns gain little."),
     P(NUMBER, sticky, .def = "0.05", .min = 0, .max = 10,
       .help = "Share by which waited-for share * gain / progress has to be higher for a faster CPU; 2 to 32 times this "
               "where turns gain little: docs/policies.md has the list."),

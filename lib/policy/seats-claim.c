@@ -14,6 +14,12 @@
 /* A new claim leaves a tenth of what is left of the budget: a duty that varies at its edge would grant and end it in turns. */
 #define NEW_FROM_LEFT 0.9
 
+/*
+ * Where threads outnumber CPUs and some sleep, now and then one has no seat. Each begin and each end of a crowd writes all masks, so
+ * it lasts for this time while they do.
+ */
+#define CROWD_LASTS (10 * ASYM_SEC)
+
 /* Unsteered threads that need less than one CPU between them are no crowd. */
 #define PRESSES_FROM 1.0
 
@@ -74,9 +80,11 @@ static void find_light(struct asym_seats *q)
         sitting += q->of[t].counts;
     }
     const bool presses = q->in->unsteered >= PRESSES_FROM && sitting + q->in->unsteered > asym_mask_count(&cpus);
-    const bool outnumbers = is_passed(q, sitting > asym_mask_count(&cpus), &state->outnumbered_until);
-    q->crowded = is_passed(q, q->n_open > 0 || (outnumbers && q->in->now < state->crowded_until),
-                           &state->crowded_until);
+    const bool outnumbers = sitting > asym_mask_count(&cpus);
+    is_passed(q, outnumbers, &state->outnumbered_until);
+    if (q->n_open > 0)
+        state->crowd_ends = q->in->now + CROWD_LASTS;
+    q->crowded = is_passed(q, q->n_open > 0 || (outnumbers && q->in->now < state->crowd_ends), &state->crowded_until);
     q->flooded = is_passed(q, demand > q->p->flood * asym_mask_count(&cpus), &state->flooded_until);
     q->presses = is_passed(q, presses, &state->presses_until) && !q->crowded;
     q->light = q->presses ? q->in->unsteered_weight : 0;

@@ -10,7 +10,7 @@
 #include "policy/placement/spread-internal.h"
 
 /* Seats within this share of the best are of one tier. */
-#define CLASS_FROM 0.9
+#define CLASS_FROM 0.98
 
 /* A thread that loses this share of its speed far from its memory chooses before the others. */
 #define REMOTE_HURTS 0.08

@@ -34,7 +34,8 @@ struct asym_seats_params {
 struct asym_seats_state {
     /** Until then these limits count as passed, see asym_seats; 0: they were not. */
     asym_usec crowded_until, flooded_until, presses_until, outnumbered_until;
-    double light; /**< of the last plan */
+    asym_usec crowd_ends; /**< then a crowd ends even if threads outnumber CPUs, unless one is without a seat again */
+    double light;         /**< of the last plan */
 };
 
 /** State of a thread. Rates and speeds are shares of the fastest CPU's. */
@@ -44,7 +45,7 @@ struct asym_seats_thread {
     double duty, critical; /**< means over tau_duty: runnable share; critical share, if the input has it */
     double rate;           /**< mean over tau of the progress while runnable */
     double pace, usual;    /**< means of the progress and of the runnable share, tau_couple */
-    double partial;        /**< share of the intervals in which it both needed a CPU and slept, tau_couple */
+    double partial;        /**< share of the intervals in a part of which it slept, tau_couple */
     double step, since;    /**< seconds of progress in the interval; since it woke in it, 0: it did not */
     double round;          /**< of a coupled program: seconds of progress since the last time that a thread woke */
     double
@@ -64,6 +65,8 @@ struct asym_seats_thread {
     uint8_t claims;         /**< ASYM_CLAIM_* that the last plan granted */
     bool above, busy, pins; /**< it passed the limits heavy, fluid and narrow */
     bool counts;            /**< its program needs enough of a CPU to have seats */
+    bool short_rounds;      /**< the threads of its process sleep in most intervals */
+    bool sleeps;            /**< they do in some */
 };
 
 /**
@@ -146,27 +149,19 @@ static inline bool asym_seats_has_mate(const struct asym_seats *q, size_t t)
     return q->in->now < asym_seats_of(q, t)->mate_until;
 }
 
-/** A thread that both needs a CPU and sleeps in more of the intervals has rounds that are shorter than these. */
-#define ASYM_SEATS_PARTIAL 0.75
-
-/** A thread that does so in fewer of them never sleeps at a barrier. */
-#define ASYM_SEATS_SLEEPS 0.05
-
 /**
  * Returns how slow its turns are: 1 is quick. On a kernel each swap is two changes of masks, and quick turns gain (up to 44 %) only
  * where threads of a process wait for each other at barriers, or spin there:
- *  - not between the processes of a job, or programs; the ranks of MPI are an exception that is not made;
- *  - not where rounds are shorter than an interval, as the frames of a game: one thread has the slower seat in each of them;
- *  - where threads outnumber CPUs, not between those that never sleep, and less between others.
+ *  - less between the processes of a job, or programs; the ranks of MPI are an exception that is not made;
+ *  - less where rounds are shorter than an interval, as the frames of a game: one thread has the slower seat in each of them;
+ *  - where threads outnumber CPUs, less between those that never sleep, and somewhat less between others.
  */
 static inline unsigned asym_seats_slowness(const struct asym_seats *q, size_t t)
 {
     const struct asym_seats_thread *s = asym_seats_of(q, t);
     if (!asym_seats_has_mate(q, t))
         return q->in->apps[q->in->threads[t].app].n_threads > 1 ? 16 : 4;
-    if (s->partial > ASYM_SEATS_PARTIAL)
-        return 32;
-    return !q->slow ? 1 : s->partial < ASYM_SEATS_SLEEPS ? 8 : 2;
+    return s->short_rounds || (q->slow && !s->sleeps) ? 8 : q->slow ? 2 : 1;
 }
 
 /** Returns the thread's speed on a CPU of that speed, 0..1, by its counters if they are known. */

@@ -16,6 +16,9 @@
 /* A thread that was runnable for a smaller share of an interval slept in it. */
 #define SLEPT_BELOW 0.95
 
+/* One that was runnable for less slept in it for so long that it may have waited for others. */
+#define PARTIAL_BELOW 0.75
+
 /* The rate of a thread before any is known. */
 #define RATE_FIRST 0.5
 
@@ -81,6 +84,7 @@ static void fade(const struct asym_seats *q, struct asym_seats_thread *s, double
     s->critical *= duty;
     s->pace *= couple;
     s->usual *= couple;
+    s->partial *= couple;
 }
 
 /* A thread that woke and slept again within the interval woke in the middle of it, for all that is known. */
@@ -147,7 +151,7 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
         fade(q, s, (double)(away - q->in->interval) / (double)ASYM_SEC);
     s->duty += i->duty * (thread->runnable - s->duty);
     s->critical += i->duty * (thread->critical - s->critical);
-    s->partial += i->couple * ((away <= q->in->interval && thread->runnable < SLEPT_BELOW) - s->partial);
+    s->partial += i->couple * ((away <= q->in->interval && thread->runnable < PARTIAL_BELOW) - s->partial);
     s->seen += q->in->interval;
     s->coupled = s->coupled && !s->roams;
     if (!asym_mask_has(&m->usable, s->given))

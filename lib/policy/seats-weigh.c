@@ -48,6 +48,12 @@
  */
 #define COUNTS_FROM 0.15
 
+/* The threads of a process have rounds shorter than an interval if they sleep in so many of the intervals. */
+#define SHORT_ROUNDS 0.75
+
+/* Those that sleep in fewer of them sleep at no barrier. */
+#define SLEEPS_FROM 0.05
+
 /* Seconds of progress before the pace of a thread counts. */
 #define WORK_FROM 1
 
@@ -136,7 +142,8 @@ struct team {
     double period;     /* mean time between two rounds, in seconds; 0: not known */
     double slow, fast; /* the least and the largest speed of a seat of theirs */
     asym_usec round_at, quick_since, rests_until;
-    size_t n, coupled;
+    double partial;
+    size_t n, coupled, short_rounds, sleeping;
 };
 
 /* Threads of one process: those of a job, such as the compilers of a build, seldom wait for each other at barriers. */
@@ -193,6 +200,9 @@ static struct team sum_up(const struct asym_seats *q, struct span proc)
         sum.weight += q->weight[t];
         sum.duty += s->duty;
         sum.rate += s->rate;
+        sum.partial += s->partial;
+        sum.short_rounds += s->short_rounds;
+        sum.sleeping += s->sleeps;
         note_wake(s, seconds, &sum);
     }
     if (sum.woke >= 2)
@@ -289,6 +299,8 @@ static void remember_team(const struct asym_seats *q, struct span proc, const st
         s->period = sum->period;
         s->rests_until = sum->rests_until;
         s->quick_since = s->coupled ? quick_since : 0;
+        s->short_rounds = asym_seats_passes(sum->partial, sum->short_rounds > 0, SHORT_ROUNDS * (double)sum->n);
+        s->sleeps = asym_seats_passes(sum->partial, sum->sleeping > 0, SLEEPS_FROM * (double)sum->n);
     }
 }
 
@@ -306,10 +318,12 @@ static void couple(struct asym_seats *q, struct span proc)
     for (uint32_t t = proc.first; t < proc.end; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
         s->coupled = is && takes_part(q, t);
+        /* No turn comes within a round that is so short: none of them is behind. */
+        if (s->coupled || (s->short_rounds && sum.n > 0))
+            s->rate = sum.rate / (double)sum.n;
         if (!s->coupled)
             continue;
         q->density[t] = sum.weight / ASYM_MAX(sum.duty, DUTY_LEAST);
-        s->rate = sum.rate / (double)sum.n;
         q->behind[t] = turn_of(q, s, &sum);
     }
     remember_team(q, proc, &sum, quick_since);

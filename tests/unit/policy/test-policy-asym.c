@@ -287,7 +287,7 @@ TEST(a_limit_that_noise_crosses_stays_passed)
     }
 }
 
-/* A thread without a seat begins a crowd. It lasts while threads outnumber CPUs: each begin and each end changes all masks. */
+/* A thread without a seat begins a crowd. It lasts for 10 s while threads outnumber CPUs: each begin and end changes all masks. */
 TEST(a_crowd_lasts_while_threads_outnumber_cpus)
 {
     begin(2, 1, 1, 1);
@@ -300,15 +300,16 @@ TEST(a_crowd_lasts_while_threads_outnumber_cpus)
         b.q.ret = ret;
         b.q.open = open;
         b.q.claim = claim;
-        for (unsigned k = 0; k < 100; k++) {
+        for (unsigned k = 0; k < 150; k++) {
             b.in.now = 1000 * ASYM_SEC + k * 100 * ASYM_MSEC;
             b.in.interval = 100 * ASYM_MSEC;
             b.q.n_open = k == 10;
             for (unsigned t = 0; t < n; t++)
                 b.of[t].counts = true;
             asym_seats_claim(&b.q);
+            if (k == 60 || k == 149)
+                assert_int_equal(b.q.crowded, n == 3 && k == 60);
         }
-        assert_int_equal(b.q.crowded, n == 3);
     }
 }
 
@@ -551,12 +552,13 @@ TEST(threads_swap_when_the_ranks_differ_by_sticky)
     static const struct {
         unsigned n, team;
         double rate[3];
-        double partial;
+        bool sleeps;
         unsigned moved;
-    } rows[] = {{2, 2, {0.5476, 0.5}, 0, 2},      {2, 2, {0.51, 0.5}, 0, 0},      {2, 1, {0.5476, 0.5}, 0, 0},
-                {2, 1, {0.59, 0.5}, 0, 0},        {2, 1, {0.62, 0.5}, 0, 2},      {3, 3, {0.5476, 0.5, 0.9}, 0.1, 0},
-                {3, 3, {0.56, 0.5, 0.9}, 0.1, 2}, {3, 3, {0.69, 0.5, 0.9}, 0, 0}, {3, 3, {0.71, 0.5, 0.9}, 0, 2},
-                {3, 1, {0.59, 0.5, 0.9}, 0, 0},   {3, 1, {0.62, 0.5, 0.9}, 0, 2}};
+    } rows[] = {
+        {2, 2, {0.5476, 0.5}, false, 2},    {2, 2, {0.51, 0.5}, false, 0},      {2, 1, {0.5476, 0.5}, false, 0},
+        {2, 1, {0.59, 0.5}, false, 0},      {2, 1, {0.62, 0.5}, false, 2},      {3, 3, {0.5476, 0.5, 0.9}, true, 0},
+        {3, 3, {0.56, 0.5, 0.9}, true, 2},  {3, 3, {0.69, 0.5, 0.9}, false, 0}, {3, 3, {0.71, 0.5, 0.9}, false, 2},
+        {3, 1, {0.59, 0.5, 0.9}, false, 0}, {3, 1, {0.62, 0.5, 0.9}, false, 2}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         begin(2, 1, 1, 1);
         for (unsigned t = 0; t < rows[i].n; t += rows[i].team)
@@ -565,7 +567,7 @@ TEST(threads_swap_when_the_ranks_differ_by_sticky)
         const bool swapped = policy_fixture_cpu(&w, 0) != 0;
         for (unsigned t = 0; t < rows[i].n; t++) {
             state_of(t)->rate = rows[i].rate[swapped && t < 2 ? 1 - t : t];
-            state_of(t)->partial = rows[i].partial;
+            state_of(t)->sleeps = rows[i].sleeps;
         }
         policy_fixture_plan_again(&w);
         assert_int_equal(w.moved, rows[i].moved);
@@ -587,24 +589,60 @@ TEST(threads_of_short_rounds_keep_their_seats)
     assert_int_equal(moved, 0);
 }
 
+/* How often its threads sleep says what rounds a process has; each limit has its way out. Those of short rounds have one progress. */
+TEST(the_rounds_of_a_process_are_known_by_how_often_its_threads_sleep)
+{
+    static const struct {
+        double partial[2];
+        bool had_short, had_sleep, is_short, sleeps;
+    } rows[] = {{{0, 0}, false, false, false, false},       {{0.04, 0.04}, false, false, false, false},
+                {{0.045, 0.045}, false, true, false, true}, {{0.12, 0}, false, false, false, true},
+                {{0.7, 0.7}, false, true, false, true},     {{0.65, 0.65}, true, true, true, true},
+                {{0.5, 0.6}, true, true, false, true},      {{0.7, 0.9}, false, true, true, true}};
+    begin(2, 1, 1, 1);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct bench b;
+        prepare(&b, (const double[]){0.5, 0.7}, 2);
+        for (unsigned t = 0; t < 2; t++) {
+            struct asym_seats_thread *s = &b.states[t];
+            s->usual = 0.5 + 0.2 * t;
+            s->pace = t ? 0.2 : 0.5; /* they are not coupled */
+            s->work = 2;
+            s->rate = t ? 0.5 : 1;
+            s->partial = rows[i].partial[t];
+            s->short_rounds = rows[i].had_short;
+            s->sleeps = rows[i].had_sleep;
+        }
+        asym_seats_weigh(&b.q); /* says what rounds they have */
+        asym_seats_weigh(&b.q);
+        for (unsigned t = 0; t < 2; t++) {
+            assert_int_equal(b.states[t].short_rounds, rows[i].is_short);
+            assert_int_equal(b.states[t].sleeps, rows[i].sleeps);
+            assert_near(b.states[t].rate, rows[i].is_short || rows[i].had_short ? 0.75 : t ? 0.5 : 1);
+        }
+    }
+}
+
 /* Two threads of a process, of two processes of a job, and one alone. */
 TEST(processes_take_slower_turns_than_threads)
 {
     static const struct {
         unsigned n, procs;
         bool crowd;
-        double partial;
+        bool sleeps, short_rounds;
         unsigned slowness;
-    } rows[] = {{2, 1, false, 0, 1},   {2, 1, true, 0.1, 2}, {2, 1, true, 0, 8},   {1, 1, false, 0, 4},
-                {1, 1, true, 0, 4},    {2, 2, false, 0, 16}, {2, 2, true, 0, 16},  {2, 1, false, 0.8, 32},
-                {2, 1, true, 0.8, 32}, {1, 1, true, 0.8, 4}, {2, 2, true, 0.8, 16}};
+    } rows[] = {{2, 1, false, false, false, 1}, {2, 1, false, true, false, 1}, {2, 1, true, true, false, 2},
+                {2, 1, true, false, false, 8},  {2, 1, false, true, true, 8},  {2, 1, true, true, true, 8},
+                {1, 1, false, false, false, 4}, {1, 1, true, true, true, 4},   {2, 2, false, false, false, 16},
+                {2, 2, true, true, true, 16}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct bench b;
         prepare(&b, (const double[]){1, 1}, rows[i].n);
         b.threads[1].proc = rows[i].procs - 1;
         b.q.slow = rows[i].crowd;
         asym_seats_observe(&b.q);
-        b.states[0].partial = rows[i].partial;
+        b.states[0].sleeps = rows[i].sleeps;
+        b.states[0].short_rounds = rows[i].short_rounds;
         assert_int_equal(asym_seats_slowness(&b.q, 0), rows[i].slowness);
     }
 }
