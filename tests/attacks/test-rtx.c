@@ -10,8 +10,12 @@
 #include <linux/sched.h>
 #include <poll.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +26,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #include <asym/rtx.h>
 
@@ -35,7 +41,6 @@
 #include "support/must.h"
 #include "support/process.h"
 #include "support/rtx-raw.h"
-#include "support/test.h"
 
 enum { HONEST = 2001, ATTACKER = 2002, HOLD_SEC = 40 /* a lock is held so long at most */ };
 
@@ -235,8 +240,9 @@ static void creates_a_file_of_the_attacker(void)
     MUST(fd >= 0);
 }
 
-TEST_WITH(locks_of_a_user_delay_no_other_program, set_up, tear_down)
+static void locks_of_a_user_delay_no_other_program(void **state)
 {
+    (void)state;
     asym_fuse_prepare(dir);
     open_server();
     const pid_t attacker = start(ATTACKER, holds_locks);
@@ -279,8 +285,9 @@ static void fills_the_file_system(void)
 }
 
 /* Without quotas of users the file system is full: the program goes on, and reports when there is room. */
-TEST_WITH(a_full_file_system_ends_no_program, set_up, tear_down)
+static void a_full_file_system_ends_no_program(void **state)
 {
+    (void)state;
     char name[256];
     open_server();
     const pid_t attacker = start(ATTACKER, fills_the_file_system);
@@ -301,8 +308,9 @@ TEST_WITH(a_full_file_system_ends_no_program, set_up, tear_down)
 }
 
 /* From Linux 6.6 on a kernel can have quotas of users there. */
-TEST_WITH(under_quotas_a_user_fills_nothing_of_others, set_up, tear_down)
+static void under_quotas_a_user_fills_nothing_of_others(void **state)
 {
+    (void)state;
     assert_int_equal(umount(path), 0);
     const int r = mount_pages(
         "mode=711,size=1m,nr_inodes=64,usrquota_block_hardlimit=256k,usrquota_inode_hardlimit=16");
@@ -356,8 +364,9 @@ static void waits(void)
     pause();
 }
 
-TEST_WITH(a_user_speaks_for_its_own_processes_only, set_up, tear_down)
+static void a_user_speaks_for_its_own_processes_only(void **state)
 {
+    (void)state;
     open_server();
     const pid_t honest = start(HONEST, waits);
     serve_until_client_of(HONEST);
@@ -375,8 +384,9 @@ TEST_WITH(a_user_speaks_for_its_own_processes_only, set_up, tear_down)
 }
 
 /* A user may mount there by fusermount(1), and a file system that answers nothing. */
-TEST_WITH(a_mount_over_a_page_or_a_directory_is_not_entered, set_up, tear_down)
+static void a_mount_over_a_page_or_a_directory_is_not_entered(void **state)
 {
+    (void)state;
     char page[256], user[128];
     open_server();
     const pid_t attacker = start(ATTACKER, waits);
@@ -399,8 +409,9 @@ TEST_WITH(a_mount_over_a_page_or_a_directory_is_not_entered, set_up, tear_down)
 }
 
 /* A process whose user the sample shows gets a directory for that user. */
-TEST_WITH(a_user_that_comes_later_gets_a_directory, set_up, tear_down)
+static void a_user_that_comes_later_gets_a_directory(void **state)
 {
+    (void)state;
     struct asym_rtxd_provider *provider;
     open_server();
     const pid_t later = start(2004, joins_and_reports);
@@ -444,8 +455,9 @@ static pid_t start_as(pid_t number)
 }
 
 /* The page stays that of the process that has ended: the report has its start time, so it counts for no successor. */
-TEST_WITH(a_page_counts_for_no_successor_with_the_same_pid, set_up, tear_down)
+static void a_page_counts_for_no_successor_with_the_same_pid(void **state)
 {
+    (void)state;
     const struct asym_rtxd_program_report *program_reports;
     struct asym_stat stat;
     open_server();
@@ -468,4 +480,18 @@ TEST_WITH(a_page_counts_for_no_successor_with_the_same_pid, set_up, tear_down)
     shared->end = true;
 }
 
-TEST_MAIN
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(locks_of_a_user_delay_no_other_program),
+        T(a_full_file_system_ends_no_program),
+        T(under_quotas_a_user_fills_nothing_of_others),
+        T(a_user_speaks_for_its_own_processes_only),
+        T(a_mount_over_a_page_or_a_directory_is_not_entered),
+        T(a_user_that_comes_later_gets_a_directory),
+        T(a_page_counts_for_no_successor_with_the_same_pid),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -4,7 +4,11 @@
  * with waits that spin and waits that sleep.
  */
 #include <errno.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +16,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmocka.h>
+
 #include <asym/rtx.h>
 
 #include "base/macro.h"
 #include "support/listener.h"
 #include "support/live.h"
 #include "support/process.h"
-#include "support/test.h"
 
 #define PROGRAMS ASYM_TEST_BIN "/tests/omp/"
 
@@ -164,8 +169,9 @@ static void check_steps(const char *path, const char *preload)
     asym_listener_done(&l);
 }
 
-TEST(the_page_shows_what_threads_do)
+static void the_page_shows_what_threads_do(void **state)
 {
+    (void)state;
     static const char *const waits[] = {"infinite", "200", "0"};
     for (size_t i = 0; i < ASYM_LENGTH(waits); i++) {
         setenv("KMP_BLOCKTIME", waits[i], 1);
@@ -174,13 +180,15 @@ TEST(the_page_shows_what_threads_do)
     unsetenv("KMP_BLOCKTIME");
 }
 
-TEST(a_program_of_gcc_reports_on_the_other_runtime)
+static void a_program_of_gcc_reports_on_the_other_runtime(void **state)
 {
+    (void)state;
     check_steps(PROGRAMS "steps-gcc", "libomp.so.5");
 }
 
-TEST(asymctl_run_makes_programs_report)
+static void asymctl_run_makes_programs_report(void **state)
 {
+    (void)state;
     static const char asymctl[] = ASYM_TEST_BIN "/daemon/asymctl", tool[] = "--tool=" ASYM_TEST_OMPT;
     static const char *const commands[][7] = {
         {asymctl, "run", tool, "--", PROGRAMS "steps-clang"},
@@ -201,8 +209,9 @@ TEST(asymctl_run_makes_programs_report)
 }
 
 /* asymctl run prints an error where the tool cannot be used, and the program runs without it. */
-TEST(asymctl_run_says_where_it_cannot)
+static void asymctl_run_says_where_it_cannot(void **state)
 {
+    (void)state;
     static const struct {
         const char *arguments, *said;
         int status;
@@ -231,8 +240,9 @@ TEST(asymctl_run_says_where_it_cannot)
     unlink("/tmp/asym-suid-test");
 }
 
-TEST(a_program_that_spins_and_does_not_report_is_suspected)
+static void a_program_that_spins_and_does_not_report_is_suspected(void **state)
 {
+    (void)state;
     static char text[262144];
     char pid[32];
     setenv("KMP_BLOCKTIME", "infinite", 1);
@@ -248,8 +258,9 @@ TEST(a_program_that_spins_and_does_not_report_is_suspected)
     assert_int_equal(end_program(&p), 0);
 }
 
-TEST(without_a_daemon_the_program_does_not_notice)
+static void without_a_daemon_the_program_does_not_notice(void **state)
 {
+    (void)state;
     char answer[128];
     setenv(ASYM_RTX_DIR_ENV, "/nonexistent/rtx", 1);
     struct program p = start_program(PROGRAMS "churn-clang", ASYM_TEST_OMPT, NULL, "1");
@@ -258,8 +269,9 @@ TEST(without_a_daemon_the_program_does_not_notice)
 }
 
 /* Each runtime has a copy of the tool, with its own page. */
-TEST(two_runtimes_in_one_process_do_no_harm)
+static void two_runtimes_in_one_process_do_no_harm(void **state)
 {
+    (void)state;
     char answer[32] = "";
     struct asym_listener l;
     struct asym_handed h[2];
@@ -298,8 +310,9 @@ static void it_is_clean_under(const char *sanitizer)
     asym_listener_done(&l);
 }
 
-TEST(thread_sanitizer)
+static void thread_sanitizer(void **state)
 {
+    (void)state;
     /* The runtime is not instrumented: suppress reports about its own accesses. */
     char options[256];
     snprintf(options, sizeof options, "halt_on_error=1 ignore_noninstrumented_modules=1 suppressions=%s/omp/tsan.supp",
@@ -309,8 +322,9 @@ TEST(thread_sanitizer)
     unsetenv("TSAN_OPTIONS");
 }
 
-TEST(address_sanitizer)
+static void address_sanitizer(void **state)
 {
+    (void)state;
     /* The runtime never frees the memory of its threads. */
     setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
     it_is_clean_under("asan");
@@ -319,6 +333,17 @@ TEST(address_sanitizer)
 
 int main(void)
 {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_page_shows_what_threads_do),
+        cmocka_unit_test(a_program_of_gcc_reports_on_the_other_runtime),
+        cmocka_unit_test(asymctl_run_makes_programs_report),
+        cmocka_unit_test(asymctl_run_says_where_it_cannot),
+        cmocka_unit_test(a_program_that_spins_and_does_not_report_is_suspected),
+        cmocka_unit_test(without_a_daemon_the_program_does_not_notice),
+        cmocka_unit_test(two_runtimes_in_one_process_do_no_harm),
+        cmocka_unit_test(thread_sanitizer),
+        cmocka_unit_test(address_sanitizer),
+    };
     signal(SIGPIPE, SIG_IGN);
-    return test_run(NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,11 @@
  * its sampling interval stays the same.
  */
 #include <poll.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmocka.h>
+
 #include <asym/rtx.h>
 
 #include "base/macro.h"
@@ -22,7 +28,6 @@
 #include "support/rtx-raw.h"
 #include "support/service.h"
 #include "support/talker.h"
-#include "support/test.h"
 
 /* Pages of one process, and slots of a page: the maximum that asymd accepts. */
 enum { PAGES = 4, SLOTS = 4096 };
@@ -237,24 +242,37 @@ static void check_flood(void (*flood)(void))
     assert_true(during.interval > 0 && during.interval <= 1000);
 }
 
-TEST(a_flood_of_events_delays_no_other_program)
+static void a_flood_of_events_delays_no_other_program(void **state)
 {
+    (void)state;
     check_flood(flood_of_events);
 }
 
-TEST(a_flood_of_phases_delays_no_other_program)
+static void a_flood_of_phases_delays_no_other_program(void **state)
 {
+    (void)state;
     check_flood(flood_of_phases);
 }
 
-TEST(a_flood_of_announcements_delays_no_other_program)
+static void a_flood_of_announcements_delays_no_other_program(void **state)
 {
+    (void)state;
     check_flood(flood_of_announcements);
 }
 
-TEST(a_flood_of_files_delays_no_other_program)
+static void a_flood_of_files_delays_no_other_program(void **state)
 {
+    (void)state;
     check_flood(flood_of_files);
 }
 
-TEST_MAIN_WITH(set_up, tear_down)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_flood_of_events_delays_no_other_program),
+        cmocka_unit_test(a_flood_of_phases_delays_no_other_program),
+        cmocka_unit_test(a_flood_of_announcements_delays_no_other_program),
+        cmocka_unit_test(a_flood_of_files_delays_no_other_program),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

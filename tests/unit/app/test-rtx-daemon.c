@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The daemon's use of the RTX server: its log lines and its CPU time. */
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #include <asym/rtx.h>
 
@@ -16,7 +22,6 @@
 #include "linux/rtx/rtx-server.h"
 #include "support/captured-log.h"
 #include "support/rtx-raw.h"
-#include "support/test.h"
 
 static char dir[64];
 static struct asym_run run;
@@ -158,8 +163,9 @@ static void run_events(void)
     }
 }
 
-TEST_WITH(each_reason_is_logged_once_at_whatever_level, set_up, tear_down)
+static void each_reason_is_logged_once_at_whatever_level(void **state)
 {
+    (void)state;
     static char text[8192];
     captured_log_begin();
     for (uint64_t i = 0; i < 20; i++) {
@@ -180,8 +186,9 @@ TEST_WITH(each_reason_is_logged_once_at_whatever_level, set_up, tear_down)
 }
 
 /* This process is the program. A phase of a thread that is not a master wakes asymd without effect. */
-TEST_WITH(a_client_that_wakes_for_nothing_spends_and_without_tokens_is_deferred, set_up, tear_down)
+static void a_client_that_wakes_for_nothing_spends_and_without_tokens_is_deferred(void **state)
 {
+    (void)state;
     const struct asym_rtx_options options = {.size = sizeof options, .dir = pages_dir()};
     assert_int_equal(asym_rtx_join(&options), 0);
     run_events();
@@ -248,8 +255,9 @@ static unsigned run_until_cycle(unsigned n)
  * Nothing asks the provider, so each sample causes a cycle: one at the wakeup, and one no sooner than notify_min after that.
  * asymd sleeps in between. It wakes for what the program has written, for the end of its pause, and when the page is due.
  */
-TEST_WITH(it_is_sampled_again_in_its_time_and_not_sooner, set_up, tear_down)
+static void it_is_sampled_again_in_its_time_and_not_sooner(void **state)
 {
+    (void)state;
     static const struct {
         uint32_t notify_min;
         asym_usec least;
@@ -270,8 +278,9 @@ TEST_WITH(it_is_sampled_again_in_its_time_and_not_sooner, set_up, tear_down)
 }
 
 /* A page decides when it is due. asymd serves it no sooner than a pause after it has served it last. */
-TEST_WITH(asymd_pauses_however_soon_an_answer_is_due, set_up, tear_down)
+static void asymd_pauses_however_soon_an_answer_is_due(void **state)
 {
+    (void)state;
     const int fd = come_with_page(ASYM_SEC);
     run_until_cycle(1);
     is_always_due = true;
@@ -327,8 +336,9 @@ static void run_until_count(size_t n)
  * Samples, the bus and reloads are events of the loop, as other work is here. A sleep with the priority would end on the CPU
  * where asymd slept before.
  */
-TEST_WITH(only_reports_are_handled_with_the_priority, set_up, tear_down)
+static void only_reports_are_handled_with_the_priority(void **state)
 {
+    (void)state;
     calls[0] = '\0';
     assert_int_equal(asym_settings_set(run.settings, "rtx.realtime=yes", "test", NULL), 0);
     add_other_work();
@@ -350,8 +360,9 @@ TEST_WITH(only_reports_are_handled_with_the_priority, set_up, tear_down)
 }
 
 /* The number of programs that come has a bound, and no program pays for another's. */
-TEST_WITH(programs_that_come_cost_asymd_cpu_time_and_no_program, set_up, tear_down)
+static void programs_that_come_cost_asymd_cpu_time_and_no_program(void **state)
 {
+    (void)state;
     receive_takes = 3600 * ASYM_SEC;
     const int fd = come_with_page(0);
     run_until_count(1);
@@ -362,8 +373,9 @@ TEST_WITH(programs_that_come_cost_asymd_cpu_time_and_no_program, set_up, tear_do
     assert_true(charged < receive_takes);
 }
 
-TEST_WITH(a_program_does_not_pay_what_others_pay, set_up, tear_down)
+static void a_program_does_not_pay_what_others_pay(void **state)
 {
+    (void)state;
     cycle_takes = 70 * ASYM_SEC;
     others_pay = 60 * ASYM_SEC;
     const int fd = come_with_page(ASYM_SEC);
@@ -381,8 +393,9 @@ static int on_end(sd_event_source *source, void *userdata)
 }
 
 /* asymd restores all threads after the loop, without the priority. */
-TEST_WITH(the_loop_ends_without_the_priority, set_up, tear_down)
+static void the_loop_ends_without_the_priority(void **state)
 {
+    (void)state;
     calls[0] = '\0';
     assert_int_equal(asym_settings_set(run.settings, "rtx.realtime=yes", "test", NULL), 0);
     const int fd = come_with_page(0);
@@ -397,9 +410,21 @@ TEST_WITH(the_loop_ends_without_the_priority, set_up, tear_down)
     close(fd);
 }
 
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
 int main(void)
 {
+    const struct CMUnitTest tests[] = {
+        T(only_reports_are_handled_with_the_priority),
+        T(the_loop_ends_without_the_priority),
+        T(a_client_that_wakes_for_nothing_spends_and_without_tokens_is_deferred),
+        T(each_reason_is_logged_once_at_whatever_level),
+        T(it_is_sampled_again_in_its_time_and_not_sooner),
+        T(asymd_pauses_however_soon_an_answer_is_due),
+        T(programs_that_come_cost_asymd_cpu_time_and_no_program),
+        T(a_program_does_not_pay_what_others_pay),
+    };
     signal(SIGPIPE, SIG_IGN);
     alarm(60);
-    return test_run(NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

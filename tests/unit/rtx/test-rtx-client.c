@@ -8,8 +8,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +25,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cmocka.h>
+
 #include <asym/rtx.h>
 
 #include "support/process.h"
 #include "support/listener.h"
 #include "support/must.h"
-#include "support/test.h"
 
 static void pause_ms(long ms)
 {
@@ -140,8 +145,9 @@ static void changes(struct turns *t)
     child_waits(t);
 }
 
-TEST(what_a_thread_says_is_on_the_page)
+static void what_a_thread_says_is_on_the_page(void **state)
 {
+    (void)state;
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
@@ -202,8 +208,9 @@ static void joins_late(struct turns *t)
     child_waits(t);
 }
 
-TEST(joins_when_the_daemon_comes_and_comes_again)
+static void joins_when_the_daemon_comes_and_comes_again(void **state)
 {
+    (void)state;
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
@@ -247,8 +254,9 @@ static void joins_and_tells_of_no_phases(struct turns *t)
     child_waits(t);
 }
 
-TEST(a_program_that_reports_no_phases_joins_again_by_joining)
+static void a_program_that_reports_no_phases_joins_again_by_joining(void **state)
 {
+    (void)state;
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
@@ -347,8 +355,9 @@ static void has_more_options(struct turns *t)
     child_says(t);
 }
 
-TEST(options_of_another_version_are_heeded_as_far_as_they_go)
+static void options_of_another_version_are_heeded_as_far_as_they_go(void **state)
 {
+    (void)state;
     void (*const programs[])(struct turns *) = {has_fewer_options, has_more_options};
     struct asym_listener l;
     struct asym_handed h;
@@ -387,8 +396,9 @@ static void has_one_thread_too_many(struct turns *t)
     MUST(!in_thread());
 }
 
-TEST(slots_are_freed_and_a_full_table_is_harmless)
+static void slots_are_freed_and_a_full_table_is_harmless(void **state)
 {
+    (void)state;
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
@@ -439,8 +449,9 @@ static void fork_handlers(struct turns *t)
     child_waits(t);
 }
 
-TEST(a_child_reports_for_itself)
+static void a_child_reports_for_itself(void **state)
 {
+    (void)state;
     struct asym_listener l;
     struct asym_handed parent, child;
     struct turns t;
@@ -486,8 +497,9 @@ static void raw_forks(struct turns *t)
     child_says(t);
 }
 
-TEST(a_fork_without_handlers_crashes_no_process)
+static void a_fork_without_handlers_crashes_no_process(void **state)
 {
+    (void)state;
     struct asym_listener l;
     struct asym_handed parent, child;
     struct turns t;
@@ -517,8 +529,9 @@ static void goes_by_its_environment(struct turns *t)
     child_says(t);
 }
 
-TEST(notify_min_is_that_of_the_environment)
+static void notify_min_is_that_of_the_environment(void **state)
 {
+    (void)state;
     static const struct {
         const char *said;
         unsigned woken;
@@ -566,8 +579,9 @@ static void goes_on(struct turns *t)
     child_waits(t);
 }
 
-TEST(the_page_says_its_notify_min_wherever_it_goes)
+static void the_page_says_its_notify_min_wherever_it_goes(void **state)
 {
+    (void)state;
     static const struct {
         uint32_t chosen, written;
     } rows[] = {{20000, 20000}, {1, 1}, {UINT32_MAX, ASYM_RTX_NOTIFY_MIN_MAX}};
@@ -611,8 +625,9 @@ static void has_a_phase_across(struct turns *t)
 }
 
 /* asymd samples after notify_min and sees the phase. If the test ran late, the begin wakes asymd instead. */
-TEST(the_end_of_a_phase_that_asymd_can_have_seen_is_reported)
+static void the_end_of_a_phase_that_asymd_can_have_seen_is_reported(void **state)
 {
+    (void)state;
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
@@ -674,8 +689,9 @@ static void has_phases(struct turns *t)
     child_says(t);
 }
 
-TEST(phases_wake_and_barriers_do_not)
+static void phases_wake_and_barriers_do_not(void **state)
 {
+    (void)state;
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
@@ -732,8 +748,9 @@ static void closes_everything(struct turns *t)
     child_says(t);
 }
 
-TEST(a_program_that_closes_everything_loses_nothing)
+static void a_program_that_closes_everything_loses_nothing(void **state)
 {
+    (void)state;
     struct asym_listener l;
     struct asym_handed first, second;
     struct turns t;
@@ -761,8 +778,9 @@ static void has_no_descriptors(struct turns *t)
     child_says(t);
 }
 
-TEST(without_descriptors_a_program_reports_nothing)
+static void without_descriptors_a_program_reports_nothing(void **state)
 {
+    (void)state;
     struct asym_listener l;
     struct turns t;
     asym_listener_open(&l);
@@ -798,8 +816,9 @@ static void joins_often(struct turns *t)
     child_says(t);
 }
 
-TEST(a_program_that_joins_often_has_one_file)
+static void a_program_that_joins_often_has_one_file(void **state)
 {
+    (void)state;
     struct asym_listener l;
     struct asym_handed h, other;
     struct turns t;
@@ -824,8 +843,9 @@ static void says_goodbye(struct turns *t)
     child_says(t);
 }
 
-TEST(a_program_that_leaves_can_join_again)
+static void a_program_that_leaves_can_join_again(void **state)
 {
+    (void)state;
     struct asym_listener l;
     struct asym_handed first, second;
     struct turns t;
@@ -892,8 +912,9 @@ static void calls_everything(struct turns *t)
     child_says(t);
 }
 
-TEST(no_call_changes_errno)
+static void no_call_changes_errno(void **state)
 {
+    (void)state;
     struct asym_listener l;
     struct turns t;
     asym_listener_open(&l);
@@ -930,8 +951,9 @@ static int count_files(const struct asym_listener *l)
 }
 
 /* A program that is killed leaves its file. The next one removes it, with neither that of a living program nor another file. */
-TEST(files_that_programs_leave_go)
+static void files_that_programs_leave_go(void **state)
 {
+    (void)state;
     struct asym_listener l;
     struct turns lives, dies, leaves;
     char other[160];
@@ -998,8 +1020,9 @@ static void has_many_pages(struct turns *t)
     child_waits(t);
 }
 
-TEST(no_slot_is_given_to_two_threads_while_the_page_is_exchanged)
+static void no_slot_is_given_to_two_threads_while_the_page_is_exchanged(void **state)
 {
+    (void)state;
     struct asym_listener l;
     struct turns t;
     asym_listener_open(&l);
@@ -1010,8 +1033,9 @@ TEST(no_slot_is_given_to_two_threads_while_the_page_is_exchanged)
     asym_listener_done(&l);
 }
 
-TEST(before_anything_every_call_is_harmless)
+static void before_anything_every_call_is_harmless(void **state)
 {
+    (void)state;
     assert_null(asym_rtx_thread());
     asym_rtx_set(NULL, ASYM_RTX_WORKING);
     asym_rtx_master(1);
@@ -1023,6 +1047,27 @@ TEST(before_anything_every_call_is_harmless)
 
 int main(void)
 {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(before_anything_every_call_is_harmless),
+        cmocka_unit_test(what_a_thread_says_is_on_the_page),
+        cmocka_unit_test(joins_when_the_daemon_comes_and_comes_again),
+        cmocka_unit_test(a_program_that_reports_no_phases_joins_again_by_joining),
+        cmocka_unit_test(slots_are_freed_and_a_full_table_is_harmless),
+        cmocka_unit_test(notify_min_is_that_of_the_environment),
+        cmocka_unit_test(the_page_says_its_notify_min_wherever_it_goes),
+        cmocka_unit_test(options_of_another_version_are_heeded_as_far_as_they_go),
+        cmocka_unit_test(a_child_reports_for_itself),
+        cmocka_unit_test(a_fork_without_handlers_crashes_no_process),
+        cmocka_unit_test(the_end_of_a_phase_that_asymd_can_have_seen_is_reported),
+        cmocka_unit_test(phases_wake_and_barriers_do_not),
+        cmocka_unit_test(a_program_that_closes_everything_loses_nothing),
+        cmocka_unit_test(without_descriptors_a_program_reports_nothing),
+        cmocka_unit_test(no_call_changes_errno),
+        cmocka_unit_test(a_program_that_leaves_can_join_again),
+        cmocka_unit_test(a_program_that_joins_often_has_one_file),
+        cmocka_unit_test(files_that_programs_leave_go),
+        cmocka_unit_test(no_slot_is_given_to_two_threads_while_the_page_is_exchanged),
+    };
     signal(SIGPIPE, SIG_IGN);
-    return test_run(NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,19 +4,24 @@
  * goes on as if asymd did not run. Each test runs in its own process.
  */
 #include <errno.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #include <asym/rtx.h>
 
 #include "support/process.h"
 #include "support/listener.h"
 #include "support/must.h"
-#include "support/test.h"
 
 static struct asym_listener listener;
 
@@ -85,8 +90,9 @@ static void has_no_memory(void)
     MUST(asym_rtx_thread());
 }
 
-TEST(without_memory_nothing_is_reported_until_there_is_some)
+static void without_memory_nothing_is_reported_until_there_is_some(void **state)
 {
+    (void)state;
     in_process(has_no_memory);
 }
 
@@ -103,8 +109,9 @@ static void may_write_no_file(void)
     call_everything(asym_rtx_thread());
 }
 
-TEST(under_a_limit_on_files_nothing_is_reported)
+static void under_a_limit_on_files_nothing_is_reported(void **state)
 {
+    (void)state;
     in_process(may_write_no_file);
 }
 
@@ -126,8 +133,9 @@ static void can_map_no_more(void)
     MUST(asym_rtx_thread() == slot && (slot->word & ASYM_RTX_STATE) == ASYM_RTX_SPINNING);
 }
 
-TEST(a_page_that_cannot_be_mapped_is_left_alone)
+static void a_page_that_cannot_be_mapped_is_left_alone(void **state)
 {
+    (void)state;
     in_process(can_map_no_more);
 }
 
@@ -150,9 +158,19 @@ static void forks_without_memory(void)
     MUST(asym_rtx_is_joined() && asym_rtx_thread() == slot);
 }
 
-TEST(a_child_without_memory_reports_nothing)
+static void a_child_without_memory_reports_nothing(void **state)
 {
+    (void)state;
     in_process(forks_without_memory);
 }
 
-TEST_MAIN
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_memory_nothing_is_reported_until_there_is_some),
+        cmocka_unit_test(under_a_limit_on_files_nothing_is_reported),
+        cmocka_unit_test(a_page_that_cannot_be_mapped_is_left_alone),
+        cmocka_unit_test(a_child_without_memory_reports_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

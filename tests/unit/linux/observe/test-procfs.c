@@ -2,10 +2,16 @@
 /* The procfs source on trees of files: the processes found, their facts, and malformed files. */
 #include <errno.h>
 #include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/macro.h"
@@ -13,7 +19,6 @@
 #include "linux/observe/procfs-internal.h"
 #include "linux/sys/proc-parse.h"
 #include "support/tree.h"
-#include "support/test.h"
 
 #define KTHREAD        "2097152"
 #define NO_SETAFFINITY "67108864"
@@ -225,7 +230,7 @@ static const struct asym_proc *proc_of(const struct fixture *f, int32_t tid)
     return &f->s.procs[t->proc];
 }
 
-TEST_WITH(running_threads_are_listed_with_their_facts, set_up, tear_down)
+static void running_threads_are_listed_with_their_facts(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "build", .state = 'S', .start = 90000});
@@ -267,7 +272,7 @@ static void assert_close(double got, double wanted)
  * A live machine whose files the test writes. The source gets the masks from the real kernel: both PIDs exist, that of this
  * process and that of its parent.
  */
-TEST_WITH(shares_are_of_the_time_between_two_samples, set_up, tear_down)
+static void shares_are_of_the_time_between_two_samples(void **state)
 {
     struct fixture *f = *state;
     const int pid = getpid(), other = getppid();
@@ -300,7 +305,7 @@ TEST_WITH(shares_are_of_the_time_between_two_samples, set_up, tear_down)
     assert_close(task_of(f, pid)->running, 1);
 }
 
-TEST_WITH(equal_masks_have_equal_addresses, set_up, tear_down)
+static void equal_masks_have_equal_addresses(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .mask = "0f"});
@@ -315,7 +320,7 @@ TEST_WITH(equal_masks_have_equal_addresses, set_up, tear_down)
     assert_ptr_not_equal(task_of(f, 10)->mask, task_of(f, 20)->mask);
 }
 
-TEST_WITH(kernel_threads_are_left_out, set_up, tear_down)
+static void kernel_threads_are_left_out(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 2, .tid = 2, .comm = "kthreadd", .state = 'R', .flags = KTHREAD});
@@ -327,7 +332,7 @@ TEST_WITH(kernel_threads_are_left_out, set_up, tear_down)
     assert_int_equal(f->s.coverage.n_threads, 1);
 }
 
-TEST_WITH(zombies_are_not_listed, set_up, tear_down)
+static void zombies_are_not_listed(void **state)
 {
     struct fixture *f = *state;
     sample(f);
@@ -341,7 +346,7 @@ TEST_WITH(zombies_are_not_listed, set_up, tear_down)
     }
 }
 
-TEST_WITH(hostile_names_are_kept_as_they_are, set_up, tear_down)
+static void hostile_names_are_kept_as_they_are(void **state)
 {
     struct fixture *f = *state;
     static const char *const names[] = {"a) R 1 1", ")\n)", "\xff\xfe\x80", "((((", "x) Z 0 (y", "", ")"};
@@ -352,7 +357,7 @@ TEST_WITH(hostile_names_are_kept_as_they_are, set_up, tear_down)
         assert_string_equal(task_of(f, 10 + (int)i)->comm, names[i]);
 }
 
-TEST_WITH(junk_files_cost_only_their_thread, set_up, tear_down)
+static void junk_files_cost_only_their_thread(void **state)
 {
     struct fixture *f = *state;
     for (int pid = 10; pid < 18; pid++) {
@@ -380,7 +385,7 @@ TEST_WITH(junk_files_cost_only_their_thread, set_up, tear_down)
     assert_int_equal(f->s.n_apps, 7);
 }
 
-TEST_WITH(a_tree_without_schedstat_still_shows_states, set_up, tear_down)
+static void a_tree_without_schedstat_still_shows_states(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
@@ -397,7 +402,7 @@ static bool said_to_have_hardly_run(struct fixture *f, int32_t tid)
     return task_of(f, tid)->flags & ASYM_TASK_HARDLY_RAN;
 }
 
-TEST_WITH(a_thread_that_has_run_for_less_than_a_millisecond_is_reported, set_up, tear_down)
+static void a_thread_that_has_run_for_less_than_a_millisecond_is_reported(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
@@ -409,7 +414,7 @@ TEST_WITH(a_thread_that_has_run_for_less_than_a_millisecond_is_reported, set_up,
     assert_false(said_to_have_hardly_run(f, 10));
 }
 
-TEST_WITH(a_thread_with_an_unknown_run_time_is_not_reported, set_up, tear_down)
+static void a_thread_with_an_unknown_run_time_is_not_reported(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .ticks = "0 0"});
@@ -417,7 +422,7 @@ TEST_WITH(a_thread_with_an_unknown_run_time_is_not_reported, set_up, tear_down)
     assert_false(said_to_have_hardly_run(f, 10));
 }
 
-TEST_WITH(ticks_are_used_where_the_kernel_has_no_schedstat, set_up, tear_down)
+static void ticks_are_used_where_the_kernel_has_no_schedstat(void **state)
 {
     struct fixture *f = *state;
     static const struct {
@@ -432,7 +437,7 @@ TEST_WITH(ticks_are_used_where_the_kernel_has_no_schedstat, set_up, tear_down)
     }
 }
 
-TEST_WITH(a_process_that_vanishes_between_two_samples_is_forgotten, set_up, tear_down)
+static void a_process_that_vanishes_between_two_samples_is_forgotten(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
@@ -457,7 +462,7 @@ TEST_WITH(a_process_that_vanishes_between_two_samples_is_forgotten, set_up, tear
 }
 
 /* The descriptors have run out, or a security module refuses the directory. The files of known threads can still be read. */
-TEST_WITH(a_thread_that_cannot_be_read_is_left_out_and_the_others_are_sampled, set_up, tear_down)
+static void a_thread_that_cannot_be_read_is_left_out_and_the_others_are_sampled(void **state)
 {
     static const int errors[] = {-ENOMEM, -EIO};
     struct fixture *f = *state;
@@ -478,7 +483,7 @@ TEST_WITH(a_thread_that_cannot_be_read_is_left_out_and_the_others_are_sampled, s
     }
 }
 
-TEST_WITH(known_threads_stay_when_they_cannot_be_listed, set_up, tear_down)
+static void known_threads_stay_when_they_cannot_be_listed(void **state)
 {
     static const int errors[] = {-EMFILE, -ENFILE, -ENOMEM, -EACCES};
     struct fixture *f = *state;
@@ -526,7 +531,7 @@ static void report(enum asym_process_event_kind kind, int32_t pid, int32_t tgid)
 }
 
 /* The kernel keeps a leader that has ended as a zombie until the other threads have ended and the parent has reaped it. */
-TEST_WITH(a_leader_that_has_ended_stays_until_it_is_reaped, set_up, tear_down)
+static void a_leader_that_has_ended_stays_until_it_is_reaped(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "leader", .state = 'S'});
@@ -553,7 +558,7 @@ TEST_WITH(a_leader_that_has_ended_stays_until_it_is_reaped, set_up, tear_down)
 }
 
 /* exec by another thread: the kernel ends the leader, and that thread gets its TID and its start time. */
-TEST_WITH(the_exec_of_another_thread_does_not_make_the_leader_new, set_up, tear_down)
+static void the_exec_of_another_thread_does_not_make_the_leader_new(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000});
@@ -572,7 +577,7 @@ TEST_WITH(the_exec_of_another_thread_does_not_make_the_leader_new, set_up, tear_
     assert_int_equal(task_of(f, 10)->flags, 0);
 }
 
-TEST_WITH(newborn_threads_are_listed_once_though_idle, set_up, tear_down)
+static void newborn_threads_are_listed_once_though_idle(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'S', .start = 1});
@@ -588,7 +593,7 @@ TEST_WITH(newborn_threads_are_listed_once_though_idle, set_up, tear_down)
     assert_null(task_of(f, 20));
 }
 
-TEST_WITH(a_reused_tid_is_recognised_by_its_start_time, set_up, tear_down)
+static void a_reused_tid_is_recognised_by_its_start_time(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "leader", .state = 'S', .start = 1});
@@ -605,7 +610,7 @@ TEST_WITH(a_reused_tid_is_recognised_by_its_start_time, set_up, tear_down)
 }
 
 /* PID and start time stay, and the counters of the leader are replaced by lower ones. */
-TEST_WITH(a_thread_that_takes_its_leaders_place_by_exec_is_not_new, set_up, tear_down)
+static void a_thread_that_takes_its_leaders_place_by_exec_is_not_new(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1});
@@ -621,9 +626,10 @@ TEST_WITH(a_thread_that_takes_its_leaders_place_by_exec_is_not_new, set_up, tear
  * Another thread calls exec, and has the leader's number then. It sleeps by then, and is listed nevertheless. The next snapshot
  * does not say it again. Either asymd has never seen the leader run, or the counters are lower than the leader's.
  */
-TEST_WITH(an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack, set_up, tear_down)
+static void an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack(void **state)
 {
     static const char *const counters[] = {"90000000000 0 900\n", "500000 0 1\n"};
+    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(counters); i++) {
         struct fixture *f;
         void *fresh;
@@ -656,7 +662,7 @@ TEST_WITH(an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack, set_up,
 }
 
 /* Another thread calls exec. It has the leader's mask, and the nice value that asymd lent it. */
-TEST_WITH(an_exec_that_brings_only_a_nice_value_is_told, set_up, tear_down)
+static void an_exec_that_brings_only_a_nice_value_is_told(void **state)
 {
     struct fixture *f = *state;
     struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
@@ -682,7 +688,7 @@ TEST_WITH(an_exec_that_brings_only_a_nice_value_is_told, set_up, tear_down)
 }
 
 /* Its mask is as before. It may have chosen that itself. */
-TEST_WITH(a_leader_that_calls_exec_itself_is_still_the_leader, set_up, tear_down)
+static void a_leader_that_calls_exec_itself_is_still_the_leader(void **state)
 {
     struct fixture *f = *state;
     struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
@@ -697,7 +703,7 @@ TEST_WITH(a_leader_that_calls_exec_itself_is_still_the_leader, set_up, tear_down
 }
 
 /* Its number may be another thread's by now, and its mask, too. */
-TEST_WITH(a_process_that_is_calling_exec_is_not_listed, set_up, tear_down)
+static void a_process_that_is_calling_exec_is_not_listed(void **state)
 {
     struct fixture *f = *state;
     struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
@@ -717,7 +723,7 @@ TEST_WITH(a_process_that_is_calling_exec_is_not_listed, set_up, tear_down)
 }
 
 /* A process that hides its addresses, or shows them again, has not called exec for that reason. */
-TEST_WITH(a_stack_that_is_hidden_is_no_exec, set_up, tear_down)
+static void a_stack_that_is_hidden_is_no_exec(void **state)
 {
     static const unsigned stacks[] = {7000, 0, 7000};
     struct fixture *f = *state;
@@ -773,7 +779,7 @@ static void refresh(struct fixture *f)
 }
 
 /* The core must not see the mask before it sees the exec: it would take the mask for the leader's own. */
-TEST_WITH(a_refresh_leaves_the_mask_of_a_caller_of_exec_to_the_next_sample, set_up, tear_down)
+static void a_refresh_leaves_the_mask_of_a_caller_of_exec_to_the_next_sample(void **state)
 {
     struct fixture *f = *state;
     struct thread t = live_leader(f);
@@ -801,7 +807,7 @@ static void exec_before_the_mask_is_read(void *ctx)
     exec_with(ctx, caller_of_exec, 0xf0);
 }
 
-TEST_WITH(an_exec_while_a_sample_reads_the_leader_is_seen_by_the_next_one, set_up, tear_down)
+static void an_exec_while_a_sample_reads_the_leader_is_seen_by_the_next_one(void **state)
 {
     struct fixture *f = *state;
     struct thread t = live_leader(f);
@@ -819,7 +825,7 @@ TEST_WITH(an_exec_while_a_sample_reads_the_leader_is_seen_by_the_next_one, set_u
 }
 
 /* For example, the user has run taskset. That needs no wait for a sample. */
-TEST_WITH(a_refresh_shows_the_mask_of_a_leader_that_has_not_called_exec, set_up, tear_down)
+static void a_refresh_shows_the_mask_of_a_leader_that_has_not_called_exec(void **state)
 {
     struct fixture *f = *state;
     struct thread t = live_leader(f);
@@ -832,7 +838,7 @@ TEST_WITH(a_refresh_shows_the_mask_of_a_leader_that_has_not_called_exec, set_up,
 }
 
 /* The new process calls exec after asymd has found it. Its inherited mask is repaired without a wait for the end of that. */
-TEST_WITH(a_newborn_process_that_is_calling_exec_is_listed, set_up, tear_down)
+static void a_newborn_process_that_is_calling_exec_is_listed(void **state)
 {
     struct fixture *f = *state;
     struct thread t = {.pid = 20, .tid = 20, .comm = "a", .state = 'S', .start = 5, .stack = 7000, .mask = "f0"};
@@ -856,7 +862,7 @@ TEST_WITH(a_newborn_process_that_is_calling_exec_is_listed, set_up, tear_down)
 }
 
 /* asymd knows no earlier program of it. */
-TEST_WITH(a_process_that_is_calling_exec_when_it_is_found_is_listed, set_up, tear_down)
+static void a_process_that_is_calling_exec_when_it_is_found_is_listed(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .executing = true});
@@ -866,7 +872,7 @@ TEST_WITH(a_process_that_is_calling_exec_when_it_is_found_is_listed, set_up, tea
 }
 
 /* The process has ended. The next one with its number is calling exec, and may have inherited a mask. */
-TEST_WITH(a_process_that_is_calling_exec_is_not_the_one_that_had_its_number, set_up, tear_down)
+static void a_process_that_is_calling_exec_is_not_the_one_that_had_its_number(void **state)
 {
     struct fixture *f = *state;
     struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
@@ -883,13 +889,14 @@ TEST_WITH(a_process_that_is_calling_exec_is_not_the_one_that_had_its_number, set
 }
 
 /* A leader that ends has no memory, either. It was runnable until then; and no sample need read it again once it has ended. */
-TEST_WITH(a_leader_that_ends_is_not_taken_for_a_caller_of_exec, set_up, tear_down)
+static void a_leader_that_ends_is_not_taken_for_a_caller_of_exec(void **state)
 {
     static const struct {
         char state;
         const char *flags; /* 4: PF_EXITING */
         bool listed;
     } rows[] = {{'R', "4", true}, {'D', "4", false}, {'Z', "0", false}, {'X', "0", false}};
+    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct fixture *f;
         void *fresh;
@@ -913,7 +920,7 @@ TEST_WITH(a_leader_that_ends_is_not_taken_for_a_caller_of_exec, set_up, tear_dow
 }
 
 /* The program that has forked is gone; what the new one forks counts. A child that is found with the exec may be of either. */
-TEST_WITH(a_fork_before_an_exec_is_of_the_previous_program, set_up, tear_down)
+static void a_fork_before_an_exec_is_of_the_previous_program(void **state)
 {
     struct fixture *f = *state;
     struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
@@ -944,7 +951,7 @@ static void tell(struct fixture *f, uint64_t start, enum asym_outcome_kind kind)
 }
 
 /* asymd need not read what it has set itself, in the thread that it was set in. */
-TEST_WITH(the_mask_that_was_set_is_known, set_up, tear_down)
+static void the_mask_that_was_set_is_known(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 7});
@@ -957,7 +964,7 @@ TEST_WITH(the_mask_that_was_set_is_known, set_up, tear_down)
     assert_int_equal(task_of(f, 10)->mask->w[0], 0x0f);
 }
 
-TEST_WITH(a_number_that_another_process_has_now_is_another_application, set_up, tear_down)
+static void a_number_that_another_process_has_now_is_another_application(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "old", .state = 'R', .start = 1, .ppid = 1});
@@ -975,7 +982,7 @@ TEST_WITH(a_number_that_another_process_has_now_is_another_application, set_up, 
     assert_true(proc_of(f, 20)->last_fork != 0);
 }
 
-TEST_WITH(a_program_that_renames_itself_has_its_new_name, set_up, tear_down)
+static void a_program_that_renames_itself_has_its_new_name(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "sh", .state = 'R', .start = 1});
@@ -985,7 +992,7 @@ TEST_WITH(a_program_that_renames_itself_has_its_new_name, set_up, tear_down)
     assert_string_equal(f->s.apps[0].comm, "make");
 }
 
-TEST_WITH(only_what_was_asked_for_and_its_descendants_are_seen, set_up, tear_down)
+static void only_what_was_asked_for_and_its_descendants_are_seen(void **state)
 {
     struct fixture *f = *state;
     static const int32_t pids[] = {50};
@@ -1038,7 +1045,7 @@ static struct thread job_with_library(struct fixture *f, unsigned start, const c
     return t;
 }
 
-TEST_WITH(one_thread_with_a_runtime_that_counts_late_is_reported, set_up, tear_down)
+static void one_thread_with_a_runtime_that_counts_late_is_reported(void **state)
 {
     struct fixture *f = *state;
     job_with_library(f, 90000, "/usr/lib/libomp.so.5");
@@ -1057,7 +1064,7 @@ TEST_WITH(one_thread_with_a_runtime_that_counts_late_is_reported, set_up, tear_d
 }
 
 /* At every age of the process, asymd finds a library that is loaded while the program settles. */
-TEST_WITH(a_library_that_an_old_process_loads_after_an_exec_is_found, set_up, tear_down)
+static void a_library_that_an_old_process_loads_after_an_exec_is_found(void **state)
 {
     struct fixture *f = *state;
     struct thread t = job_with_library(f, 1, "/usr/lib/libc.so.6");
@@ -1075,7 +1082,7 @@ TEST_WITH(a_library_that_an_old_process_loads_after_an_exec_is_found, set_up, te
 }
 
 /* asymd does not wait for a leader that leaves the work to other threads. */
-TEST_WITH(a_thread_that_waits_for_its_threads_passes_the_limit_in_time, set_up, tear_down)
+static void a_thread_that_waits_for_its_threads_passes_the_limit_in_time(void **state)
 {
     struct fixture *f = *state;
     job_with_library(f, 90000, "/usr/lib/libomp.so.5");
@@ -1089,7 +1096,7 @@ TEST_WITH(a_thread_that_waits_for_its_threads_passes_the_limit_in_time, set_up, 
     assert_int_equal(proc_of(f, 10)->flags, 0);
 }
 
-TEST_WITH(a_library_that_is_loaded_later_is_found, set_up, tear_down)
+static void a_library_that_is_loaded_later_is_found(void **state)
 {
     struct fixture *f = *state;
     struct thread t = job_with_library(f, 90000, "/usr/lib/libc.so.6");
@@ -1106,7 +1113,7 @@ TEST_WITH(a_library_that_is_loaded_later_is_found, set_up, tear_down)
 }
 
 /* A file system that hangs may keep the memory of such a process locked. */
-TEST_WITH(maps_of_a_program_that_waits_for_a_disk_are_left_unread, set_up, tear_down)
+static void maps_of_a_program_that_waits_for_a_disk_are_left_unread(void **state)
 {
     struct fixture *f = *state;
     job_with_library(f, 90000, "/usr/lib/libc.so.6");
@@ -1175,7 +1182,7 @@ static void open_with_job(struct fixture *f, struct fake_reader *fake)
     open_with_reader(f, fake, NULL);
 }
 
-TEST_WITH(what_is_mapped_is_not_known_until_the_answer_comes, set_up, tear_down)
+static void what_is_mapped_is_not_known_until_the_answer_comes(void **state)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1215,7 +1222,7 @@ static void let_time_pass(struct fixture *f, int32_t pid)
     sample(f);
 }
 
-TEST_WITH(one_that_cannot_be_read_is_left_alone_until_it_has_threads, set_up, tear_down)
+static void one_that_cannot_be_read_is_left_alone_until_it_has_threads(void **state)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1240,7 +1247,7 @@ TEST_WITH(one_that_cannot_be_read_is_left_alone_until_it_has_threads, set_up, te
 }
 
 /* Other users keep the reader busy. They cannot keep asymd from steering a process: it goes by what it knows, and asks on. */
-TEST_WITH(one_that_is_not_read_for_long_is_not_left_alone, set_up, tear_down)
+static void one_that_is_not_read_for_long_is_not_left_alone(void **state)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1265,7 +1272,7 @@ TEST_WITH(one_that_is_not_read_for_long_is_not_left_alone, set_up, tear_down)
 }
 
 /* asymd would not know who has to wait if the process hangs. */
-TEST_WITH(one_whose_user_is_unknown_is_read_when_it_is_known, set_up, tear_down)
+static void one_whose_user_is_unknown_is_read_when_it_is_known(void **state)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1296,7 +1303,7 @@ static void lose_events(struct fixture *f, struct fake_reader *fake)
 }
 
 /* One user's storm of forks loses events again and again. It must not keep asymd from steering the processes of all users. */
-TEST_WITH(after_lost_events_one_that_has_not_called_exec_keeps_its_facts, set_up, tear_down)
+static void after_lost_events_one_that_has_not_called_exec_keeps_its_facts(void **state)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1327,7 +1334,7 @@ TEST_WITH(after_lost_events_one_that_has_not_called_exec_keeps_its_facts, set_up
     assert_int_equal(asym_procfs_find(p, 10)->program, program);
 }
 
-TEST_WITH(after_lost_events_one_that_has_called_exec_is_read_again, set_up, tear_down)
+static void after_lost_events_one_that_has_called_exec_is_read_again(void **state)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1372,7 +1379,7 @@ static void fail_and_wait(struct fixture *f, struct fake_reader *fake, int error
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
 }
 
-TEST_WITH(one_that_could_not_be_read_is_read_again_after_a_time, set_up, tear_down)
+static void one_that_could_not_be_read_is_read_again_after_a_time(void **state)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1403,7 +1410,7 @@ static struct asym_settings *load_rules(struct fixture *f, const char *text)
     return settings;
 }
 
-TEST_WITH(a_rule_for_command_lines_waits_for_the_answer, set_up, tear_down)
+static void a_rule_for_command_lines_waits_for_the_answer(void **state)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1433,7 +1440,7 @@ TEST_WITH(a_rule_for_command_lines_waits_for_the_answer, set_up, tear_down)
 }
 
 /* The reader may be busy with other users. What is known counts then, and the command line as soon as it comes. */
-TEST_WITH(a_rule_for_names_does_not_wait_for_a_command_line_for_ever, set_up, tear_down)
+static void a_rule_for_names_does_not_wait_for_a_command_line_for_ever(void **state)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1459,7 +1466,7 @@ TEST_WITH(a_rule_for_names_does_not_wait_for_a_command_line_for_ever, set_up, te
     asym_settings_free(settings);
 }
 
-TEST_WITH(a_rule_for_names_follows_a_process_that_renames_itself, set_up, tear_down)
+static void a_rule_for_names_follows_a_process_that_renames_itself(void **state)
 {
     struct fixture *f = *state;
     struct asym_settings *settings = load_rules(f, "[rule \"x\"]\nmatch_comm = job\naction = ignore\n");
@@ -1478,7 +1485,7 @@ static struct asym_taskid id_of(int32_t pid, int32_t tid, uint64_t start)
     return (struct asym_taskid){.tid = tid, .tgid = pid, .start = start};
 }
 
-TEST_WITH(the_rule_of_a_process_that_sleeps_is_known_on_request, set_up, tear_down)
+static void the_rule_of_a_process_that_sleeps_is_known_on_request(void **state)
 {
     struct fixture *f = *state;
     struct asym_proc proc;
@@ -1511,7 +1518,7 @@ TEST_WITH(the_rule_of_a_process_that_sleeps_is_known_on_request, set_up, tear_do
     asym_settings_free(after);
 }
 
-TEST_WITH(the_rule_of_a_process_that_sleeps_waits_for_its_command_line, set_up, tear_down)
+static void the_rule_of_a_process_that_sleeps_waits_for_its_command_line(void **state)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1559,7 +1566,7 @@ static int sample_in_pieces(struct fixture *f)
 }
 
 /* Each call ends after one process. The snapshot at the end is complete and has no process twice. */
-TEST_WITH(a_sample_in_pieces_has_the_same_result, set_up, tear_down)
+static void a_sample_in_pieces_has_the_same_result(void **state)
 {
     enum { N = 30 };
     struct fixture *f = *state;
@@ -1621,7 +1628,7 @@ static void cut_a_scan(struct fixture *f)
     assert_int_equal(p->scan.cut->pid, 10);
 }
 
-TEST_WITH(one_process_is_read_in_pieces, set_up, tear_down)
+static void one_process_is_read_in_pieces(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 900, .tid = 900, .comm = "other", .state = 'R', .start = 80000});
@@ -1645,7 +1652,7 @@ TEST_WITH(one_process_is_read_in_pieces, set_up, tear_down)
 }
 
 /* The scan of the new process is cut, too. */
-TEST_WITH(a_process_that_takes_over_a_pid_is_read_in_pieces, set_up, tear_down)
+static void a_process_that_takes_over_a_pid_is_read_in_pieces(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 900, .tid = 900, .comm = "other", .state = 'R', .start = 80000});
@@ -1666,7 +1673,7 @@ TEST_WITH(a_process_that_takes_over_a_pid_is_read_in_pieces, set_up, tear_down)
  * The new process has the PID after the first threads of the old one were read, its leader among them. The other threads of the
  * new process have other TIDs than those of the old one, or the same TIDs.
  */
-TEST_WITH(a_pid_that_is_taken_over_between_two_pieces_shows_only_the_new_process, set_up, tear_down)
+static void a_pid_that_is_taken_over_between_two_pieces_shows_only_the_new_process(void **state)
 {
     static const int shifts[] = {1000, 0};
     struct fixture *f = *state;
@@ -1693,7 +1700,7 @@ TEST_WITH(a_pid_that_is_taken_over_between_two_pieces_shows_only_the_new_process
 }
 
 /* The process has ended after its first threads were read. */
-TEST_WITH(a_process_that_ends_between_two_pieces_is_forgotten, set_up, tear_down)
+static void a_process_that_ends_between_two_pieces_is_forgotten(void **state)
 {
     struct fixture *f = *state;
     put_threads(f, 90000);
@@ -1708,7 +1715,7 @@ TEST_WITH(a_process_that_ends_between_two_pieces_is_forgotten, set_up, tear_down
 }
 
 /* A disk that is slow for a moment hangs one reading. The source does not request other facts in the same moment. */
-TEST_WITH(one_whose_command_line_hangs_is_left_alone_for_a_time, set_up, tear_down)
+static void one_whose_command_line_hangs_is_left_alone_for_a_time(void **state)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1728,7 +1735,7 @@ TEST_WITH(one_whose_command_line_hangs_is_left_alone_for_a_time, set_up, tear_do
 }
 
 /* The test frees the old rules while the listed processes point to their names. */
-TEST_WITH(rules_that_change_between_two_pieces_apply_to_the_full_sample, set_up, tear_down)
+static void rules_that_change_between_two_pieces_apply_to_the_full_sample(void **state)
 {
     enum { N = 30 };
     struct fixture *f = *state;
@@ -1755,7 +1762,7 @@ TEST_WITH(rules_that_change_between_two_pieces_apply_to_the_full_sample, set_up,
     asym_settings_free(after);
 }
 
-TEST_WITH(a_rule_for_cgroups_matches_the_processes_of_that_one, set_up, tear_down)
+static void a_rule_for_cgroups_matches_the_processes_of_that_one(void **state)
 {
     enum { N = 4 };
     struct fixture *f = *state;
@@ -1777,7 +1784,7 @@ TEST_WITH(a_rule_for_cgroups_matches_the_processes_of_that_one, set_up, tear_dow
     asym_settings_free(settings);
 }
 
-TEST_WITH(a_program_of_that_moment_has_its_maps_left_unread, set_up, tear_down)
+static void a_program_of_that_moment_has_its_maps_left_unread(void **state)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "cc", .state = 'R', .start = UPTIME_SECONDS * 100});
@@ -1786,7 +1793,7 @@ TEST_WITH(a_program_of_that_moment_has_its_maps_left_unread, set_up, tear_down)
     assert_int_equal(proc_of(f, 10)->flags, 0);
 }
 
-TEST_WITH(parents_in_a_ring_end, set_up, tear_down)
+static void parents_in_a_ring_end(void **state)
 {
     struct fixture *f = *state;
     static const int32_t pids[] = {50};
@@ -1799,7 +1806,7 @@ TEST_WITH(parents_in_a_ring_end, set_up, tear_down)
     assert_int_equal(f->s.n_tasks, 1);
 }
 
-TEST_WITH(a_pid_that_does_not_exist_is_reported, set_up, tear_down)
+static void a_pid_that_does_not_exist_is_reported(void **state)
 {
     struct fixture *f = *state;
     static const int32_t pids[] = {51};
@@ -1810,7 +1817,7 @@ TEST_WITH(a_pid_that_does_not_exist_is_reported, set_up, tear_down)
     assert_null(f->source);
 }
 
-TEST_WITH(a_root_without_proc_is_reported, set_up, tear_down)
+static void a_root_without_proc_is_reported(void **state)
 {
     struct fixture *f = *state;
     struct asym_error err = {""};
@@ -1828,7 +1835,7 @@ static void put_in_cgroup(const struct fixture *f, int pid, const char *text)
     tree_write(&f->tree, file, "%s", text);
 }
 
-TEST_WITH(a_cpuset_is_that_of_the_nearest_cgroup_that_has_one, set_up, tear_down)
+static void a_cpuset_is_that_of_the_nearest_cgroup_that_has_one(void **state)
 {
     struct fixture *f = *state;
     tree_write(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", "0-7\n");
@@ -1851,7 +1858,7 @@ TEST_WITH(a_cpuset_is_that_of_the_nearest_cgroup_that_has_one, set_up, tear_down
 }
 
 /* isolcpus=6,7: a thread that lacks only isolated CPUs has not narrowed its mask. */
-TEST_WITH(isolated_cpus_are_left_out_where_the_mask_leaves_them_out, set_up, tear_down)
+static void isolated_cpus_are_left_out_where_the_mask_leaves_them_out(void **state)
 {
     struct fixture *f = *state;
     tree_write(&f->tree, "sys/devices/system/cpu/isolated", "6-7\n");
@@ -1864,7 +1871,7 @@ TEST_WITH(isolated_cpus_are_left_out_where_the_mask_leaves_them_out, set_up, tea
     assert_int_equal(task_of(f, 12)->cpuset->w[0], 0xff);
 }
 
-TEST_WITH(processes_of_one_cgroup_are_one_application, set_up, tear_down)
+static void processes_of_one_cgroup_are_one_application(void **state)
 {
     struct fixture *f = *state;
     put_in_cgroup(f, 10, "0::/a\n");
@@ -1933,7 +1940,7 @@ static void expect_members(const struct fixture *f, int32_t pgrp, int sum)
 }
 
 /* make waits for its compilers. The job keeps its name and its identity when make ends before them. */
-TEST_WITH(a_command_line_of_a_shell_is_one_application, set_up, tear_down)
+static void a_command_line_of_a_shell_is_one_application(void **state)
 {
     struct fixture *f = *state;
     put_job(f, 20, 20, "make", 'S');
@@ -1971,7 +1978,7 @@ TEST_WITH(a_command_line_of_a_shell_is_one_application, set_up, tear_down)
 }
 
 /* Also of two sessions in one job, and while no event makes asymd list the processes again. */
-TEST_WITH(where_autogroups_are_on_the_session_is_the_nice_group, set_up, tear_down)
+static void where_autogroups_are_on_the_session_is_the_nice_group(void **state)
 {
     static const char *const switches[] = {NULL, "0\n", "1\n", "0\n"};
     struct fixture *f = *state;
@@ -1991,7 +1998,7 @@ TEST_WITH(where_autogroups_are_on_the_session_is_the_nice_group, set_up, tear_do
 }
 
 /* A later process group with the number is another application, whether asymd has seen the end of the first one or not. */
-TEST_WITH(a_process_follows_its_process_group, set_up, tear_down)
+static void a_process_follows_its_process_group(void **state)
 {
     struct fixture *f = *state;
     put_job(f, 20, 20, "sh", 'R');
@@ -2015,8 +2022,9 @@ TEST_WITH(a_process_follows_its_process_group, set_up, tear_down)
 }
 
 /* Process 30 has a terminal, and 31 none. Both are in process group 30, where the leader of another PID namespace has 0. */
-TEST(one_without_a_terminal_belongs_to_its_service_or_container)
+static void one_without_a_terminal_belongs_to_its_service_or_container(void **state)
 {
+    (void)state;
     static const struct {
         const char *cgroup;
         int pgrp;
@@ -2063,4 +2071,83 @@ TEST(one_without_a_terminal_belongs_to_its_service_or_container)
     }
 }
 
-TEST_MAIN
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(running_threads_are_listed_with_their_facts),
+        TEST(shares_are_of_the_time_between_two_samples),
+        TEST(equal_masks_have_equal_addresses),
+        TEST(kernel_threads_are_left_out),
+        TEST(zombies_are_not_listed),
+        TEST(hostile_names_are_kept_as_they_are),
+        TEST(junk_files_cost_only_their_thread),
+        TEST(a_tree_without_schedstat_still_shows_states),
+        TEST(a_thread_that_has_run_for_less_than_a_millisecond_is_reported),
+        TEST(a_thread_with_an_unknown_run_time_is_not_reported),
+        TEST(ticks_are_used_where_the_kernel_has_no_schedstat),
+        TEST(a_process_that_vanishes_between_two_samples_is_forgotten),
+        TEST(a_thread_that_cannot_be_read_is_left_out_and_the_others_are_sampled),
+        TEST(known_threads_stay_when_they_cannot_be_listed),
+        TEST(a_leader_that_has_ended_stays_until_it_is_reaped),
+        TEST(the_exec_of_another_thread_does_not_make_the_leader_new),
+        TEST(newborn_threads_are_listed_once_though_idle),
+        TEST(a_thread_that_takes_its_leaders_place_by_exec_is_not_new),
+        TEST(an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack),
+        TEST(an_exec_that_brings_only_a_nice_value_is_told),
+        TEST(a_leader_that_calls_exec_itself_is_still_the_leader),
+        TEST(a_process_that_is_calling_exec_is_not_listed),
+        TEST(a_stack_that_is_hidden_is_no_exec),
+        TEST(a_refresh_leaves_the_mask_of_a_caller_of_exec_to_the_next_sample),
+        TEST(an_exec_while_a_sample_reads_the_leader_is_seen_by_the_next_one),
+        TEST(a_refresh_shows_the_mask_of_a_leader_that_has_not_called_exec),
+        TEST(a_newborn_process_that_is_calling_exec_is_listed),
+        TEST(a_process_that_is_calling_exec_when_it_is_found_is_listed),
+        TEST(a_process_that_is_calling_exec_is_not_the_one_that_had_its_number),
+        TEST(a_leader_that_ends_is_not_taken_for_a_caller_of_exec),
+        TEST(a_fork_before_an_exec_is_of_the_previous_program),
+        TEST(the_mask_that_was_set_is_known),
+        TEST(a_reused_tid_is_recognised_by_its_start_time),
+        TEST(a_number_that_another_process_has_now_is_another_application),
+        TEST(a_program_that_renames_itself_has_its_new_name),
+        TEST(only_what_was_asked_for_and_its_descendants_are_seen),
+        TEST(one_thread_with_a_runtime_that_counts_late_is_reported),
+        TEST(a_library_that_an_old_process_loads_after_an_exec_is_found),
+        TEST(a_thread_that_waits_for_its_threads_passes_the_limit_in_time),
+        TEST(a_library_that_is_loaded_later_is_found),
+        TEST(maps_of_a_program_that_waits_for_a_disk_are_left_unread),
+        TEST(a_program_of_that_moment_has_its_maps_left_unread),
+        TEST(what_is_mapped_is_not_known_until_the_answer_comes),
+        TEST(one_that_cannot_be_read_is_left_alone_until_it_has_threads),
+        TEST(one_that_is_not_read_for_long_is_not_left_alone),
+        TEST(a_sample_in_pieces_has_the_same_result),
+        TEST(one_process_is_read_in_pieces),
+        TEST(a_process_that_takes_over_a_pid_is_read_in_pieces),
+        TEST(a_pid_that_is_taken_over_between_two_pieces_shows_only_the_new_process),
+        TEST(a_process_that_ends_between_two_pieces_is_forgotten),
+        TEST(rules_that_change_between_two_pieces_apply_to_the_full_sample),
+        TEST(a_rule_for_cgroups_matches_the_processes_of_that_one),
+        TEST(one_whose_user_is_unknown_is_read_when_it_is_known),
+        TEST(after_lost_events_one_that_has_not_called_exec_keeps_its_facts),
+        TEST(after_lost_events_one_that_has_called_exec_is_read_again),
+        TEST(one_that_could_not_be_read_is_read_again_after_a_time),
+        TEST(one_whose_command_line_hangs_is_left_alone_for_a_time),
+        TEST(a_rule_for_command_lines_waits_for_the_answer),
+        TEST(a_rule_for_names_does_not_wait_for_a_command_line_for_ever),
+        TEST(a_rule_for_names_follows_a_process_that_renames_itself),
+        TEST(the_rule_of_a_process_that_sleeps_is_known_on_request),
+        TEST(the_rule_of_a_process_that_sleeps_waits_for_its_command_line),
+        TEST(parents_in_a_ring_end),
+        TEST(a_pid_that_does_not_exist_is_reported),
+        TEST(a_root_without_proc_is_reported),
+        TEST(a_cpuset_is_that_of_the_nearest_cgroup_that_has_one),
+        TEST(isolated_cpus_are_left_out_where_the_mask_leaves_them_out),
+        TEST(processes_of_one_cgroup_are_one_application),
+        TEST(a_command_line_of_a_shell_is_one_application),
+        TEST(where_autogroups_are_on_the_session_is_the_nice_group),
+        TEST(a_process_follows_its_process_group),
+        cmocka_unit_test(one_without_a_terminal_belongs_to_its_service_or_container),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

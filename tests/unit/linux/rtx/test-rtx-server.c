@@ -8,7 +8,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +24,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cmocka.h>
+
 #include <asym/rtx.h>
 
 #include "base/macro.h"
@@ -28,7 +34,6 @@
 #include "linux/rtx/rtx-server-internal.h"
 #include "linux/rtx/rtx-server.h"
 #include "linux/sys/thread.h"
-#include "support/test.h"
 
 static char dir[64], path[96];
 static struct asym_rtxd_server *server;
@@ -312,8 +317,9 @@ static bool is_readable(void)
     return poll(&p, 1, 0) == 1;
 }
 
-TEST_WITH(a_good_client_is_served_until_it_ends, set_up, tear_down)
+static void a_good_client_is_served_until_it_ends(void **state)
 {
+    (void)state;
     const struct asym_rtxd_program_report *program_reports;
     struct asym_stat stat;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
@@ -353,8 +359,9 @@ TEST_WITH(a_good_client_is_served_until_it_ends, set_up, tear_down)
     assert_int_equal(count_fds(), before);
 }
 
-TEST_WITH(each_page_is_read_again_within_a_second, set_up, tear_down)
+static void each_page_is_read_again_within_a_second(void **state)
 {
+    (void)state;
     static const struct {
         uint32_t said;
         asym_usec after;
@@ -383,8 +390,9 @@ TEST_WITH(each_page_is_read_again_within_a_second, set_up, tear_down)
     }
 }
 
-TEST_WITH(each_client_is_served_again_in_its_own_time, set_up, tear_down)
+static void each_client_is_served_again_in_its_own_time(void **state)
 {
+    (void)state;
     int of[2];
     for (int i = 0; i < 2; i++) {
         notify_min = i == 0 ? 20000 : 5000;
@@ -420,8 +428,9 @@ TEST_WITH(each_client_is_served_again_in_its_own_time, set_up, tear_down)
     assert_int_equal(asym_rtxd_server_due(server), 0);
 }
 
-TEST_WITH(headers_that_make_no_sense_are_refused_and_nothing_is_kept, set_up, tear_down)
+static void headers_that_make_no_sense_are_refused_and_nothing_is_kept(void **state)
 {
+    (void)state;
     static const struct {
         size_t offset;
         uint32_t value;
@@ -454,8 +463,9 @@ TEST_WITH(headers_that_make_no_sense_are_refused_and_nothing_is_kept, set_up, te
 }
 
 /* All of these have the name of a page, and are none. */
-TEST_WITH(a_file_counts_only_if_it_is_the_users_own, set_up, tear_down)
+static void a_file_counts_only_if_it_is_the_users_own(void **state)
 {
+    (void)state;
     char at[160], name[256], other[256];
     const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "asym-rtx.1.4"};
     is_honest = true;
@@ -501,8 +511,9 @@ TEST_WITH(a_file_counts_only_if_it_is_the_users_own, set_up, tear_down)
 }
 
 /* The file is the user's, the process is not; or there is none. */
-TEST_WITH(a_name_that_lies_is_refused, set_up, tear_down)
+static void a_name_that_lies_is_refused(void **state)
 {
+    (void)state;
     static const char *const others[] = {"asym-rtx.",     "asym-rtx.1",    "asym-rtx.x.1",
                                          "asym-rtx.-1.1", "asym-rtx.1.1x", "page"};
     char name[256];
@@ -527,8 +538,9 @@ TEST_WITH(a_name_that_lies_is_refused, set_up, tear_down)
 }
 
 /* It is announced again and again, and under another name: one page has one place. */
-TEST_WITH(a_page_that_is_announced_again_has_one_place, set_up, tear_down)
+static void a_page_that_is_announced_again_has_one_place(void **state)
 {
+    (void)state;
     char old[256], name[256];
     const int i = good_client(), before = count_fds();
     for (int k = 0; k < 20; k++) {
@@ -552,8 +564,9 @@ TEST_WITH(a_page_that_is_announced_again_has_one_place, set_up, tear_down)
     assert_int_equal(rename(name, old), 0);
 }
 
-TEST_WITH(a_client_that_wakes_in_vain_is_not_read_for_a_while, set_up, tear_down)
+static void a_client_that_wakes_in_vain_is_not_read_for_a_while(void **state)
 {
+    (void)state;
     const int i = good_client();
     take_sample();
     for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
@@ -585,8 +598,9 @@ TEST_WITH(a_client_that_wakes_in_vain_is_not_read_for_a_while, set_up, tear_down
     assert_int_equal(asym_rtxd_server_count(server), 1);
 }
 
-TEST_WITH(a_throttled_client_without_cpu_time_stays_throttled, set_up, tear_down)
+static void a_throttled_client_without_cpu_time_stays_throttled(void **state)
 {
+    (void)state;
     const asym_usec paid = 600 * ASYM_SEC;
     const int i = good_client();
     asym_rtxd_server_set(server, 20, 1);
@@ -618,8 +632,9 @@ TEST_WITH(a_throttled_client_without_cpu_time_stays_throttled, set_up, tear_down
     assert_true(is_readable());
 }
 
-TEST_WITH(a_client_with_real_phases_is_answered_as_often_as_before, set_up, tear_down)
+static void a_client_with_real_phases_is_answered_as_often_as_before(void **state)
 {
+    (void)state;
     const int i = good_client();
     take_sample();
     for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
@@ -638,8 +653,9 @@ TEST_WITH(a_client_with_real_phases_is_answered_as_often_as_before, set_up, tear
 }
 
 /* A user whose files are announced all the time is not heard until the next housekeeping. Others are. */
-TEST_WITH(a_flood_of_announcements_is_not_heard_for_a_while, set_up, tear_down)
+static void a_flood_of_announcements_is_not_heard_for_a_while(void **state)
 {
+    (void)state;
     const int i = good_client();
     for (int k = 0; k < ASYM_RTXD_MAX_ANNOUNCED; k++) {
         announce(i);
@@ -658,8 +674,9 @@ TEST_WITH(a_flood_of_announcements_is_not_heard_for_a_while, set_up, tear_down)
 }
 
 /* The server counts the files of a second, and still considers another user's first one. */
-TEST_WITH(a_flood_of_files_keeps_no_other_user_out, set_up, tear_down)
+static void a_flood_of_files_keeps_no_other_user_out(void **state)
 {
+    (void)state;
     for (int i = 0; i < ASYM_RTXD_MAX_TAKEN; i++) {
         const int k = come();
         asym_rtxd_server_serve(server, 1);
@@ -680,8 +697,9 @@ TEST_WITH(a_flood_of_files_keeps_no_other_user_out, set_up, tear_down)
 }
 
 /* So many wakeups between two samples are no program's. */
-TEST_WITH(a_flood_of_wakeups_is_not_heard_for_a_while, set_up, tear_down)
+static void a_flood_of_wakeups_is_not_heard_for_a_while(void **state)
 {
+    (void)state;
     const int i = good_client(), other = client_elsewhere();
     take_sample();
     for (int k = 0; k < 2 * ASYM_RTXD_MAX_WAKEUPS; k++) {
@@ -698,8 +716,9 @@ TEST_WITH(a_flood_of_wakeups_is_not_heard_for_a_while, set_up, tear_down)
 }
 
 /* The kernel has dropped events: asymd reads each page once, and finds the change. */
-TEST_WITH(after_an_overflow_each_page_is_read, set_up, tear_down)
+static void after_an_overflow_each_page_is_read(void **state)
 {
+    (void)state;
     const struct inotify_event overflow = {.wd = -1, .mask = IN_Q_OVERFLOW};
     int fds[2], queue = server->inotify;
     const int i = good_client();
@@ -716,8 +735,9 @@ TEST_WITH(after_an_overflow_each_page_is_read, set_up, tear_down)
 }
 
 /* Without a wakeup or a close: another process has the file, too. */
-TEST_WITH(a_client_whose_process_has_ended_goes, set_up, tear_down)
+static void a_client_whose_process_has_ended_goes(void **state)
 {
+    (void)state;
     client_elsewhere();
     take_sample();
     asym_rtxd_server_housekeeping(server, 2);
@@ -729,8 +749,9 @@ TEST_WITH(a_client_whose_process_has_ended_goes, set_up, tear_down)
 }
 
 /* The library clears magic when the program leaves, and the mapping keeps the file open. */
-TEST_WITH(a_page_without_magic_is_read_no_more, set_up, tear_down)
+static void a_page_without_magic_is_read_no_more(void **state)
 {
+    (void)state;
     for (int cut = 0; cut < 2; cut++) {
         const int i = good_client();
         take_sample();
@@ -747,8 +768,9 @@ TEST_WITH(a_page_without_magic_is_read_no_more, set_up, tear_down)
 }
 
 /* A full snapshot has its phase, and the client is deferred: its end is still reported, and nothing is due for it. */
-TEST_WITH(a_client_that_ends_while_deferred_has_ended_its_serial_phase, set_up, tear_down)
+static void a_client_that_ends_while_deferred_has_ended_its_serial_phase(void **state)
 {
+    (void)state;
     asym_rtxd_server_set(server, 20, 1);
     const int i = good_client();
     take_sample();
@@ -770,8 +792,9 @@ TEST_WITH(a_client_that_ends_while_deferred_has_ended_its_serial_phase, set_up, 
 }
 
 /* A user other than root is admitted while a place is free. */
-TEST_WITH(every_user_is_let_in, set_up, tear_down)
+static void every_user_is_let_in(void **state)
 {
+    (void)state;
     static const uid_t users[] = {1000, 0, 65534, 1001};
     for (size_t i = 0; i < ASYM_LENGTH(users); i++) {
         wake(come_as(getpid(), users[i]));
@@ -783,8 +806,9 @@ TEST_WITH(every_user_is_let_in, set_up, tear_down)
 }
 
 /* One process has a few places; the server refuses its other files, and admits other processes. */
-TEST_WITH(a_process_has_few_places, set_up, tear_down)
+static void a_process_has_few_places(void **state)
 {
+    (void)state;
     int taken = 0;
     for (int i = 0; i < ASYM_RTXD_MAX_TAKEN; i++) {
         const int k = come();
@@ -800,16 +824,18 @@ TEST_WITH(a_process_has_few_places, set_up, tear_down)
 }
 
 /* Where the directory is none of its own, users could fill the file system: asymd serves its own user alone. */
-TEST_WITH(another_user_has_no_directory_in_a_common_file_system, set_up, tear_down)
+static void another_user_has_no_directory_in_a_common_file_system(void **state)
 {
+    (void)state;
     assert_false(asym_rtxd_server_is_for_all(server));
     assert_int_equal(asym_rtxd_add_user(server, geteuid()), 0);
     assert_int_equal(asym_rtxd_add_user(server, geteuid() + 1), -EPERM);
     assert_int_equal(server->n_users, 1);
 }
 
-TEST_WITH(without_descriptors_a_program_is_refused, set_up, tear_down)
+static void without_descriptors_a_program_is_refused(void **state)
 {
+    (void)state;
     struct rlimit limit, none;
     const int i = come(), next = dup(STDOUT_FILENO);
     close(next);
@@ -832,8 +858,9 @@ TEST_WITH(without_descriptors_a_program_is_refused, set_up, tear_down)
 }
 
 /* Another user could have put it there, or it is what an older asymd has left. */
-TEST_WITH(only_a_directory_of_its_own_is_used, set_up, tear_down)
+static void only_a_directory_of_its_own_is_used(void **state)
 {
+    (void)state;
     char at[64] = "/tmp/asym-rtx-XXXXXX", name[96];
     struct asym_rtxd_server *s = NULL;
     struct asym_error err = {""};
@@ -851,8 +878,9 @@ TEST_WITH(only_a_directory_of_its_own_is_used, set_up, tear_down)
     assert_int_equal(rmdir(at), 0);
 }
 
-TEST_WITH(only_a_client_that_has_spent_its_part_is_deferred, set_up, tear_down)
+static void only_a_client_that_has_spent_its_part_is_deferred(void **state)
 {
+    (void)state;
     asym_rtxd_server_set(server, 20, 1);
     const int its = client_elsewhere(), mine = good_client();
     take_sample();
@@ -892,8 +920,9 @@ TEST_WITH(only_a_client_that_has_spent_its_part_is_deferred, set_up, tear_down)
 }
 
 /* A reserve in debt gets half of what is earned, and the client that reports gets the other half: no more in all. */
-TEST_WITH(a_debt_is_paid_from_what_is_earned, set_up, tear_down)
+static void a_debt_is_paid_from_what_is_earned(void **state)
 {
+    (void)state;
     asym_rtxd_server_set(server, 20, 1);
     good_client();
     struct asym_rtxd_client *c = server->clients[0];
@@ -910,8 +939,9 @@ TEST_WITH(a_debt_is_paid_from_what_is_earned, set_up, tear_down)
 }
 
 /* No present client pays for that answer: a client sampled in vain with it can still be answered. */
-TEST_WITH(the_end_of_another_client_is_not_charged_to_a_served_one, set_up, tear_down)
+static void the_end_of_another_client_is_not_charged_to_a_served_one(void **state)
 {
+    (void)state;
     asym_rtxd_server_set(server, 20, 1);
     const int its = client_elsewhere(), mine = good_client();
     take_sample();
@@ -937,8 +967,9 @@ TEST_WITH(the_end_of_another_client_is_not_charged_to_a_served_one, set_up, tear
     assert_false(asym_rtxd_server_serve(server, 14));
 }
 
-TEST_WITH(several_pages_give_a_process_no_larger_part, set_up, tear_down)
+static void several_pages_give_a_process_no_larger_part(void **state)
 {
+    (void)state;
     enum { MINE = 3 };
     int mine[MINE];
     asym_rtxd_server_set(server, 20, 1);
@@ -966,8 +997,9 @@ TEST_WITH(several_pages_give_a_process_no_larger_part, set_up, tear_down)
 }
 
 /* The debt of ended clients remains: after some more ends the server reports no ends, but it admits new clients. */
-TEST_WITH(a_program_that_comes_anew_in_serial_phases_is_answered_no_more, set_up, tear_down)
+static void a_program_that_comes_anew_in_serial_phases_is_answered_no_more(void **state)
 {
+    (void)state;
     int p, program_reports = 0;
     asym_rtxd_server_set(server, 20, 1);
     for (int i = 0; i < 30; i++) {
@@ -989,8 +1021,9 @@ TEST_WITH(a_program_that_comes_anew_in_serial_phases_is_answered_no_more, set_up
     assert_int_equal(serve(20 * ASYM_SEC), 1);
 }
 
-TEST_WITH(a_refresh_reads_only_programs_that_have_reported, set_up, tear_down)
+static void a_refresh_reads_only_programs_that_have_reported(void **state)
 {
+    (void)state;
     const struct asym_rtxd_program_report *program_reports;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
     const int mine = good_client(), other = good_client();
@@ -1032,8 +1065,9 @@ static int come_once(uid_t first_user, int n)
     return begun;
 }
 
-TEST_WITH(four_users_that_take_all_they_can_keep_no_user_out, set_up, tear_down)
+static void four_users_that_take_all_they_can_keep_no_user_out(void **state)
 {
+    (void)state;
     enum { USERS = 4, EACH = ASYM_RTXD_MAX_OF_USER };
     int first[USERS];
     for (int u = 0; u < USERS; u++) {
@@ -1061,8 +1095,9 @@ TEST_WITH(four_users_that_take_all_they_can_keep_no_user_out, set_up, tear_down)
 }
 
 /* With as many users as places for users, the server refuses a new user, but not root. */
-TEST_WITH(only_as_many_users_keep_one_out_and_none_keeps_out_root, set_up, tear_down)
+static void only_as_many_users_keep_one_out_and_none_keeps_out_root(void **state)
 {
+    (void)state;
     const int begun = come_once(10000, ASYM_RTXD_MAX_OF_USERS);
     assert_int_equal(count_in(begun, ASYM_RTXD_MAX_OF_USERS), ASYM_RTXD_MAX_OF_USERS);
     const int newcomer = come_as(ELSEWHERE + 900 + 1, 20000);
@@ -1077,8 +1112,9 @@ TEST_WITH(only_as_many_users_keep_one_out_and_none_keeps_out_root, set_up, tear_
 }
 
 /* The reports of the end and of the new connection come together. */
-TEST_WITH(a_place_that_is_free_again_is_taken_from_no_client, set_up, tear_down)
+static void a_place_that_is_free_again_is_taken_from_no_client(void **state)
 {
+    (void)state;
     enum { OF_ROOT = ASYM_RTXD_MAX_CLIENTS - ASYM_RTXD_MAX_OF_USERS };
     int of_root = -1;
     come_once(10000, ASYM_RTXD_MAX_OF_USERS);
@@ -1094,8 +1130,9 @@ TEST_WITH(a_place_that_is_free_again_is_taken_from_no_client, set_up, tear_down)
 }
 
 /* More slots than the first pread(2) covers. */
-TEST_WITH(a_page_of_many_slots_is_read_to_its_end, set_up, tear_down)
+static void a_page_of_many_slots_is_read_to_its_end(void **state)
 {
+    (void)state;
     const struct asym_rtxd_program_report *program_reports;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
     struct asym_rtx_header h = good_header();
@@ -1118,8 +1155,9 @@ TEST_WITH(a_page_of_many_slots_is_read_to_its_end, set_up, tear_down)
 }
 
 /* A page may have its slots at any offset. The server does not read what is between the header and a far slot. */
-TEST_WITH(a_page_with_a_far_slot_costs_no_more, set_up, tear_down)
+static void a_page_with_a_far_slot_costs_no_more(void **state)
 {
+    (void)state;
     const struct asym_rtxd_program_report *program_reports;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
     static const uint32_t offsets[] = {64, 128, 4096, 4160, 65536, ASYM_RTXD_MAX_SLOTS * 64};
@@ -1142,8 +1180,9 @@ TEST_WITH(a_page_with_a_far_slot_costs_no_more, set_up, tear_down)
     }
 }
 
-TEST_WITH(a_path_that_is_too_long_is_reported, set_up, tear_down)
+static void a_path_that_is_too_long_is_reported(void **state)
 {
+    (void)state;
     char deep[300];
     struct asym_error err = {""};
     struct asym_rtxd_server *none = NULL;
@@ -1155,4 +1194,45 @@ TEST_WITH(a_path_that_is_too_long_is_reported, set_up, tear_down)
     assert_null(none);
 }
 
-TEST_MAIN
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(a_good_client_is_served_until_it_ends),
+        T(each_page_is_read_again_within_a_second),
+        T(each_client_is_served_again_in_its_own_time),
+        T(headers_that_make_no_sense_are_refused_and_nothing_is_kept),
+        T(a_file_counts_only_if_it_is_the_users_own),
+        T(a_name_that_lies_is_refused),
+        T(a_page_that_is_announced_again_has_one_place),
+        T(a_client_that_wakes_in_vain_is_not_read_for_a_while),
+        T(a_throttled_client_without_cpu_time_stays_throttled),
+        T(a_client_with_real_phases_is_answered_as_often_as_before),
+        T(a_flood_of_announcements_is_not_heard_for_a_while),
+        T(a_flood_of_files_keeps_no_other_user_out),
+        T(a_flood_of_wakeups_is_not_heard_for_a_while),
+        T(after_an_overflow_each_page_is_read),
+        T(a_client_whose_process_has_ended_goes),
+        T(a_page_without_magic_is_read_no_more),
+        T(a_client_that_ends_while_deferred_has_ended_its_serial_phase),
+        T(every_user_is_let_in),
+        T(a_process_has_few_places),
+        T(another_user_has_no_directory_in_a_common_file_system),
+        T(without_descriptors_a_program_is_refused),
+        T(only_a_directory_of_its_own_is_used),
+        T(only_a_client_that_has_spent_its_part_is_deferred),
+        T(a_debt_is_paid_from_what_is_earned),
+        T(the_end_of_another_client_is_not_charged_to_a_served_one),
+        T(several_pages_give_a_process_no_larger_part),
+        T(a_program_that_comes_anew_in_serial_phases_is_answered_no_more),
+        T(a_refresh_reads_only_programs_that_have_reported),
+        T(four_users_that_take_all_they_can_keep_no_user_out),
+        T(only_as_many_users_keep_one_out_and_none_keeps_out_root),
+        T(a_place_that_is_free_again_is_taken_from_no_client),
+        T(a_page_of_many_slots_is_read_to_its_end),
+        T(a_page_with_a_far_slot_costs_no_more),
+        T(a_path_that_is_too_long_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -5,11 +5,17 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #include <asym/rtx.h>
 
@@ -17,7 +23,6 @@
 #include "support/listener.h"
 #include "support/must.h"
 #include "support/process.h"
-#include "support/test.h"
 
 struct runtime {
     ompt_callback_thread_begin_t thread_begin;
@@ -141,8 +146,9 @@ static void second_begins_in_region(void)
     MUST(is_serial());
 }
 
-TEST(the_serial_phase_after_both_regions_is_reported)
+static void the_serial_phase_after_both_regions_is_reported(void **state)
 {
+    (void)state;
     in_process(second_begins_in_region);
 }
 
@@ -166,8 +172,9 @@ static void one_ends(void)
     MUST(is_serial() && (word() & ASYM_RTX_MASTER));
 }
 
-TEST(the_slot_stays_until_the_last_one_ends)
+static void the_slot_stays_until_the_last_one_ends(void **state)
 {
+    (void)state;
     in_process(one_ends);
 }
 
@@ -193,8 +200,9 @@ static void task_in_wait(void)
     MUST(is_serial());
 }
 
-TEST(waits_of_the_one_are_not_forgotten_for_the_other)
+static void waits_of_the_one_are_not_forgotten_for_the_other(void **state)
 {
+    (void)state;
     in_process(task_in_wait);
 }
 
@@ -223,9 +231,19 @@ static void worker_is_initial_elsewhere(void)
     MUST(is_serial() && (word() & ASYM_RTX_MASTER));
 }
 
-TEST(a_worker_of_the_one_is_no_master_by_the_other)
+static void a_worker_of_the_one_is_no_master_by_the_other(void **state)
 {
+    (void)state;
     in_process(worker_is_initial_elsewhere);
 }
 
-TEST_MAIN
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_serial_phase_after_both_regions_is_reported),
+        cmocka_unit_test(the_slot_stays_until_the_last_one_ends),
+        cmocka_unit_test(waits_of_the_one_are_not_forgotten_for_the_other),
+        cmocka_unit_test(a_worker_of_the_one_is_no_master_by_the_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
