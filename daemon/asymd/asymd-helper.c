@@ -3,6 +3,7 @@
 #include "base/macro.h"
 #include "linux/observe/hidepid.h"
 #include "linux/observe/proc-reader.h"
+#include "linux/rtx/rtx-acceptor.h"
 #include "linux/sys/helper-process.h"
 #include "profile/build-id.h"
 
@@ -16,6 +17,7 @@ static int read_processes(int orders, int reports)
 static const struct asym_helper_role roles[] = {
     {"read", ASYM_HELPER_MAY_READ_FILES | ASYM_HELPER_MAY_PTRACE, read_processes},
     {"hidepid", ASYM_HELPER_MAY_READ_FILES, asym_hidepid_run},
+    {"rtx", 0, asym_rtxd_acceptor_run},
 };
 
 int main(int argc, char **argv)
