@@ -3,19 +3,13 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <asym/rtx.h>
 
@@ -25,6 +19,7 @@
 #include "support/must.h"
 #include "support/process.h"
 #include "support/service.h"
+#include "support/test.h"
 
 #define MAPPINGS 65000
 /* Number of processes, each with its own /proc/PID/maps: FEW for the share of a CPU, MANY for the time of a sample. */
@@ -115,9 +110,8 @@ static void end(pid_t attacker)
 }
 
 /* 52 % of a CPU before the fix. Now maps may take a quarter of the budget of 1 %, after a first second. */
-static void reading_maps_costs_little(void **state)
+TEST(reading_maps_costs_little)
 {
-    (void)state;
     pid_t attacker = start(FEW), asymd = asym_service_start(attacker, NULL);
     asym_live_sleep_available(SETTLE);
     const double share = asym_attack_share(asymd, PERIOD, 2 * PROMISED), stop = asym_attack_stop(asymd, 20);
@@ -128,9 +122,8 @@ static void reading_maps_costs_little(void **state)
 }
 
 /* The maps use up all that asymd may spend on reading. It steers a program of one thread without having read its maps. */
-static void the_programs_of_others_are_steered(void **state)
+TEST(the_programs_of_others_are_steered)
 {
-    (void)state;
     pid_t attacker = start(FEW), asymd = asym_service_start(getpid(), NULL);
     asym_live_sleep_available(SETTLE);
     const double begin = asym_live_now();
@@ -160,9 +153,8 @@ static double time_of_maps(pid_t pid)
 }
 
 /* Before the fix a sample read all maps. Signals and the watchdog waited that long. The bound is 2 s on a fast machine. */
-static void a_signal_does_not_wait_for_the_end_of_a_sample(void **state)
+TEST(a_signal_does_not_wait_for_the_end_of_a_sample)
 {
-    (void)state;
     pid_t attacker = start(MANY), asymd = asym_service_start(attacker, NULL);
     asym_live_sleep(3);
     const double all = MANY * time_of_maps(attacker), stop = asym_attack_stop(asymd, 30);
@@ -218,11 +210,10 @@ static int is_realtime(pid_t pid, int none)
 }
 
 /* An RTX program and hostile ones. Before the fix a normal task got 1.17 s of 8. */
-static void full_samples_are_not_made_in_real_time(void **state)
+TEST(full_samples_are_not_made_in_real_time)
 {
     enum { SAMPLES = 2000 };
     unsigned runs = 0, realtime = 0;
-    (void)state;
     const char *const more[] = {"--set=asymd.cpu_budget=50", NULL};
     pid_t attacker = start(FEW), asymd = asym_service_start(attacker, more), speaker = start_speaker();
     const int has_priority = asym_live_await(is_realtime, asymd, 0, 1, ASYM_LIVE_PATIENCE);
@@ -243,13 +234,4 @@ static void full_samples_are_not_made_in_real_time(void **state)
     assert_true(realtime < SAMPLES / 10);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reading_maps_costs_little),
-        cmocka_unit_test(the_programs_of_others_are_steered),
-        cmocka_unit_test(full_samples_are_not_made_in_real_time),
-        cmocka_unit_test(a_signal_does_not_wait_for_the_end_of_a_sample),
-    };
-    return cmocka_run_group_tests(tests, asym_service_set_up, asym_service_tear_down);
-}
+TEST_MAIN_WITH(asym_service_set_up, asym_service_tear_down)

@@ -11,12 +11,8 @@
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,13 +28,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "linux/rtx/rtx-acceptor.h"
 #include "linux/rtx/rtx-closer.h"
 #include "linux/rtx/rtx-link.h"
 #include "support/process.h"
 #include "support/rtx-raw.h"
+#include "support/test.h"
 
 enum {
     STRANGER = 2002,
@@ -249,9 +244,8 @@ static void stop_process(pid_t pid)
 }
 
 /* The previous helper had these files. */
-static void a_close_for_no_connection_that_hangs_is_no_fault_of_roots(void **state)
+TEST_WITH(a_close_for_no_connection_that_hangs_is_no_fault_of_roots, set_up, tear_down)
 {
-    (void)state;
     start_helper();
     const int event = make_hanging_event();
     order(ASYM_RTXD_ORDER_HOLD, 0, &event, 1);
@@ -261,9 +255,8 @@ static void a_close_for_no_connection_that_hangs_is_no_fault_of_roots(void **sta
     check_root_is_not_blamed();
 }
 
-static void a_page_for_no_connection_is_no_fault_of_roots(void **state)
+TEST_WITH(a_page_for_no_connection_is_no_fault_of_roots, set_up, tear_down)
 {
-    (void)state;
     start_helper();
     const int fds[] = {memfd_create("page", MFD_CLOEXEC), make_hanging_event()};
     const pid_t pid = pid_of_helper();
@@ -279,9 +272,8 @@ static void a_page_for_no_connection_is_no_fault_of_roots(void **state)
  * asymd orders a close before the helper has seen that a message waits on the connection. A close for the same user hangs,
  * so the helper must keep the connection.
  */
-static void a_connection_that_waits_to_be_closed_takes_no_cpu_time(void **state)
+TEST_WITH(a_connection_that_waits_to_be_closed_takes_no_cpu_time, set_up, tear_down)
 {
-    (void)state;
     int first, second;
     start_helper();
     const uint32_t ids[] = {come(&first), come(&second)};
@@ -307,9 +299,8 @@ static void a_connection_that_waits_to_be_closed_takes_no_cpu_time(void **state)
 }
 
 /* The link counts it with the killed helpers, see test-helper.c. */
-static void a_close_that_hangs_longer_than_its_helper_lives_is_counted(void **state)
+TEST_WITH(a_close_that_hangs_longer_than_its_helper_lives_is_counted, set_up, tear_down)
 {
-    (void)state;
     int fd;
     siginfo_t ended = {0};
     start_helper();
@@ -432,9 +423,8 @@ static void come_and_do_not_read(int fds[], size_t n)
 }
 
 /* Root has the same limit as other users. */
-static void a_user_has_few_pages_that_its_programs_do_not_read(void **state)
+TEST_WITH(a_user_has_few_pages_that_its_programs_do_not_read, set_up, tear_down)
 {
-    (void)state;
     struct asym_rtxd_report report;
     int fds[ASYM_RTXD_MAX_UNREAD_OF_USER], memfd, event;
     start_helper();
@@ -466,9 +456,8 @@ static void a_user_has_few_pages_that_its_programs_do_not_read(void **state)
 }
 
 /* Users with a connection for each place that is not root's leave root its own ones. */
-static void connections_of_many_users_leave_root_its_places(void **state)
+TEST_WITH(connections_of_many_users_leave_root_its_places, set_up, tear_down)
 {
-    (void)state;
     enum {
         OF_USER = ASYM_RTXD_MAX_UNANSWERED_OF_USER,
         PLACES = ASYM_RTXD_MAX_CONNECTIONS - OF_USER,
@@ -517,9 +506,8 @@ static void start_helper_with_few_descriptors(void)
     fill_descriptors(pid_of_helper());
 }
 
-static void without_descriptors_a_connection_is_closed_and_its_user_is_blamed(void **state)
+TEST_WITH(without_descriptors_a_connection_is_closed_and_its_user_is_blamed, set_up, tear_down)
 {
-    (void)state;
     struct asym_rtxd_report report;
     start_helper_with_few_descriptors();
     const pid_t pid = pid_of_helper();
@@ -547,19 +535,8 @@ static void without_descriptors_a_connection_is_closed_and_its_user_is_blamed(vo
     assert_int_equal(report.uid, STRANGER);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        T(a_close_for_no_connection_that_hangs_is_no_fault_of_roots),
-        T(a_page_for_no_connection_is_no_fault_of_roots),
-        T(a_connection_that_waits_to_be_closed_takes_no_cpu_time),
-        T(a_close_that_hangs_longer_than_its_helper_lives_is_counted),
-        T(a_user_has_few_pages_that_its_programs_do_not_read),
-        T(connections_of_many_users_leave_root_its_places),
-        T(without_descriptors_a_connection_is_closed_and_its_user_is_blamed),
-    };
     signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(NULL, NULL);
 }

@@ -4,11 +4,7 @@
  * with waits that spin and waits that sleep.
  */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +12,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <asym/rtx.h>
 
 #include "base/macro.h"
 #include "support/listener.h"
 #include "support/live.h"
 #include "support/process.h"
+#include "support/test.h"
 
 #define PROGRAMS ASYM_TEST_BIN "/tests/omp/"
 
@@ -176,9 +171,8 @@ static void check_steps(const char *path, const char *preload)
     asym_listener_done(&l);
 }
 
-static void the_page_shows_what_threads_do(void **state)
+TEST(the_page_shows_what_threads_do)
 {
-    (void)state;
     static const char *const waits[] = {"infinite", "200", "0"};
     for (size_t i = 0; i < ASYM_LENGTH(waits); i++) {
         setenv("KMP_BLOCKTIME", waits[i], 1);
@@ -187,15 +181,13 @@ static void the_page_shows_what_threads_do(void **state)
     unsetenv("KMP_BLOCKTIME");
 }
 
-static void a_program_of_gcc_reports_on_the_other_runtime(void **state)
+TEST(a_program_of_gcc_reports_on_the_other_runtime)
 {
-    (void)state;
     check_steps(PROGRAMS "steps-gcc", "libomp.so.5");
 }
 
-static void asymctl_run_makes_programs_report(void **state)
+TEST(asymctl_run_makes_programs_report)
 {
-    (void)state;
     static const char asymctl[] = ASYM_TEST_BIN "/daemon/asymctl", tool[] = "--tool=" ASYM_TEST_OMPT;
     static const char *const commands[][7] = {
         {asymctl, "run", tool, "--", PROGRAMS "steps-clang"},
@@ -216,9 +208,8 @@ static void asymctl_run_makes_programs_report(void **state)
 }
 
 /* asymctl run prints an error where the tool cannot be used, and the program runs without it. */
-static void asymctl_run_says_where_it_cannot(void **state)
+TEST(asymctl_run_says_where_it_cannot)
 {
-    (void)state;
     static const struct {
         const char *arguments, *said;
         int status;
@@ -247,9 +238,8 @@ static void asymctl_run_says_where_it_cannot(void **state)
     unlink("/tmp/asym-suid-test");
 }
 
-static void a_program_that_spins_and_does_not_report_is_suspected(void **state)
+TEST(a_program_that_spins_and_does_not_report_is_suspected)
 {
-    (void)state;
     static char text[262144];
     char pid[32];
     setenv("KMP_BLOCKTIME", "infinite", 1);
@@ -265,9 +255,8 @@ static void a_program_that_spins_and_does_not_report_is_suspected(void **state)
     assert_int_equal(end_program(&p), 0);
 }
 
-static void without_a_daemon_the_program_does_not_notice(void **state)
+TEST(without_a_daemon_the_program_does_not_notice)
 {
-    (void)state;
     char answer[128];
     setenv(ASYM_RTX_SOCKET_ENV, "/nonexistent/rtx", 1);
     struct program p = start_program(PROGRAMS "churn-clang", ASYM_TEST_OMPT, NULL, "1");
@@ -276,9 +265,8 @@ static void without_a_daemon_the_program_does_not_notice(void **state)
 }
 
 /* Each runtime has a copy of the tool, with its own page and connection. */
-static void two_runtimes_in_one_process_do_no_harm(void **state)
+TEST(two_runtimes_in_one_process_do_no_harm)
 {
-    (void)state;
     char answer[32] = "";
     struct asym_listener l;
     struct asym_handed h[2];
@@ -317,9 +305,8 @@ static void it_is_clean_under(const char *sanitizer)
     asym_listener_done(&l);
 }
 
-static void thread_sanitizer(void **state)
+TEST(thread_sanitizer)
 {
-    (void)state;
     /* The runtime is not instrumented: suppress reports about its own accesses. */
     char options[256];
     snprintf(options, sizeof options, "halt_on_error=1 ignore_noninstrumented_modules=1 suppressions=%s/omp/tsan.supp",
@@ -329,9 +316,8 @@ static void thread_sanitizer(void **state)
     unsetenv("TSAN_OPTIONS");
 }
 
-static void address_sanitizer(void **state)
+TEST(address_sanitizer)
 {
-    (void)state;
     /* The runtime never frees the memory of its threads. */
     setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
     it_is_clean_under("asan");
@@ -340,17 +326,6 @@ static void address_sanitizer(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_page_shows_what_threads_do),
-        cmocka_unit_test(a_program_of_gcc_reports_on_the_other_runtime),
-        cmocka_unit_test(asymctl_run_makes_programs_report),
-        cmocka_unit_test(asymctl_run_says_where_it_cannot),
-        cmocka_unit_test(a_program_that_spins_and_does_not_report_is_suspected),
-        cmocka_unit_test(without_a_daemon_the_program_does_not_notice),
-        cmocka_unit_test(two_runtimes_in_one_process_do_no_harm),
-        cmocka_unit_test(thread_sanitizer),
-        cmocka_unit_test(address_sanitizer),
-    };
     signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(NULL, NULL);
 }

@@ -4,11 +4,7 @@
  * its sampling interval stays the same.
  */
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <asym/rtx.h>
 
 #include "base/macro.h"
@@ -28,6 +22,7 @@
 #include "support/rtx-raw.h"
 #include "support/service.h"
 #include "support/talker.h"
+#include "support/test.h"
 
 /* Connections of one process, and slots of a page: the maximum that asymd accepts. */
 enum { PAGES = 4, SLOTS = 4096 };
@@ -245,38 +240,25 @@ static double check_flood(void (*flood)(void))
     return wakeups;
 }
 
-static void a_flood_of_events_delays_no_other_program(void **state)
+TEST(a_flood_of_events_delays_no_other_program)
 {
-    (void)state;
     check_flood(flood_of_events);
 }
 
-static void a_flood_of_phases_delays_no_other_program(void **state)
+TEST(a_flood_of_phases_delays_no_other_program)
 {
-    (void)state;
     check_flood(flood_of_phases);
 }
 
-static void a_flood_of_overfilled_counts_delays_no_other_program(void **state)
+TEST(a_flood_of_overfilled_counts_delays_no_other_program)
 {
-    (void)state;
     /* 1 was measured, and 120 where such a count wakes asymd as long as it is full. */
     assert_true(check_flood(flood_of_overfilled_counts) < 20);
 }
 
-static void a_flood_of_connections_delays_no_other_program(void **state)
+TEST(a_flood_of_connections_delays_no_other_program)
 {
-    (void)state;
     check_flood(flood_of_connections);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_flood_of_events_delays_no_other_program),
-        cmocka_unit_test(a_flood_of_phases_delays_no_other_program),
-        cmocka_unit_test(a_flood_of_overfilled_counts_delays_no_other_program),
-        cmocka_unit_test(a_flood_of_connections_delays_no_other_program),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN_WITH(set_up, tear_down)

@@ -3,16 +3,10 @@
  * The service and a program that reports what its threads do, end to end. The program waits by spinning, so that the kernel's
  * data alone do not show its serial phases, and asymd samples once a second: every faster reaction comes from a report.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/rtx.h>
 
@@ -20,6 +14,7 @@
 #include "support/live.h"
 #include "support/service.h"
 #include "support/talker.h"
+#include "support/test.h"
 
 static struct asym_talker start_talker(void)
 {
@@ -42,9 +37,8 @@ static void end(struct asym_talker *talker, pid_t asymd)
 }
 
 /* After a restart of asymd the program reports again. */
-static void a_serial_phase_has_its_cpu_long_before_the_next_sample(void **state)
+TEST_WITH(a_serial_phase_has_its_cpu_long_before_the_next_sample, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     char text[1024];
     double worst;
     struct asym_talker talker = start_talker();
@@ -64,9 +58,8 @@ static void a_serial_phase_has_its_cpu_long_before_the_next_sample(void **state)
 }
 
 /* The same without the RTX socket: the reactions in the test above come from reports. */
-static void a_program_that_asymd_does_not_serve_gets_no_cpu_early(void **state)
+TEST_WITH(a_program_that_asymd_does_not_serve_gets_no_cpu_early, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     double worst;
     struct asym_talker talker = start_talker();
     pid_t asymd = start_service(talker.pid, "--set=rtx.listen=no");
@@ -85,10 +78,9 @@ static void a_program_that_asymd_does_not_serve_gets_no_cpu_early(void **state)
  * has run, with several workers to a CPU. If that is late, the program reports the begin after all; with 20 ms, most begins were
  * late.
  */
-static void what_begins_within_notify_min_has_its_cpu_when_that_is_over(void **state)
+TEST_WITH(what_begins_within_notify_min_has_its_cpu_when_that_is_over, asym_service_set_up, asym_service_tear_down)
 {
     static const char *const command[] = {"tests/load-talker", NULL};
-    (void)state;
     double worst;
     setenv(ASYM_RTX_NOTIFY_MIN_ENV, "60000", 1);
     struct asym_talker talker = asym_talker_start_with(command, "150", "5");
@@ -101,9 +93,8 @@ static void what_begins_within_notify_min_has_its_cpu_when_that_is_over(void **s
     end(&talker, asymd);
 }
 
-static void the_dry_run_and_check_name_it(void **state)
+TEST_WITH(the_dry_run_and_check_name_it, asym_service_set_up, asym_service_tear_down)
 {
-    (void)state;
     static char text[262144];
     char pid[32], named[64];
     struct asym_talker talker = start_talker();
@@ -119,16 +110,4 @@ static void the_dry_run_and_check_name_it(void **state)
     asym_talker_end(&talker);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_serial_phase_has_its_cpu_long_before_the_next_sample, asym_service_set_up,
-                                        asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(what_begins_within_notify_min_has_its_cpu_when_that_is_over,
-                                        asym_service_set_up, asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(a_program_that_asymd_does_not_serve_gets_no_cpu_early, asym_service_set_up,
-                                        asym_service_tear_down),
-        cmocka_unit_test_setup_teardown(the_dry_run_and_check_name_it, asym_service_set_up, asym_service_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

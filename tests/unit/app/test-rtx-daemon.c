@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The daemon's use of the RTX server: its log lines and its CPU time. */
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <asym/rtx.h>
 
 #include "base/clock.h"
@@ -25,6 +19,7 @@
 #include "linux/rtx/rtx-server.h"
 #include "support/captured-log.h"
 #include "support/rtx-raw.h"
+#include "support/test.h"
 
 static char dir[64];
 static struct asym_run run;
@@ -173,9 +168,8 @@ static void run_events(void)
     }
 }
 
-static void each_reason_is_logged_once_at_whatever_level(void **state)
+TEST_WITH(each_reason_is_logged_once_at_whatever_level, set_up, tear_down)
 {
-    (void)state;
     static char text[8192];
     captured_log_begin();
     for (int i = 0; i < 20; i++)
@@ -195,9 +189,8 @@ static void each_reason_is_logged_once_at_whatever_level(void **state)
 }
 
 /* This process is the program. A phase of a thread that is not a master wakes asymd without effect. */
-static void a_client_that_wakes_for_nothing_spends_and_without_tokens_is_deferred(void **state)
+TEST_WITH(a_client_that_wakes_for_nothing_spends_and_without_tokens_is_deferred, set_up, tear_down)
 {
-    (void)state;
     char path[96];
     snprintf(path, sizeof path, "%s/rtx", dir);
     const struct asym_rtx_options options = {.size = sizeof options, .socket = path};
@@ -281,9 +274,8 @@ static unsigned run_until_cycle(unsigned n)
  * Nothing asks the provider, so each sample causes a cycle: one at the wakeup, and one no sooner than notify_min after that.
  * asymd sleeps in between. It wakes for what the program has written, for the end of its pause, and when the page is due.
  */
-static void it_is_sampled_again_in_its_time_and_not_sooner(void **state)
+TEST_WITH(it_is_sampled_again_in_its_time_and_not_sooner, set_up, tear_down)
 {
-    (void)state;
     static const struct {
         uint32_t notify_min;
         asym_usec least;
@@ -304,9 +296,8 @@ static void it_is_sampled_again_in_its_time_and_not_sooner(void **state)
 }
 
 /* A page decides when it is due. asymd serves it no sooner than a pause after it has served it last. */
-static void asymd_pauses_however_soon_an_answer_is_due(void **state)
+TEST_WITH(asymd_pauses_however_soon_an_answer_is_due, set_up, tear_down)
 {
-    (void)state;
     const int fd = come_with_page(ASYM_SEC);
     run_until_cycle(1);
     is_always_due = true;
@@ -362,9 +353,8 @@ static void run_until_count(size_t n)
  * Samples, the bus and reloads are events of the loop, as other work is here. A sleep with the priority would end on the CPU
  * where asymd slept before.
  */
-static void only_reports_are_handled_with_the_priority(void **state)
+TEST_WITH(only_reports_are_handled_with_the_priority, set_up, tear_down)
 {
-    (void)state;
     calls[0] = '\0';
     assert_int_equal(asym_settings_set(run.settings, "rtx.realtime=yes", "test", NULL), 0);
     add_other_work();
@@ -386,9 +376,8 @@ static void only_reports_are_handled_with_the_priority(void **state)
 }
 
 /* The number of connections has a bound, and no program pays for another's. */
-static void connections_cost_asymd_cpu_time_and_no_program(void **state)
+TEST_WITH(connections_cost_asymd_cpu_time_and_no_program, set_up, tear_down)
 {
-    (void)state;
     receive_takes = 3600 * ASYM_SEC;
     const int fd = come_with_page(0);
     run_until_count(1);
@@ -399,9 +388,8 @@ static void connections_cost_asymd_cpu_time_and_no_program(void **state)
     assert_true(charged < receive_takes);
 }
 
-static void a_program_does_not_pay_what_others_pay(void **state)
+TEST_WITH(a_program_does_not_pay_what_others_pay, set_up, tear_down)
 {
-    (void)state;
     cycle_takes = 70 * ASYM_SEC;
     others_pay = 60 * ASYM_SEC;
     const int fd = come_with_page(ASYM_SEC);
@@ -419,9 +407,8 @@ static int on_end(sd_event_source *source, void *userdata)
 }
 
 /* asymd restores all threads after the loop, without the priority. */
-static void the_loop_ends_without_the_priority(void **state)
+TEST_WITH(the_loop_ends_without_the_priority, set_up, tear_down)
 {
-    (void)state;
     calls[0] = '\0';
     assert_int_equal(asym_settings_set(run.settings, "rtx.realtime=yes", "test", NULL), 0);
     const int fd = come_with_page(0);
@@ -436,21 +423,9 @@ static void the_loop_ends_without_the_priority(void **state)
     close(fd);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        T(only_reports_are_handled_with_the_priority),
-        T(the_loop_ends_without_the_priority),
-        T(a_client_that_wakes_for_nothing_spends_and_without_tokens_is_deferred),
-        T(each_reason_is_logged_once_at_whatever_level),
-        T(it_is_sampled_again_in_its_time_and_not_sooner),
-        T(asymd_pauses_however_soon_an_answer_is_due),
-        T(connections_cost_asymd_cpu_time_and_no_program),
-        T(a_program_does_not_pay_what_others_pay),
-    };
     signal(SIGPIPE, SIG_IGN);
     alarm(60);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The values that the client reads from answers, and the errors that it makes of refusals, against a service with fixed answers. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,13 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "client/client-internal.h"
 #include "client/client.h"
 #include "support/fake-service.h"
 #include "support/process.h"
+#include "support/test.h"
 
 /* Longer than a busy machine needs for an answer, and as long as asymctl watch waits. */
 #define LONG  (60 * ASYM_SEC)
@@ -76,10 +71,9 @@ static void close_client(void)
     fake_service_stop();
 }
 
-static void a_status_has_every_field(void **state)
+TEST(a_status_has_every_field)
 {
     struct asym_client_status s;
-    (void)state;
     open_client(FAKE_SERVICE_PAUSED);
     assert_int_equal(asym_client_get_status(client, &s, &err), 0);
     assert_string_equal(s.version, "0.1.0");
@@ -103,10 +97,9 @@ static void a_status_has_every_field(void **state)
     close_client();
 }
 
-static void lists_have_every_item(void **state)
+TEST(lists_have_every_item)
 {
     struct asym_client_status s;
-    (void)state;
     open_client(FAKE_SERVICE_HOSTILE);
     assert_int_equal(asym_client_get_status(client, &s, &err), 0);
     assert_int_equal(s.n_cpus, 8);
@@ -126,11 +119,10 @@ static void lists_have_every_item(void **state)
     close_client();
 }
 
-static void explanations_and_counters_are_read(void **state)
+TEST(explanations_and_counters_are_read)
 {
     struct asym_client_explanation e;
     struct asym_client_counters c;
-    (void)state;
     open_client(FAKE_SERVICE_PLAIN);
     assert_int_equal(asym_client_explain(client, 4711, &e, &err), 0);
     assert_int_equal(e.n_sentences, 2);
@@ -155,7 +147,7 @@ static void explanations_and_counters_are_read(void **state)
 }
 
 /* A process of that number is refused with an error of the interface. */
-static void each_error_of_the_service_has_its_number(void **state)
+TEST(each_error_of_the_service_has_its_number)
 {
     struct asym_client_app app;
     static const struct {
@@ -164,7 +156,6 @@ static void each_error_of_the_service_has_its_number(void **state)
         const char *text;
     } rows[] = {{404, -ESRCH, "does not know process 404"}, {403, -ESRCH, "does not know"}};
     struct asym_client_explanation e;
-    (void)state;
     open_client(FAKE_SERVICE_PLAIN);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         assert_int_equal(asym_client_get_application(client, rows[i].pid, &app, &err), rows[i].error);
@@ -175,9 +166,8 @@ static void each_error_of_the_service_has_its_number(void **state)
     close_client();
 }
 
-static void changes_that_fail_say_why(void **state)
+TEST(changes_that_fail_say_why)
 {
-    (void)state;
     open_client(FAKE_SERVICE_DENIED);
     assert_int_equal(asym_client_pause(client, 90, &err), -EACCES);
     assert_non_null(strstr(err.text, "run it as root"));
@@ -189,9 +179,8 @@ static void changes_that_fail_say_why(void **state)
     close_client();
 }
 
-static void changes_carry_their_arguments(void **state)
+TEST(changes_carry_their_arguments)
 {
-    (void)state;
     open_client(FAKE_SERVICE_PLAIN);
     assert_int_equal(asym_client_pause(client, 90, &err), 0);
     assert_int_equal(asym_client_resume(client, &err), 0);
@@ -202,19 +191,17 @@ static void changes_carry_their_arguments(void **state)
     close_client();
 }
 
-static void answers_of_other_types_are_of_another_version(void **state)
+TEST(answers_of_other_types_are_of_another_version)
 {
     struct asym_client_status s;
-    (void)state;
     open_client(FAKE_SERVICE_OTHER);
     assert_int_equal(asym_client_get_status(client, &s, &err), -EBADMSG);
     assert_non_null(strstr(err.text, "same version"));
     close_client();
 }
 
-static void without_a_service_the_error_says_how_to_start_it(void **state)
+TEST(without_a_service_the_error_says_how_to_start_it)
 {
-    (void)state;
     setenv("ASYMD_BUS", "/nonexistent/bus", 1);
     assert_int_equal(asym_client_open(&client, &err), -ENOTCONN);
     assert_non_null(strstr(err.text, "systemctl start asymd"));
@@ -236,12 +223,11 @@ static void ask_as_user(const char *socket)
 }
 
 /* The bus daemon has not read asymd's policy, and the user may not use the socket: asymd may run. */
-static void a_user_without_the_name_on_the_bus_learns_that_root_can_ask(void **state)
+TEST(a_user_without_the_name_on_the_bus_learns_that_root_can_ask)
 {
     struct asym_client_status s;
     char dir[] = "/tmp/asymd-client-XXXXXX", path[64], address[128];
     int status;
-    (void)state;
     fake_service_start(FAKE_SERVICE_NO_NAME);
     snprintf(address, sizeof address, "unix:path=%s", getenv("ASYMD_BUS"));
     setenv("DBUS_SYSTEM_BUS_ADDRESS", address, 1);
@@ -280,11 +266,10 @@ static void after_change(void *ctx)
 }
 
 /* polkit's agent ends with the call. On the socket polkit is not asked. */
-static void a_change_on_the_system_bus_waits_longer_than_asymd_waits_for_polkit(void **state)
+TEST(a_change_on_the_system_bus_waits_longer_than_asymd_waits_for_polkit)
 {
     struct asym_client_status s;
     char address[128];
-    (void)state;
     open_client(FAKE_SERVICE_PLAIN);
     asym_client_around_changes(client, before_change, after_change);
     assert_int_equal(asym_client_pause(client, 90, &err), 0);
@@ -325,13 +310,12 @@ static void on_event(void *ctx, const struct asym_client_decision *event)
 }
 
 /* The first question learns where the decisions begin. Then there are two, and then asymd ends, or another one runs. */
-static void each_decision_arrives_and_then_the_end(void **state)
+TEST(each_decision_arrives_and_then_the_end)
 {
     static const struct {
         enum fake_service_kind kind;
         const char *end;
     } rows[] = {{FAKE_SERVICE_ENDS, "asymd has ended"}, {FAKE_SERVICE_AGAIN, "asymd has ended, and another one runs"}};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct asym_client_since since = {.number = 0};
         struct events e = {.n = 0};
@@ -354,11 +338,10 @@ static void each_decision_arrives_and_then_the_end(void **state)
 }
 
 /* More than a report has: the client asks again at once. */
-static void decisions_that_asymd_does_not_remember_are_counted(void **state)
+TEST(decisions_that_asymd_does_not_remember_are_counted)
 {
     struct asym_client_since since = {.number = 0};
     struct events e = {.n = 0};
-    (void)state;
     open_client(FAKE_SERVICE_BEHIND);
     assert_int_equal(asym_client_get_decisions(client, &since, LONG, on_event, &e, &err), 0);
     assert_int_equal(since.lost, 0);
@@ -372,10 +355,9 @@ static void decisions_that_asymd_does_not_remember_are_counted(void **state)
 }
 
 /* asymd refuses, or leaves the question unread. The question is asked once, and the next call takes its answer. */
-static void a_call_for_decisions_does_not_wait_for_asymd(void **state)
+TEST(a_call_for_decisions_does_not_wait_for_asymd)
 {
     static const enum fake_service_kind kinds[] = {FAKE_SERVICE_FULL, FAKE_SERVICE_STUCK};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(kinds); i++) {
         struct asym_client_since since = {.number = 0};
         struct events e = {.n = 0};
@@ -395,22 +377,4 @@ static void a_call_for_decisions_does_not_wait_for_asymd(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_status_has_every_field),
-        cmocka_unit_test(lists_have_every_item),
-        cmocka_unit_test(explanations_and_counters_are_read),
-        cmocka_unit_test(each_error_of_the_service_has_its_number),
-        cmocka_unit_test(changes_that_fail_say_why),
-        cmocka_unit_test(changes_carry_their_arguments),
-        cmocka_unit_test(answers_of_other_types_are_of_another_version),
-        cmocka_unit_test(without_a_service_the_error_says_how_to_start_it),
-        cmocka_unit_test(a_user_without_the_name_on_the_bus_learns_that_root_can_ask),
-        cmocka_unit_test(a_change_on_the_system_bus_waits_longer_than_asymd_waits_for_polkit),
-        cmocka_unit_test(each_decision_arrives_and_then_the_end),
-        cmocka_unit_test(decisions_that_asymd_does_not_remember_are_counted),
-        cmocka_unit_test(a_call_for_decisions_does_not_wait_for_asymd),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -7,12 +7,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,13 +20,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <asym/rtx.h>
 
 #include "support/process.h"
 #include "support/listener.h"
 #include "support/must.h"
+#include "support/test.h"
 
 static void pause_ms(long ms)
 {
@@ -144,9 +139,8 @@ static void changes(struct turns *t)
     child_waits(t);
 }
 
-static void what_a_thread_says_is_on_the_page(void **state)
+TEST(what_a_thread_says_is_on_the_page)
 {
-    (void)state;
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
@@ -209,9 +203,8 @@ static void joins_late(struct turns *t)
     child_waits(t);
 }
 
-static void joins_when_the_daemon_comes_and_comes_again(void **state)
+TEST(joins_when_the_daemon_comes_and_comes_again)
 {
-    (void)state;
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
@@ -255,9 +248,8 @@ static void joins_and_tells_of_no_phases(struct turns *t)
     child_waits(t);
 }
 
-static void a_program_that_reports_no_phases_joins_again_by_joining(void **state)
+TEST(a_program_that_reports_no_phases_joins_again_by_joining)
 {
-    (void)state;
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
@@ -356,9 +348,8 @@ static void has_more_options(struct turns *t)
     child_says(t);
 }
 
-static void options_of_another_version_are_heeded_as_far_as_they_go(void **state)
+TEST(options_of_another_version_are_heeded_as_far_as_they_go)
 {
-    (void)state;
     void (*const programs[])(struct turns *) = {has_fewer_options, has_more_options};
     struct asym_listener l;
     struct asym_handed h;
@@ -397,9 +388,8 @@ static void has_one_thread_too_many(struct turns *t)
     MUST(!in_thread());
 }
 
-static void slots_are_freed_and_a_full_table_is_harmless(void **state)
+TEST(slots_are_freed_and_a_full_table_is_harmless)
 {
-    (void)state;
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
@@ -450,9 +440,8 @@ static void fork_handlers(struct turns *t)
     child_waits(t);
 }
 
-static void a_child_reports_for_itself(void **state)
+TEST(a_child_reports_for_itself)
 {
-    (void)state;
     struct asym_listener l;
     struct asym_handed parent, child;
     struct turns t;
@@ -498,9 +487,8 @@ static void raw_forks(struct turns *t)
     child_says(t);
 }
 
-static void a_fork_without_handlers_crashes_no_process(void **state)
+TEST(a_fork_without_handlers_crashes_no_process)
 {
-    (void)state;
     struct asym_listener l;
     struct asym_handed parent, child;
     struct turns t;
@@ -530,9 +518,8 @@ static void goes_by_its_environment(struct turns *t)
     child_says(t);
 }
 
-static void notify_min_is_that_of_the_environment(void **state)
+TEST(notify_min_is_that_of_the_environment)
 {
-    (void)state;
     static const struct {
         const char *said;
         unsigned woken;
@@ -580,9 +567,8 @@ static void goes_on(struct turns *t)
     child_waits(t);
 }
 
-static void the_page_says_its_notify_min_wherever_it_goes(void **state)
+TEST(the_page_says_its_notify_min_wherever_it_goes)
 {
-    (void)state;
     static const struct {
         uint32_t chosen, written;
     } rows[] = {{20000, 20000}, {1, 1}, {UINT32_MAX, ASYM_RTX_NOTIFY_MIN_MAX}};
@@ -626,9 +612,8 @@ static void has_a_phase_across(struct turns *t)
 }
 
 /* asymd samples after notify_min and sees the phase. If the test ran late, the begin wakes asymd instead. */
-static void the_end_of_a_phase_that_asymd_can_have_seen_is_reported(void **state)
+TEST(the_end_of_a_phase_that_asymd_can_have_seen_is_reported)
 {
-    (void)state;
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
@@ -690,9 +675,8 @@ static void has_phases(struct turns *t)
     child_says(t);
 }
 
-static void phases_wake_and_barriers_do_not(void **state)
+TEST(phases_wake_and_barriers_do_not)
 {
-    (void)state;
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
@@ -749,9 +733,8 @@ static void closes_everything(struct turns *t)
     child_says(t);
 }
 
-static void a_program_that_closes_everything_loses_nothing(void **state)
+TEST(a_program_that_closes_everything_loses_nothing)
 {
-    (void)state;
     struct asym_listener l;
     struct asym_handed first, second;
     struct turns t;
@@ -788,9 +771,8 @@ static void has_no_descriptors(struct turns *t)
     MUST(!asym_rtx_is_joined());
 }
 
-static void nothing_blocks_without_an_answer(void **state)
+TEST(nothing_blocks_without_an_answer)
 {
-    (void)state;
     struct asym_listener l;
     struct turns t;
     asym_listener_open(&l, 0);
@@ -832,9 +814,8 @@ static void joins_often(struct turns *t)
     child_says(t);
 }
 
-static void a_program_that_joins_often_has_one_connection(void **state)
+TEST(a_program_that_joins_often_has_one_connection)
 {
-    (void)state;
     struct asym_listener l;
     struct asym_handed h, other;
     struct turns t;
@@ -858,9 +839,8 @@ static void says_goodbye(struct turns *t)
     child_says(t);
 }
 
-static void a_program_that_leaves_can_join_again(void **state)
+TEST(a_program_that_leaves_can_join_again)
 {
-    (void)state;
     struct asym_listener l;
     struct asym_handed first, second;
     struct turns t;
@@ -923,9 +903,8 @@ static void calls_everything(struct turns *t)
     child_says(t);
 }
 
-static void no_call_changes_errno(void **state)
+TEST(no_call_changes_errno)
 {
-    (void)state;
     struct asym_listener l;
     struct turns t;
     asym_listener_open(&l, 8);
@@ -954,9 +933,8 @@ static void is_answered_late(struct turns *t)
     child_waits(t);
 }
 
-static void an_answer_that_comes_late_is_found(void **state)
+TEST(an_answer_that_comes_late_is_found)
 {
-    (void)state;
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
@@ -1016,9 +994,8 @@ static void has_many_pages(struct turns *t)
     child_waits(t);
 }
 
-static void no_slot_is_given_to_two_threads_while_the_page_is_exchanged(void **state)
+TEST(no_slot_is_given_to_two_threads_while_the_page_is_exchanged)
 {
-    (void)state;
     struct asym_listener l;
     struct turns t;
     asym_listener_open(&l, 64);
@@ -1031,9 +1008,8 @@ static void no_slot_is_given_to_two_threads_while_the_page_is_exchanged(void **s
     asym_listener_done(&l);
 }
 
-static void before_anything_every_call_is_harmless(void **state)
+TEST(before_anything_every_call_is_harmless)
 {
-    (void)state;
     assert_null(asym_rtx_thread());
     asym_rtx_set(NULL, ASYM_RTX_WORKING);
     asym_rtx_master(1);
@@ -1045,27 +1021,6 @@ static void before_anything_every_call_is_harmless(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(before_anything_every_call_is_harmless),
-        cmocka_unit_test(what_a_thread_says_is_on_the_page),
-        cmocka_unit_test(joins_when_the_daemon_comes_and_comes_again),
-        cmocka_unit_test(a_program_that_reports_no_phases_joins_again_by_joining),
-        cmocka_unit_test(slots_are_freed_and_a_full_table_is_harmless),
-        cmocka_unit_test(notify_min_is_that_of_the_environment),
-        cmocka_unit_test(the_page_says_its_notify_min_wherever_it_goes),
-        cmocka_unit_test(options_of_another_version_are_heeded_as_far_as_they_go),
-        cmocka_unit_test(a_child_reports_for_itself),
-        cmocka_unit_test(a_fork_without_handlers_crashes_no_process),
-        cmocka_unit_test(the_end_of_a_phase_that_asymd_can_have_seen_is_reported),
-        cmocka_unit_test(phases_wake_and_barriers_do_not),
-        cmocka_unit_test(a_program_that_closes_everything_loses_nothing),
-        cmocka_unit_test(nothing_blocks_without_an_answer),
-        cmocka_unit_test(no_call_changes_errno),
-        cmocka_unit_test(a_program_that_leaves_can_join_again),
-        cmocka_unit_test(a_program_that_joins_often_has_one_connection),
-        cmocka_unit_test(an_answer_that_comes_late_is_found),
-        cmocka_unit_test(no_slot_is_given_to_two_threads_while_the_page_is_exchanged),
-    };
     signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(NULL, NULL);
 }

@@ -4,24 +4,19 @@
  * goes on as if asymd did not run. Each test runs in its own process.
  */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <asym/rtx.h>
 
 #include "support/process.h"
 #include "support/listener.h"
 #include "support/must.h"
+#include "support/test.h"
 
 static struct asym_listener listener;
 
@@ -93,9 +88,8 @@ static void has_no_memory(void)
     MUST(asym_rtx_thread());
 }
 
-static void without_memory_nothing_is_reported_until_there_is_some(void **state)
+TEST(without_memory_nothing_is_reported_until_there_is_some)
 {
-    (void)state;
     in_process(has_no_memory);
 }
 
@@ -107,9 +101,8 @@ static void may_write_no_file(void)
     call_everything(asym_rtx_thread());
 }
 
-static void a_limit_on_files_changes_nothing(void **state)
+TEST(a_limit_on_files_changes_nothing)
 {
-    (void)state;
     in_process(may_write_no_file);
 }
 
@@ -131,9 +124,8 @@ static void can_map_no_more(void)
     MUST(asym_rtx_thread() == slot && (slot->word & ASYM_RTX_STATE) == ASYM_RTX_SPINNING);
 }
 
-static void a_page_that_cannot_be_mapped_is_left_alone(void **state)
+TEST(a_page_that_cannot_be_mapped_is_left_alone)
 {
-    (void)state;
     in_process(can_map_no_more);
 }
 
@@ -156,19 +148,9 @@ static void forks_without_memory(void)
     MUST(asym_rtx_is_joined() && asym_rtx_thread() == slot);
 }
 
-static void a_child_without_memory_reports_nothing(void **state)
+TEST(a_child_without_memory_reports_nothing)
 {
-    (void)state;
     in_process(forks_without_memory);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_memory_nothing_is_reported_until_there_is_some),
-        cmocka_unit_test(a_limit_on_files_changes_nothing),
-        cmocka_unit_test(a_page_that_cannot_be_mapped_is_left_alone),
-        cmocka_unit_test(a_child_without_memory_reports_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -2,16 +2,10 @@
 /* The procfs source on trees of files: the processes found, their facts, and malformed files. */
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/macro.h"
@@ -19,6 +13,7 @@
 #include "linux/observe/procfs-internal.h"
 #include "linux/sys/proc-parse.h"
 #include "support/tree.h"
+#include "support/test.h"
 
 #define KTHREAD        "2097152"
 #define NO_SETAFFINITY "67108864"
@@ -230,7 +225,7 @@ static const struct asym_proc *proc_of(const struct fixture *f, int32_t tid)
     return &f->s.procs[t->proc];
 }
 
-static void running_threads_are_listed_with_their_facts(void **state)
+TEST_WITH(running_threads_are_listed_with_their_facts, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "build", .state = 'S', .start = 90000});
@@ -272,7 +267,7 @@ static void assert_close(double got, double wanted)
  * A live machine whose files the test writes. The source gets the masks from the real kernel: both PIDs exist, that of this
  * process and that of its parent.
  */
-static void shares_are_of_the_time_between_two_samples(void **state)
+TEST_WITH(shares_are_of_the_time_between_two_samples, set_up, tear_down)
 {
     struct fixture *f = *state;
     const int pid = getpid(), other = getppid();
@@ -305,7 +300,7 @@ static void shares_are_of_the_time_between_two_samples(void **state)
     assert_close(task_of(f, pid)->running, 1);
 }
 
-static void equal_masks_have_equal_addresses(void **state)
+TEST_WITH(equal_masks_have_equal_addresses, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .mask = "0f"});
@@ -320,7 +315,7 @@ static void equal_masks_have_equal_addresses(void **state)
     assert_ptr_not_equal(task_of(f, 10)->mask, task_of(f, 20)->mask);
 }
 
-static void kernel_threads_are_left_out(void **state)
+TEST_WITH(kernel_threads_are_left_out, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 2, .tid = 2, .comm = "kthreadd", .state = 'R', .flags = KTHREAD});
@@ -332,7 +327,7 @@ static void kernel_threads_are_left_out(void **state)
     assert_int_equal(f->s.coverage.n_threads, 1);
 }
 
-static void zombies_are_not_listed(void **state)
+TEST_WITH(zombies_are_not_listed, set_up, tear_down)
 {
     struct fixture *f = *state;
     sample(f);
@@ -346,7 +341,7 @@ static void zombies_are_not_listed(void **state)
     }
 }
 
-static void hostile_names_are_kept_as_they_are(void **state)
+TEST_WITH(hostile_names_are_kept_as_they_are, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const char *const names[] = {"a) R 1 1", ")\n)", "\xff\xfe\x80", "((((", "x) Z 0 (y", "", ")"};
@@ -357,7 +352,7 @@ static void hostile_names_are_kept_as_they_are(void **state)
         assert_string_equal(task_of(f, 10 + (int)i)->comm, names[i]);
 }
 
-static void junk_files_cost_only_their_thread(void **state)
+TEST_WITH(junk_files_cost_only_their_thread, set_up, tear_down)
 {
     struct fixture *f = *state;
     for (int pid = 10; pid < 18; pid++) {
@@ -385,7 +380,7 @@ static void junk_files_cost_only_their_thread(void **state)
     assert_int_equal(f->s.n_apps, 7);
 }
 
-static void a_tree_without_schedstat_still_shows_states(void **state)
+TEST_WITH(a_tree_without_schedstat_still_shows_states, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
@@ -402,7 +397,7 @@ static bool said_to_have_hardly_run(struct fixture *f, int32_t tid)
     return task_of(f, tid)->flags & ASYM_TASK_HARDLY_RAN;
 }
 
-static void a_thread_that_has_run_for_less_than_a_millisecond_is_reported(void **state)
+TEST_WITH(a_thread_that_has_run_for_less_than_a_millisecond_is_reported, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
@@ -414,7 +409,7 @@ static void a_thread_that_has_run_for_less_than_a_millisecond_is_reported(void *
     assert_false(said_to_have_hardly_run(f, 10));
 }
 
-static void a_thread_with_an_unknown_run_time_is_not_reported(void **state)
+TEST_WITH(a_thread_with_an_unknown_run_time_is_not_reported, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .ticks = "0 0"});
@@ -422,7 +417,7 @@ static void a_thread_with_an_unknown_run_time_is_not_reported(void **state)
     assert_false(said_to_have_hardly_run(f, 10));
 }
 
-static void ticks_are_used_where_the_kernel_has_no_schedstat(void **state)
+TEST_WITH(ticks_are_used_where_the_kernel_has_no_schedstat, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const struct {
@@ -437,7 +432,7 @@ static void ticks_are_used_where_the_kernel_has_no_schedstat(void **state)
     }
 }
 
-static void a_process_that_vanishes_between_two_samples_is_forgotten(void **state)
+TEST_WITH(a_process_that_vanishes_between_two_samples_is_forgotten, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
@@ -462,7 +457,7 @@ static void a_process_that_vanishes_between_two_samples_is_forgotten(void **stat
 }
 
 /* The descriptors have run out, or a security module refuses the directory. The files of known threads can still be read. */
-static void a_thread_that_cannot_be_read_is_left_out_and_the_others_are_sampled(void **state)
+TEST_WITH(a_thread_that_cannot_be_read_is_left_out_and_the_others_are_sampled, set_up, tear_down)
 {
     static const int errors[] = {-ENOMEM, -EIO};
     struct fixture *f = *state;
@@ -483,7 +478,7 @@ static void a_thread_that_cannot_be_read_is_left_out_and_the_others_are_sampled(
     }
 }
 
-static void known_threads_stay_when_they_cannot_be_listed(void **state)
+TEST_WITH(known_threads_stay_when_they_cannot_be_listed, set_up, tear_down)
 {
     static const int errors[] = {-EMFILE, -ENFILE, -ENOMEM, -EACCES};
     struct fixture *f = *state;
@@ -531,7 +526,7 @@ static void report(enum asym_process_event_kind kind, int32_t pid, int32_t tgid)
 }
 
 /* The kernel keeps a leader that has ended as a zombie until the other threads have ended and the parent has reaped it. */
-static void a_leader_that_has_ended_stays_until_it_is_reaped(void **state)
+TEST_WITH(a_leader_that_has_ended_stays_until_it_is_reaped, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "leader", .state = 'S'});
@@ -558,7 +553,7 @@ static void a_leader_that_has_ended_stays_until_it_is_reaped(void **state)
 }
 
 /* exec by another thread: the kernel ends the leader, and that thread gets its TID and its start time. */
-static void the_exec_of_another_thread_does_not_make_the_leader_new(void **state)
+TEST_WITH(the_exec_of_another_thread_does_not_make_the_leader_new, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000});
@@ -577,7 +572,7 @@ static void the_exec_of_another_thread_does_not_make_the_leader_new(void **state
     assert_int_equal(task_of(f, 10)->flags, 0);
 }
 
-static void newborn_threads_are_listed_once_though_idle(void **state)
+TEST_WITH(newborn_threads_are_listed_once_though_idle, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'S', .start = 1});
@@ -593,7 +588,7 @@ static void newborn_threads_are_listed_once_though_idle(void **state)
     assert_null(task_of(f, 20));
 }
 
-static void a_reused_tid_is_recognised_by_its_start_time(void **state)
+TEST_WITH(a_reused_tid_is_recognised_by_its_start_time, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "leader", .state = 'S', .start = 1});
@@ -610,7 +605,7 @@ static void a_reused_tid_is_recognised_by_its_start_time(void **state)
 }
 
 /* PID and start time stay, and the counters of the leader are replaced by lower ones. */
-static void a_thread_that_takes_its_leaders_place_by_exec_is_not_new(void **state)
+TEST_WITH(a_thread_that_takes_its_leaders_place_by_exec_is_not_new, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1});
@@ -626,10 +621,9 @@ static void a_thread_that_takes_its_leaders_place_by_exec_is_not_new(void **stat
  * Another thread calls exec, and has the leader's number then. It sleeps by then, and is listed nevertheless. The next snapshot
  * does not say it again. Either asymd has never seen the leader run, or the counters are lower than the leader's.
  */
-static void an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack(void **state)
+TEST_WITH(an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack, set_up, tear_down)
 {
     static const char *const counters[] = {"90000000000 0 900\n", "500000 0 1\n"};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(counters); i++) {
         struct fixture *f;
         void *fresh;
@@ -662,7 +656,7 @@ static void an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack(void *
 }
 
 /* Another thread calls exec. It has the leader's mask, and the nice value that asymd lent it. */
-static void an_exec_that_brings_only_a_nice_value_is_told(void **state)
+TEST_WITH(an_exec_that_brings_only_a_nice_value_is_told, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
@@ -688,7 +682,7 @@ static void an_exec_that_brings_only_a_nice_value_is_told(void **state)
 }
 
 /* Its mask is as before. It may have chosen that itself. */
-static void a_leader_that_calls_exec_itself_is_still_the_leader(void **state)
+TEST_WITH(a_leader_that_calls_exec_itself_is_still_the_leader, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
@@ -703,7 +697,7 @@ static void a_leader_that_calls_exec_itself_is_still_the_leader(void **state)
 }
 
 /* Its number may be another thread's by now, and its mask, too. */
-static void a_process_that_is_calling_exec_is_not_listed(void **state)
+TEST_WITH(a_process_that_is_calling_exec_is_not_listed, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
@@ -723,7 +717,7 @@ static void a_process_that_is_calling_exec_is_not_listed(void **state)
 }
 
 /* A process that hides its addresses, or shows them again, has not called exec for that reason. */
-static void a_stack_that_is_hidden_is_no_exec(void **state)
+TEST_WITH(a_stack_that_is_hidden_is_no_exec, set_up, tear_down)
 {
     static const unsigned stacks[] = {7000, 0, 7000};
     struct fixture *f = *state;
@@ -779,7 +773,7 @@ static void refresh(struct fixture *f)
 }
 
 /* The core must not see the mask before it sees the exec: it would take the mask for the leader's own. */
-static void a_refresh_leaves_the_mask_of_a_caller_of_exec_to_the_next_sample(void **state)
+TEST_WITH(a_refresh_leaves_the_mask_of_a_caller_of_exec_to_the_next_sample, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct thread t = live_leader(f);
@@ -807,7 +801,7 @@ static void exec_before_the_mask_is_read(void *ctx)
     exec_with(ctx, caller_of_exec, 0xf0);
 }
 
-static void an_exec_while_a_sample_reads_the_leader_is_seen_by_the_next_one(void **state)
+TEST_WITH(an_exec_while_a_sample_reads_the_leader_is_seen_by_the_next_one, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct thread t = live_leader(f);
@@ -825,7 +819,7 @@ static void an_exec_while_a_sample_reads_the_leader_is_seen_by_the_next_one(void
 }
 
 /* For example, the user has run taskset. That needs no wait for a sample. */
-static void a_refresh_shows_the_mask_of_a_leader_that_has_not_called_exec(void **state)
+TEST_WITH(a_refresh_shows_the_mask_of_a_leader_that_has_not_called_exec, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct thread t = live_leader(f);
@@ -838,7 +832,7 @@ static void a_refresh_shows_the_mask_of_a_leader_that_has_not_called_exec(void *
 }
 
 /* The new process calls exec after asymd has found it. Its inherited mask is repaired without a wait for the end of that. */
-static void a_newborn_process_that_is_calling_exec_is_listed(void **state)
+TEST_WITH(a_newborn_process_that_is_calling_exec_is_listed, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct thread t = {.pid = 20, .tid = 20, .comm = "a", .state = 'S', .start = 5, .stack = 7000, .mask = "f0"};
@@ -862,7 +856,7 @@ static void a_newborn_process_that_is_calling_exec_is_listed(void **state)
 }
 
 /* asymd knows no earlier program of it. */
-static void a_process_that_is_calling_exec_when_it_is_found_is_listed(void **state)
+TEST_WITH(a_process_that_is_calling_exec_when_it_is_found_is_listed, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .executing = true});
@@ -872,7 +866,7 @@ static void a_process_that_is_calling_exec_when_it_is_found_is_listed(void **sta
 }
 
 /* The process has ended. The next one with its number is calling exec, and may have inherited a mask. */
-static void a_process_that_is_calling_exec_is_not_the_one_that_had_its_number(void **state)
+TEST_WITH(a_process_that_is_calling_exec_is_not_the_one_that_had_its_number, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
@@ -889,14 +883,13 @@ static void a_process_that_is_calling_exec_is_not_the_one_that_had_its_number(vo
 }
 
 /* A leader that ends has no memory, either. It was runnable until then; and no sample need read it again once it has ended. */
-static void a_leader_that_ends_is_not_taken_for_a_caller_of_exec(void **state)
+TEST_WITH(a_leader_that_ends_is_not_taken_for_a_caller_of_exec, set_up, tear_down)
 {
     static const struct {
         char state;
         const char *flags; /* 4: PF_EXITING */
         bool listed;
     } rows[] = {{'R', "4", true}, {'D', "4", false}, {'Z', "0", false}, {'X', "0", false}};
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct fixture *f;
         void *fresh;
@@ -920,7 +913,7 @@ static void a_leader_that_ends_is_not_taken_for_a_caller_of_exec(void **state)
 }
 
 /* The program that has forked is gone; what the new one forks counts. A child that is found with the exec may be of either. */
-static void a_fork_before_an_exec_is_of_the_previous_program(void **state)
+TEST_WITH(a_fork_before_an_exec_is_of_the_previous_program, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
@@ -951,7 +944,7 @@ static void tell(struct fixture *f, uint64_t start, enum asym_outcome_kind kind)
 }
 
 /* asymd need not read what it has set itself, in the thread that it was set in. */
-static void the_mask_that_was_set_is_known(void **state)
+TEST_WITH(the_mask_that_was_set_is_known, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 7});
@@ -964,7 +957,7 @@ static void the_mask_that_was_set_is_known(void **state)
     assert_int_equal(task_of(f, 10)->mask->w[0], 0x0f);
 }
 
-static void a_number_that_another_process_has_now_is_another_application(void **state)
+TEST_WITH(a_number_that_another_process_has_now_is_another_application, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "old", .state = 'R', .start = 1, .ppid = 1});
@@ -982,7 +975,7 @@ static void a_number_that_another_process_has_now_is_another_application(void **
     assert_true(proc_of(f, 20)->last_fork != 0);
 }
 
-static void a_program_that_renames_itself_has_its_new_name(void **state)
+TEST_WITH(a_program_that_renames_itself_has_its_new_name, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "sh", .state = 'R', .start = 1});
@@ -992,7 +985,7 @@ static void a_program_that_renames_itself_has_its_new_name(void **state)
     assert_string_equal(f->s.apps[0].comm, "make");
 }
 
-static void only_what_was_asked_for_and_its_descendants_are_seen(void **state)
+TEST_WITH(only_what_was_asked_for_and_its_descendants_are_seen, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const int32_t pids[] = {50};
@@ -1045,7 +1038,7 @@ static struct thread job_with_library(struct fixture *f, unsigned start, const c
     return t;
 }
 
-static void one_thread_with_a_runtime_that_counts_late_is_reported(void **state)
+TEST_WITH(one_thread_with_a_runtime_that_counts_late_is_reported, set_up, tear_down)
 {
     struct fixture *f = *state;
     job_with_library(f, 90000, "/usr/lib/libomp.so.5");
@@ -1064,7 +1057,7 @@ static void one_thread_with_a_runtime_that_counts_late_is_reported(void **state)
 }
 
 /* At every age of the process, asymd finds a library that is loaded while the program settles. */
-static void a_library_that_an_old_process_loads_after_an_exec_is_found(void **state)
+TEST_WITH(a_library_that_an_old_process_loads_after_an_exec_is_found, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct thread t = job_with_library(f, 1, "/usr/lib/libc.so.6");
@@ -1082,7 +1075,7 @@ static void a_library_that_an_old_process_loads_after_an_exec_is_found(void **st
 }
 
 /* asymd does not wait for a leader that leaves the work to other threads. */
-static void a_thread_that_waits_for_its_threads_passes_the_limit_in_time(void **state)
+TEST_WITH(a_thread_that_waits_for_its_threads_passes_the_limit_in_time, set_up, tear_down)
 {
     struct fixture *f = *state;
     job_with_library(f, 90000, "/usr/lib/libomp.so.5");
@@ -1096,7 +1089,7 @@ static void a_thread_that_waits_for_its_threads_passes_the_limit_in_time(void **
     assert_int_equal(proc_of(f, 10)->flags, 0);
 }
 
-static void a_library_that_is_loaded_later_is_found(void **state)
+TEST_WITH(a_library_that_is_loaded_later_is_found, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct thread t = job_with_library(f, 90000, "/usr/lib/libc.so.6");
@@ -1113,7 +1106,7 @@ static void a_library_that_is_loaded_later_is_found(void **state)
 }
 
 /* A file system that hangs may keep the memory of such a process locked. */
-static void maps_of_a_program_that_waits_for_a_disk_are_left_unread(void **state)
+TEST_WITH(maps_of_a_program_that_waits_for_a_disk_are_left_unread, set_up, tear_down)
 {
     struct fixture *f = *state;
     job_with_library(f, 90000, "/usr/lib/libc.so.6");
@@ -1182,7 +1175,7 @@ static void open_with_job(struct fixture *f, struct fake_reader *fake)
     open_with_reader(f, fake, NULL);
 }
 
-static void what_is_mapped_is_not_known_until_the_answer_comes(void **state)
+TEST_WITH(what_is_mapped_is_not_known_until_the_answer_comes, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1222,7 +1215,7 @@ static void let_time_pass(struct fixture *f, int32_t pid)
     sample(f);
 }
 
-static void one_that_cannot_be_read_is_left_alone_until_it_has_threads(void **state)
+TEST_WITH(one_that_cannot_be_read_is_left_alone_until_it_has_threads, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1247,7 +1240,7 @@ static void one_that_cannot_be_read_is_left_alone_until_it_has_threads(void **st
 }
 
 /* Other users keep the reader busy. They cannot keep asymd from steering a process: it goes by what it knows, and asks on. */
-static void one_that_is_not_read_for_long_is_not_left_alone(void **state)
+TEST_WITH(one_that_is_not_read_for_long_is_not_left_alone, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1272,7 +1265,7 @@ static void one_that_is_not_read_for_long_is_not_left_alone(void **state)
 }
 
 /* asymd would not know who has to wait if the process hangs. */
-static void one_whose_user_is_unknown_is_read_when_it_is_known(void **state)
+TEST_WITH(one_whose_user_is_unknown_is_read_when_it_is_known, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1303,7 +1296,7 @@ static void lose_events(struct fixture *f, struct fake_reader *fake)
 }
 
 /* One user's storm of forks loses events again and again. It must not keep asymd from steering the processes of all users. */
-static void after_lost_events_one_that_has_not_called_exec_keeps_its_facts(void **state)
+TEST_WITH(after_lost_events_one_that_has_not_called_exec_keeps_its_facts, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1334,7 +1327,7 @@ static void after_lost_events_one_that_has_not_called_exec_keeps_its_facts(void 
     assert_int_equal(asym_procfs_find(p, 10)->program, program);
 }
 
-static void after_lost_events_one_that_has_called_exec_is_read_again(void **state)
+TEST_WITH(after_lost_events_one_that_has_called_exec_is_read_again, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1379,7 +1372,7 @@ static void fail_and_wait(struct fixture *f, struct fake_reader *fake, int error
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
 }
 
-static void one_that_could_not_be_read_is_read_again_after_a_time(void **state)
+TEST_WITH(one_that_could_not_be_read_is_read_again_after_a_time, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1410,7 +1403,7 @@ static struct asym_settings *load_rules(struct fixture *f, const char *text)
     return settings;
 }
 
-static void a_rule_for_command_lines_waits_for_the_answer(void **state)
+TEST_WITH(a_rule_for_command_lines_waits_for_the_answer, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1440,7 +1433,7 @@ static void a_rule_for_command_lines_waits_for_the_answer(void **state)
 }
 
 /* The reader may be busy with other users. What is known counts then, and the command line as soon as it comes. */
-static void a_rule_for_names_does_not_wait_for_a_command_line_for_ever(void **state)
+TEST_WITH(a_rule_for_names_does_not_wait_for_a_command_line_for_ever, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1466,7 +1459,7 @@ static void a_rule_for_names_does_not_wait_for_a_command_line_for_ever(void **st
     asym_settings_free(settings);
 }
 
-static void a_rule_for_names_follows_a_process_that_renames_itself(void **state)
+TEST_WITH(a_rule_for_names_follows_a_process_that_renames_itself, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_settings *settings = load_rules(f, "[rule \"x\"]\nmatch_comm = job\naction = ignore\n");
@@ -1485,7 +1478,7 @@ static struct asym_taskid id_of(int32_t pid, int32_t tid, uint64_t start)
     return (struct asym_taskid){.tid = tid, .tgid = pid, .start = start};
 }
 
-static void the_rule_of_a_process_that_sleeps_is_known_on_request(void **state)
+TEST_WITH(the_rule_of_a_process_that_sleeps_is_known_on_request, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_proc proc;
@@ -1518,7 +1511,7 @@ static void the_rule_of_a_process_that_sleeps_is_known_on_request(void **state)
     asym_settings_free(after);
 }
 
-static void the_rule_of_a_process_that_sleeps_waits_for_its_command_line(void **state)
+TEST_WITH(the_rule_of_a_process_that_sleeps_waits_for_its_command_line, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1566,7 +1559,7 @@ static int sample_in_pieces(struct fixture *f)
 }
 
 /* Each call ends after one process. The snapshot at the end is complete and has no process twice. */
-static void a_sample_in_pieces_has_the_same_result(void **state)
+TEST_WITH(a_sample_in_pieces_has_the_same_result, set_up, tear_down)
 {
     enum { N = 30 };
     struct fixture *f = *state;
@@ -1628,7 +1621,7 @@ static void cut_a_scan(struct fixture *f)
     assert_int_equal(p->scan.cut->pid, 10);
 }
 
-static void one_process_is_read_in_pieces(void **state)
+TEST_WITH(one_process_is_read_in_pieces, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 900, .tid = 900, .comm = "other", .state = 'R', .start = 80000});
@@ -1652,7 +1645,7 @@ static void one_process_is_read_in_pieces(void **state)
 }
 
 /* The scan of the new process is cut, too. */
-static void a_process_that_takes_over_a_pid_is_read_in_pieces(void **state)
+TEST_WITH(a_process_that_takes_over_a_pid_is_read_in_pieces, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 900, .tid = 900, .comm = "other", .state = 'R', .start = 80000});
@@ -1673,7 +1666,7 @@ static void a_process_that_takes_over_a_pid_is_read_in_pieces(void **state)
  * The new process has the PID after the first threads of the old one were read, its leader among them. The other threads of the
  * new process have other TIDs than those of the old one, or the same TIDs.
  */
-static void a_pid_that_is_taken_over_between_two_pieces_shows_only_the_new_process(void **state)
+TEST_WITH(a_pid_that_is_taken_over_between_two_pieces_shows_only_the_new_process, set_up, tear_down)
 {
     static const int shifts[] = {1000, 0};
     struct fixture *f = *state;
@@ -1700,7 +1693,7 @@ static void a_pid_that_is_taken_over_between_two_pieces_shows_only_the_new_proce
 }
 
 /* The process has ended after its first threads were read. */
-static void a_process_that_ends_between_two_pieces_is_forgotten(void **state)
+TEST_WITH(a_process_that_ends_between_two_pieces_is_forgotten, set_up, tear_down)
 {
     struct fixture *f = *state;
     put_threads(f, 90000);
@@ -1715,7 +1708,7 @@ static void a_process_that_ends_between_two_pieces_is_forgotten(void **state)
 }
 
 /* A disk that is slow for a moment hangs one reading. The source does not request other facts in the same moment. */
-static void one_whose_command_line_hangs_is_left_alone_for_a_time(void **state)
+TEST_WITH(one_whose_command_line_hangs_is_left_alone_for_a_time, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct fake_reader fake;
@@ -1735,7 +1728,7 @@ static void one_whose_command_line_hangs_is_left_alone_for_a_time(void **state)
 }
 
 /* The test frees the old rules while the listed processes point to their names. */
-static void rules_that_change_between_two_pieces_apply_to_the_full_sample(void **state)
+TEST_WITH(rules_that_change_between_two_pieces_apply_to_the_full_sample, set_up, tear_down)
 {
     enum { N = 30 };
     struct fixture *f = *state;
@@ -1762,7 +1755,7 @@ static void rules_that_change_between_two_pieces_apply_to_the_full_sample(void *
     asym_settings_free(after);
 }
 
-static void a_rule_for_cgroups_matches_the_processes_of_that_one(void **state)
+TEST_WITH(a_rule_for_cgroups_matches_the_processes_of_that_one, set_up, tear_down)
 {
     enum { N = 4 };
     struct fixture *f = *state;
@@ -1784,7 +1777,7 @@ static void a_rule_for_cgroups_matches_the_processes_of_that_one(void **state)
     asym_settings_free(settings);
 }
 
-static void a_program_of_that_moment_has_its_maps_left_unread(void **state)
+TEST_WITH(a_program_of_that_moment_has_its_maps_left_unread, set_up, tear_down)
 {
     struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "cc", .state = 'R', .start = UPTIME_SECONDS * 100});
@@ -1793,7 +1786,7 @@ static void a_program_of_that_moment_has_its_maps_left_unread(void **state)
     assert_int_equal(proc_of(f, 10)->flags, 0);
 }
 
-static void parents_in_a_ring_end(void **state)
+TEST_WITH(parents_in_a_ring_end, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const int32_t pids[] = {50};
@@ -1806,7 +1799,7 @@ static void parents_in_a_ring_end(void **state)
     assert_int_equal(f->s.n_tasks, 1);
 }
 
-static void a_pid_that_does_not_exist_is_reported(void **state)
+TEST_WITH(a_pid_that_does_not_exist_is_reported, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const int32_t pids[] = {51};
@@ -1817,7 +1810,7 @@ static void a_pid_that_does_not_exist_is_reported(void **state)
     assert_null(f->source);
 }
 
-static void a_root_without_proc_is_reported(void **state)
+TEST_WITH(a_root_without_proc_is_reported, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct asym_error err = {""};
@@ -1835,7 +1828,7 @@ static void put_in_cgroup(const struct fixture *f, int pid, const char *text)
     tree_write(&f->tree, file, "%s", text);
 }
 
-static void a_cpuset_is_that_of_the_nearest_cgroup_that_has_one(void **state)
+TEST_WITH(a_cpuset_is_that_of_the_nearest_cgroup_that_has_one, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_write(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", "0-7\n");
@@ -1858,7 +1851,7 @@ static void a_cpuset_is_that_of_the_nearest_cgroup_that_has_one(void **state)
 }
 
 /* isolcpus=6,7: a thread that lacks only isolated CPUs has not narrowed its mask. */
-static void isolated_cpus_are_left_out_where_the_mask_leaves_them_out(void **state)
+TEST_WITH(isolated_cpus_are_left_out_where_the_mask_leaves_them_out, set_up, tear_down)
 {
     struct fixture *f = *state;
     tree_write(&f->tree, "sys/devices/system/cpu/isolated", "6-7\n");
@@ -1871,7 +1864,7 @@ static void isolated_cpus_are_left_out_where_the_mask_leaves_them_out(void **sta
     assert_int_equal(task_of(f, 12)->cpuset->w[0], 0xff);
 }
 
-static void processes_of_one_cgroup_are_one_application(void **state)
+TEST_WITH(processes_of_one_cgroup_are_one_application, set_up, tear_down)
 {
     struct fixture *f = *state;
     put_in_cgroup(f, 10, "0::/a\n");
@@ -1940,7 +1933,7 @@ static void expect_members(const struct fixture *f, int32_t pgrp, int sum)
 }
 
 /* make waits for its compilers. The job keeps its name and its identity when make ends before them. */
-static void a_command_line_of_a_shell_is_one_application(void **state)
+TEST_WITH(a_command_line_of_a_shell_is_one_application, set_up, tear_down)
 {
     struct fixture *f = *state;
     put_job(f, 20, 20, "make", 'S');
@@ -1978,7 +1971,7 @@ static void a_command_line_of_a_shell_is_one_application(void **state)
 }
 
 /* Also of two sessions in one job, and while no event makes asymd list the processes again. */
-static void where_autogroups_are_on_the_session_is_the_nice_group(void **state)
+TEST_WITH(where_autogroups_are_on_the_session_is_the_nice_group, set_up, tear_down)
 {
     static const char *const switches[] = {NULL, "0\n", "1\n", "0\n"};
     struct fixture *f = *state;
@@ -1998,7 +1991,7 @@ static void where_autogroups_are_on_the_session_is_the_nice_group(void **state)
 }
 
 /* A later process group with the number is another application, whether asymd has seen the end of the first one or not. */
-static void a_process_follows_its_process_group(void **state)
+TEST_WITH(a_process_follows_its_process_group, set_up, tear_down)
 {
     struct fixture *f = *state;
     put_job(f, 20, 20, "sh", 'R');
@@ -2022,9 +2015,8 @@ static void a_process_follows_its_process_group(void **state)
 }
 
 /* Process 30 has a terminal, and 31 none. Both are in process group 30, where the leader of another PID namespace has 0. */
-static void one_without_a_terminal_belongs_to_its_service_or_container(void **state)
+TEST(one_without_a_terminal_belongs_to_its_service_or_container)
 {
-    (void)state;
     static const struct {
         const char *cgroup;
         int pgrp;
@@ -2071,83 +2063,4 @@ static void one_without_a_terminal_belongs_to_its_service_or_container(void **st
     }
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(running_threads_are_listed_with_their_facts),
-        TEST(shares_are_of_the_time_between_two_samples),
-        TEST(equal_masks_have_equal_addresses),
-        TEST(kernel_threads_are_left_out),
-        TEST(zombies_are_not_listed),
-        TEST(hostile_names_are_kept_as_they_are),
-        TEST(junk_files_cost_only_their_thread),
-        TEST(a_tree_without_schedstat_still_shows_states),
-        TEST(a_thread_that_has_run_for_less_than_a_millisecond_is_reported),
-        TEST(a_thread_with_an_unknown_run_time_is_not_reported),
-        TEST(ticks_are_used_where_the_kernel_has_no_schedstat),
-        TEST(a_process_that_vanishes_between_two_samples_is_forgotten),
-        TEST(a_thread_that_cannot_be_read_is_left_out_and_the_others_are_sampled),
-        TEST(known_threads_stay_when_they_cannot_be_listed),
-        TEST(a_leader_that_has_ended_stays_until_it_is_reaped),
-        TEST(the_exec_of_another_thread_does_not_make_the_leader_new),
-        TEST(newborn_threads_are_listed_once_though_idle),
-        TEST(a_thread_that_takes_its_leaders_place_by_exec_is_not_new),
-        TEST(an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack),
-        TEST(an_exec_that_brings_only_a_nice_value_is_told),
-        TEST(a_leader_that_calls_exec_itself_is_still_the_leader),
-        TEST(a_process_that_is_calling_exec_is_not_listed),
-        TEST(a_stack_that_is_hidden_is_no_exec),
-        TEST(a_refresh_leaves_the_mask_of_a_caller_of_exec_to_the_next_sample),
-        TEST(an_exec_while_a_sample_reads_the_leader_is_seen_by_the_next_one),
-        TEST(a_refresh_shows_the_mask_of_a_leader_that_has_not_called_exec),
-        TEST(a_newborn_process_that_is_calling_exec_is_listed),
-        TEST(a_process_that_is_calling_exec_when_it_is_found_is_listed),
-        TEST(a_process_that_is_calling_exec_is_not_the_one_that_had_its_number),
-        TEST(a_leader_that_ends_is_not_taken_for_a_caller_of_exec),
-        TEST(a_fork_before_an_exec_is_of_the_previous_program),
-        TEST(the_mask_that_was_set_is_known),
-        TEST(a_reused_tid_is_recognised_by_its_start_time),
-        TEST(a_number_that_another_process_has_now_is_another_application),
-        TEST(a_program_that_renames_itself_has_its_new_name),
-        TEST(only_what_was_asked_for_and_its_descendants_are_seen),
-        TEST(one_thread_with_a_runtime_that_counts_late_is_reported),
-        TEST(a_library_that_an_old_process_loads_after_an_exec_is_found),
-        TEST(a_thread_that_waits_for_its_threads_passes_the_limit_in_time),
-        TEST(a_library_that_is_loaded_later_is_found),
-        TEST(maps_of_a_program_that_waits_for_a_disk_are_left_unread),
-        TEST(a_program_of_that_moment_has_its_maps_left_unread),
-        TEST(what_is_mapped_is_not_known_until_the_answer_comes),
-        TEST(one_that_cannot_be_read_is_left_alone_until_it_has_threads),
-        TEST(one_that_is_not_read_for_long_is_not_left_alone),
-        TEST(a_sample_in_pieces_has_the_same_result),
-        TEST(one_process_is_read_in_pieces),
-        TEST(a_process_that_takes_over_a_pid_is_read_in_pieces),
-        TEST(a_pid_that_is_taken_over_between_two_pieces_shows_only_the_new_process),
-        TEST(a_process_that_ends_between_two_pieces_is_forgotten),
-        TEST(rules_that_change_between_two_pieces_apply_to_the_full_sample),
-        TEST(a_rule_for_cgroups_matches_the_processes_of_that_one),
-        TEST(one_whose_user_is_unknown_is_read_when_it_is_known),
-        TEST(after_lost_events_one_that_has_not_called_exec_keeps_its_facts),
-        TEST(after_lost_events_one_that_has_called_exec_is_read_again),
-        TEST(one_that_could_not_be_read_is_read_again_after_a_time),
-        TEST(one_whose_command_line_hangs_is_left_alone_for_a_time),
-        TEST(a_rule_for_command_lines_waits_for_the_answer),
-        TEST(a_rule_for_names_does_not_wait_for_a_command_line_for_ever),
-        TEST(a_rule_for_names_follows_a_process_that_renames_itself),
-        TEST(the_rule_of_a_process_that_sleeps_is_known_on_request),
-        TEST(the_rule_of_a_process_that_sleeps_waits_for_its_command_line),
-        TEST(parents_in_a_ring_end),
-        TEST(a_pid_that_does_not_exist_is_reported),
-        TEST(a_root_without_proc_is_reported),
-        TEST(a_cpuset_is_that_of_the_nearest_cgroup_that_has_one),
-        TEST(isolated_cpus_are_left_out_where_the_mask_leaves_them_out),
-        TEST(processes_of_one_cgroup_are_one_application),
-        TEST(a_command_line_of_a_shell_is_one_application),
-        TEST(where_autogroups_are_on_the_session_is_the_nice_group),
-        TEST(a_process_follows_its_process_group),
-        cmocka_unit_test(one_without_a_terminal_belongs_to_its_service_or_container),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

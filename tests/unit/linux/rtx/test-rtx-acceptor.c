@@ -6,11 +6,7 @@
  */
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -20,12 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "linux/rtx/rtx-acceptor.h"
 #include "linux/sys/helper-process.h"
 #include "support/process.h"
 #include "support/rtx-raw.h"
+#include "support/test.h"
 
 enum {
     PATIENCE_MS = 20000,
@@ -202,9 +197,8 @@ static void expect_refusal(uid_t uid)
     assert_int_equal(ping(), before + 1);
 }
 
-static void all_users_together_have_few_unread_pages(void **state)
+TEST_WITH(all_users_together_have_few_unread_pages, set_up, tear_down)
 {
-    (void)state;
     int first = -1, of_root = -1;
     uint32_t id;
     /* Those of root do not count. */
@@ -257,9 +251,8 @@ static void wait_for_closers(long left)
  * The connection's own queue in the helper holds the last reference to the program's end, and that end holds the unread page.
  * The helper must drop the message: the kernel collects no cycle that a process can still reach.
  */
-static void a_program_that_sent_its_own_end_leaves_nothing_behind(void **state)
+TEST_WITH(a_program_that_sent_its_own_end_leaves_nothing_behind, set_up_older, tear_down)
 {
-    (void)state;
     const uid_t uid = FIRST_USER;
     ping();
     const long before = asym_process_descriptors(helper.pid);
@@ -271,9 +264,8 @@ static void a_program_that_sent_its_own_end_leaves_nothing_behind(void **state)
 }
 
 /* The page stays unread, and counts, as long as the program has its end. */
-static void a_program_that_sent_a_file_and_lives_keeps_its_unread_page(void **state)
+TEST_WITH(a_program_that_sent_a_file_and_lives_keeps_its_unread_page, set_up_older, tear_down)
 {
-    (void)state;
     const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int last = -1;
     ping();
@@ -287,13 +279,4 @@ static void a_program_that_sent_a_file_and_lives_keeps_its_unread_page(void **st
     close(file);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_program_that_sent_its_own_end_leaves_nothing_behind, set_up_older, tear_down),
-        cmocka_unit_test_setup_teardown(a_program_that_sent_a_file_and_lives_keeps_its_unread_page, set_up_older,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(all_users_together_have_few_unread_pages, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -6,23 +6,18 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "linux/rtx/rtx-acceptor.h"
 #include "linux/rtx/rtx-closer.h"
 #include "support/process.h"
 #include "support/rtx-raw.h"
+#include "support/test.h"
 
 static struct asym_rtxd_closers *closers;
 static const long long NOW = 1000;
@@ -55,9 +50,8 @@ static void close_all(long long now)
     assert_int_equal(closers->n_doomed, 0);
 }
 
-static void what_is_doomed_is_closed(void **state)
+TEST_WITH(what_is_doomed_is_closed, set_up, tear_down)
 {
-    (void)state;
     int fds[3][2];
     const uid_t users[] = {5, 6, ASYM_RTXD_UNKNOWN_USER};
     assert_false(asym_rtxd_is_closing(closers));
@@ -80,9 +74,8 @@ static void what_is_doomed_is_closed(void **state)
 }
 
 /* A drop of the message would linger in the close of the TCP connection, and the exit of a closer does not. */
-static void a_queue_is_emptied_and_its_socket_stays_open(void **state)
+TEST_WITH(a_queue_is_emptied_and_its_socket_stays_open, set_up, tear_down)
 {
-    (void)state;
     int sockets[2], pipes[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
     assert_int_equal(setsockopt(sockets[0], SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)), 0);
@@ -120,9 +113,8 @@ static void doom(uid_t uid, size_t n)
     }
 }
 
-static void a_user_that_leaves_too_much_is_refused_and_no_other_user(void **state)
+TEST_WITH(a_user_that_leaves_too_much_is_refused_and_no_other_user, set_up, tear_down)
 {
-    (void)state;
     struct asym_rtxd_standing standing;
     doom(5, ASYM_RTXD_STOCK - 1);
     doom(6, 10);
@@ -146,9 +138,8 @@ static void a_user_that_leaves_too_much_is_refused_and_no_other_user(void **stat
     assert_false(asym_rtxd_is_closing(closers));
 }
 
-static void no_user_is_refused_for_the_unknown_one(void **state)
+TEST_WITH(no_user_is_refused_for_the_unknown_one, set_up, tear_down)
 {
-    (void)state;
     struct asym_rtxd_standing standing;
     doom(ASYM_RTXD_UNKNOWN_USER, ASYM_RTXD_STOCK + 1);
     assert_false(asym_rtxd_next_standing(closers, NOW, &standing));
@@ -157,9 +148,8 @@ static void no_user_is_refused_for_the_unknown_one(void **state)
 }
 
 /* Users without an account of their own share one. */
-static void users_without_an_account_share_one(void **state)
+TEST_WITH(users_without_an_account_share_one, set_up, tear_down)
 {
-    (void)state;
     for (uid_t uid = 1; uid <= ASYM_RTXD_MAX_ACCOUNTS; uid++)
         doom(uid, 1);
     doom(5000, 2);
@@ -184,9 +174,8 @@ static void delay_child(void)
 }
 
 /* The parent does not know what hangs until the closer holds only its own descriptors. It kills the closer, and tries again. */
-static void a_closer_that_begins_late_does_not_hang(void **state)
+TEST_WITH(a_closer_that_begins_late_does_not_hang, set_up, tear_down)
 {
-    (void)state;
     struct asym_rtxd_standing standing;
     int fds[2];
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
@@ -237,9 +226,8 @@ static int lingering(int *ret_peer)
  * The last close of one user's descriptor would sleep in a process that does not exit. The closers of other users begin with a
  * copy of this descriptor. They must have closed it before the closer of its user exits.
  */
-static void no_closer_drops_the_last_reference_of_another_user(void **state)
+TEST_WITH(no_closer_drops_the_last_reference_of_another_user, set_up, tear_down)
 {
-    (void)state;
     enum { ROUNDS = 200, OTHERS = 3, HANGING = 7 };
     for (int round = 0; round < ROUNDS; round++) {
         int peer, fd = lingering(&peer);
@@ -282,9 +270,8 @@ static void one_pass(long long now)
 }
 
 /* A clock that has leapt says that this process got no CPU. Its closers may have got none, too. */
-static void only_a_closer_that_sleeps_for_many_passes_hangs(void **state)
+TEST_WITH(only_a_closer_that_sleeps_for_many_passes_hangs, set_up, tear_down)
 {
-    (void)state;
     struct asym_rtxd_standing standing;
     const int steps = ASYM_RTXD_HUNG_MS / ASYM_RTXD_STEP_MS;
     long long now = NOW;
@@ -306,9 +293,8 @@ static void only_a_closer_that_sleeps_for_many_passes_hangs(void **state)
 }
 
 /* A closer that goes on using CPU time does not hang before ASYM_RTXD_LONGEST_MS. */
-static void a_closer_that_runs_has_longer(void **state)
+TEST_WITH(a_closer_that_runs_has_longer, set_up, tear_down)
 {
-    (void)state;
     struct asym_rtxd_standing standing;
     const pid_t pid = sleeping_closer(7);
     asym_rtxd_close_doomed(closers, NOW);
@@ -325,25 +311,12 @@ static void a_closer_that_runs_has_longer(void **state)
     close_all(NOW + ASYM_RTXD_LONGEST_MS);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        T(what_is_doomed_is_closed),
-        T(a_queue_is_emptied_and_its_socket_stays_open),
-        T(a_user_that_leaves_too_much_is_refused_and_no_other_user),
-        T(no_user_is_refused_for_the_unknown_one),
-        T(users_without_an_account_share_one),
-        T(no_closer_drops_the_last_reference_of_another_user),
-        T(a_closer_that_begins_late_does_not_hang),
-        T(only_a_closer_that_sleeps_for_many_passes_hangs),
-        T(a_closer_that_runs_has_longer),
-    };
     struct rlimit limit;
     pthread_atfork(NULL, NULL, delay_child);
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(NULL, NULL);
 }

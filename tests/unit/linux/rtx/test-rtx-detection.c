@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Detection of RTX from outside: by the maps, the threads' shares and the file of a program. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <asym/rtx.h>
 
@@ -20,10 +14,10 @@
 #include "linux/sys/elf.h"
 #include "linux/rtx/rtx-detection.h"
 #include "linux/sys/proc-parse.h"
+#include "support/test.h"
 
-static void maps_show_pages_and_runtimes(void **state)
+TEST(maps_show_pages_and_runtimes)
 {
-    (void)state;
     static const struct {
         const char *text;
         unsigned bits;
@@ -46,9 +40,8 @@ static void maps_show_pages_and_runtimes(void **state)
         assert_int_equal(asym_maps_scan(cases[i].text, strlen(cases[i].text)), cases[i].bits);
 }
 
-static void a_page_is_found_behind_many_mappings(void **state)
+TEST(a_page_is_found_behind_many_mappings)
 {
-    (void)state;
     ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
     bool cut;
     assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
@@ -64,9 +57,8 @@ static void a_page_is_found_behind_many_mappings(void **state)
     munmap(many, n * size);
 }
 
-static void two_threads_without_a_pause_are_suspect(void **state)
+TEST(two_threads_without_a_pause_are_suspect)
 {
-    (void)state;
     struct asym_task tasks[3] = {{.runnable = 1}, {.runnable = 0.9}, {.runnable = 0}};
     const struct asym_app app = {.n_tasks = 3};
     const struct asym_snapshot s = {.tasks = tasks, .apps = &app, .n_tasks = 3, .n_apps = 1};
@@ -75,9 +67,8 @@ static void two_threads_without_a_pause_are_suspect(void **state)
     assert_true(asym_rtxd_never_pauses(&s, &app));
 }
 
-static void programs_show_how_they_are_linked(void **state)
+TEST(programs_show_how_they_are_linked)
 {
-    (void)state;
     struct asym_elf elf;
     char path[] = "/tmp/asym-elf-XXXXXX";
     assert_int_equal(asym_elf_read("/proc/self/exe", &elf), 0);
@@ -95,9 +86,8 @@ static void programs_show_how_they_are_linked(void **state)
 }
 
 /* The parser stays within the bounds of any file. */
-static void files_that_are_spoilt_are_read_to_no_harm(void **state)
+TEST(files_that_are_spoilt_are_read_to_no_harm)
 {
-    (void)state;
     static unsigned char program[65536], spoilt[sizeof program];
     char path[] = "/tmp/asym-elf-XXXXXX";
     FILE *in = fopen("/proc/self/exe", "r");
@@ -121,14 +111,4 @@ static void files_that_are_spoilt_are_read_to_no_harm(void **state)
     unlink(path);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(maps_show_pages_and_runtimes),
-        cmocka_unit_test(a_page_is_found_behind_many_mappings),
-        cmocka_unit_test(two_threads_without_a_pause_are_suspect),
-        cmocka_unit_test(programs_show_how_they_are_linked),
-        cmocka_unit_test(files_that_are_spoilt_are_read_to_no_harm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The CPU time for answers never exceeds its share, whatever the number of clients, and is divided evenly. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-server-internal.h"
+#include "support/test.h"
 
 enum { MOST = 65, ANSWER = 200, SAMPLE = 15, STEP = 2 * ASYM_MSEC };
 
@@ -92,7 +87,7 @@ static double sum(const struct fair_share_fixture *w)
     return all;
 }
 
-static void no_number_of_programs_gets_more_than_the_share(void **state)
+TEST_WITH(no_number_of_programs_gets_more_than_the_share, set_up, tear_down)
 {
     struct fair_share_fixture *w = *state;
     static const size_t numbers[] = {1, 10, 64};
@@ -110,7 +105,7 @@ static void no_number_of_programs_gets_more_than_the_share(void **state)
     }
 }
 
-static void each_process_gets_as_much_as_the_next(void **state)
+TEST_WITH(each_process_gets_as_much_as_the_next, set_up, tear_down)
 {
     struct fair_share_fixture *w = *state;
     for (size_t i = 0; i < 6; i++)
@@ -122,7 +117,7 @@ static void each_process_gets_as_much_as_the_next(void **state)
 }
 
 /* Two users: one of them has 64 processes. */
-static void a_user_with_many_programs_leaves_another_half(void **state)
+TEST_WITH(a_user_with_many_programs_leaves_another_half, set_up, tear_down)
 {
     struct fair_share_fixture *w = *state;
     for (size_t i = 0; i < 64; i++)
@@ -139,7 +134,7 @@ static void a_user_with_many_programs_leaves_another_half(void **state)
 }
 
 /* The debt of ended clients is paid off, and does not keep out new clients. */
-static void the_debt_of_clients_that_have_gone_is_bounded(void **state)
+TEST_WITH(the_debt_of_clients_that_have_gone_is_bounded, set_up, tear_down)
 {
     struct fair_share_fixture *w = *state;
     w->server->gone = true;
@@ -161,7 +156,7 @@ static bool is_about(double a, double b)
 }
 
 /* Half of the earned time pays a debt while one exists; the sum is the same. */
-static void a_debt_is_paid_out_of_what_is_earned(void **state)
+TEST_WITH(a_debt_is_paid_out_of_what_is_earned, set_up, tear_down)
 {
     struct fair_share_fixture *w = *state;
     struct asym_rtxd_server *s = w->server;
@@ -183,7 +178,7 @@ static void a_debt_is_paid_out_of_what_is_earned(void **state)
     }
 }
 
-static void a_client_that_was_read_in_vain_pays_for_that(void **state)
+TEST_WITH(a_client_that_was_read_in_vain_pays_for_that, set_up, tear_down)
 {
     struct fair_share_fixture *w = *state;
     struct asym_rtxd_client *c = come(w, 100, 1000);
@@ -203,7 +198,7 @@ static void a_client_that_was_read_in_vain_pays_for_that(void **state)
 }
 
 /* A new client draws its part of the reserve, also of a debt, and pays its part of a common answer. */
-static void a_newcomer_gets_its_part_and_pays_its_part(void **state)
+TEST_WITH(a_newcomer_gets_its_part_and_pays_its_part, set_up, tear_down)
 {
     struct fair_share_fixture *w = *state;
     struct asym_rtxd_server *s = w->server;
@@ -239,7 +234,7 @@ static void a_newcomer_gets_its_part_and_pays_its_part(void **state)
 }
 
 /* A deferred client is due when it has paid its debt, even if a second sample is due before. */
-static void what_is_due_first_is_due(void **state)
+TEST_WITH(what_is_due_first_is_due, set_up, tear_down)
 {
     struct fair_share_fixture *w = *state;
     struct asym_rtxd_server *s = w->server;
@@ -259,15 +254,4 @@ static void what_is_due_first_is_due(void **state)
     assert_true(due >= w->now + 10000 && due <= w->now + 10002);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(no_number_of_programs_gets_more_than_the_share), T(each_process_gets_as_much_as_the_next),
-        T(a_user_with_many_programs_leaves_another_half),  T(the_debt_of_clients_that_have_gone_is_bounded),
-        T(a_client_that_was_read_in_vain_pays_for_that),   T(what_is_due_first_is_due),
-        T(a_newcomer_gets_its_part_and_pays_its_part),     T(a_debt_is_paid_out_of_what_is_earned),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The link shows whether its helper process is runnable, and undoes its set-up. Shell scripts replace the helper. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "linux/rtx/rtx-link.h"
+#include "support/test.h"
 
 static char dir[64], path[96];
 
@@ -50,15 +45,13 @@ static bool settles(const char *script, bool runnable)
     return same == 100;
 }
 
-static void a_helper_that_computes_is_runnable(void **state)
+TEST(a_helper_that_computes_is_runnable)
 {
-    (void)state;
     assert_true(settles("while :; do :; done", true));
 }
 
-static void a_helper_that_sleeps_is_not_runnable(void **state)
+TEST(a_helper_that_sleeps_is_not_runnable)
 {
-    (void)state;
     assert_true(settles("exec sleep 1000", false));
 }
 
@@ -70,9 +63,8 @@ static int is_subreaper(void)
 }
 
 /* An orphan that the caller never reaps would stay a zombie. */
-static void the_caller_is_a_subreaper_only_while_the_link_is_open(void **state)
+TEST(the_caller_is_a_subreaper_only_while_the_link_is_open)
 {
-    (void)state;
     struct asym_error err = {""};
     write_script("exec sleep 1000");
     for (int before = 0; before < 2; before++) {
@@ -94,12 +86,4 @@ static void the_caller_is_a_subreaper_only_while_the_link_is_open(void **state)
     rmdir(dir);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_helper_that_computes_is_runnable),
-        cmocka_unit_test(a_helper_that_sleeps_is_not_runnable),
-        cmocka_unit_test(the_caller_is_a_subreaper_only_while_the_link_is_open),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The overlay of reports on a snapshot, with a source and a provider of the test. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "linux/rtx/rtx-overlay.h"
+#include "support/test.h"
 
 enum { INTERVAL = 100, N_TASKS = 6 };
 
@@ -132,9 +127,8 @@ static struct asym_snapshot take_sample(void)
     return s;
 }
 
-static void without_reports_nothing_is_changed(void **state)
+TEST_WITH(without_reports_nothing_is_changed, set_up, tear_down)
 {
-    (void)state;
     struct asym_snapshot s = take_sample();
     assert_ptr_equal(s.tasks, w.tasks);
     assert_ptr_equal(s.apps, w.apps);
@@ -142,9 +136,8 @@ static void without_reports_nothing_is_changed(void **state)
     assert_int_equal(s.coverage.n_reporting, 0);
 }
 
-static void spinning_threads_leave_the_count_and_the_master_is_marked(void **state)
+TEST_WITH(spinning_threads_leave_the_count_and_the_master_is_marked, set_up, tear_down)
 {
-    (void)state;
     const struct asym_rtxd_thread_report threads[] = {
         {.tid = 10, .master = true, .works = true}, {.tid = 11, .spins = true}, {.tid = 13, .spins = true}};
     say(10, 7, threads, ASYM_LENGTH(threads));
@@ -165,9 +158,8 @@ static void spinning_threads_leave_the_count_and_the_master_is_marked(void **sta
 }
 
 /* A thread that waits at a barrier at the sample counts by the part of the interval for which it has waited. */
-static void a_thread_that_spins_for_a_part_of_the_interval_is_left_out_for_that_part(void **state)
+TEST_WITH(a_thread_that_spins_for_a_part_of_the_interval_is_left_out_for_that_part, set_up, tear_down)
 {
-    (void)state;
     const asym_usec now = w.now;
     const struct asym_rtxd_thread_report threads[] = {{.tid = 10, .spins = true, .since = now - INTERVAL / 4},
                                                       {.tid = 11, .spins = true, .since = now - INTERVAL},
@@ -182,9 +174,8 @@ static void a_thread_that_spins_for_a_part_of_the_interval_is_left_out_for_that_
 }
 
 /* A sleeping thread was not runnable: the inner source has measured that already. */
-static void nothing_is_left_out_twice(void **state)
+TEST_WITH(nothing_is_left_out_twice, set_up, tear_down)
 {
-    (void)state;
     const struct asym_rtxd_thread_report threads[] = {{.tid = 10, .spins = true, .since = w.now - INTERVAL / 2}};
     w.tasks[0].runnable = 0.5;
     w.apps[0].runnable_mean = 3.5;
@@ -192,9 +183,8 @@ static void nothing_is_left_out_twice(void **state)
     assert_float_equal((float)take_sample().apps[0].runnable_mean, 3.5F, 1e-5F);
 }
 
-static void a_program_reports_its_own_threads_only(void **state)
+TEST_WITH(a_program_reports_its_own_threads_only, set_up, tear_down)
 {
-    (void)state;
     /* Threads of another process, and of a later process with the same pid. */
     const struct asym_rtxd_thread_report others[] = {{.tid = 20, .spins = true},
                                                      {.tid = 21, .master = true, .works = true}};
@@ -207,9 +197,8 @@ static void a_program_reports_its_own_threads_only(void **state)
     assert_false(s.apps[1].uses_rtx);
 }
 
-static void an_application_has_one_master(void **state)
+TEST_WITH(an_application_has_one_master, set_up, tear_down)
 {
-    (void)state;
     const struct asym_rtxd_thread_report all[] = {{.tid = 10, .master = true, .works = true},
                                                   {.tid = 11, .master = true, .works = true},
                                                   {.tid = 12, .master = true, .works = true}};
@@ -224,9 +213,8 @@ static void an_application_has_one_master(void **state)
     assert_int_equal(s.coverage.n_reporting, 1);
 }
 
-static void counts_do_not_go_below_nothing(void **state)
+TEST_WITH(counts_do_not_go_below_nothing, set_up, tear_down)
 {
-    (void)state;
     const struct asym_rtxd_thread_report threads[] = {{.tid = 20, .spins = true}, {.tid = 21, .spins = true}};
     w.apps[1].runnable_mean = 0.5;
     w.apps[1].runnable_instant = 1;
@@ -236,9 +224,8 @@ static void counts_do_not_go_below_nothing(void **state)
     assert_int_equal(s.apps[1].runnable_instant, 0);
 }
 
-static void the_begin_and_the_end_of_a_phase_are_urgent(void **state)
+TEST_WITH(the_begin_and_the_end_of_a_phase_are_urgent, set_up, tear_down)
 {
-    (void)state;
     struct asym_rtxd_thread_report threads[] = {{.tid = 10, .works = true}};
     say(10, 7, threads, 1);
     assert_false(take_sample().urgent);
@@ -257,9 +244,8 @@ static void the_begin_and_the_end_of_a_phase_are_urgent(void **state)
 }
 
 /* The service serves no report between two pieces, so the complete snapshot must have the phase. */
-static void a_phase_that_begins_between_two_pieces_is_in_the_complete_snapshot(void **state)
+TEST_WITH(a_phase_that_begins_between_two_pieces_is_in_the_complete_snapshot, set_up, tear_down)
 {
-    (void)state;
     static const struct asym_rtxd_thread_report master[] = {{.tid = 11, .master = true}};
     struct asym_snapshot s;
     w.pieces = 2;
@@ -274,9 +260,8 @@ static void a_phase_that_begins_between_two_pieces_is_in_the_complete_snapshot(v
     assert_true(s.tasks[1].flags & ASYM_TASK_MASTER);
 }
 
-static void a_refresh_measures_nothing_anew(void **state)
+TEST_WITH(a_refresh_measures_nothing_anew, set_up, tear_down)
 {
-    (void)state;
     struct asym_rtxd_thread_report threads[] = {{.tid = 10, .master = true, .works = true}, {.tid = 11, .works = true}};
     say(10, 7, threads, ASYM_LENGTH(threads));
     take_sample();
@@ -301,9 +286,8 @@ static void a_refresh_measures_nothing_anew(void **state)
     assert_int_equal(w.source->next(w.source, &s), -EIO);
 }
 
-static void a_source_that_cannot_refresh_takes_a_full_sample(void **state)
+TEST_WITH(a_source_that_cannot_refresh_takes_a_full_sample, set_up, tear_down)
 {
-    (void)state;
     w.inner.refresh = NULL;
     take_sample();
     asym_source_refresh(w.source);
@@ -312,9 +296,8 @@ static void a_source_that_cannot_refresh_takes_a_full_sample(void **state)
     assert_int_equal(w.n_refresh_asks, 0);
 }
 
-static void a_thread_that_has_just_begun_to_work_counts_in_a_refresh(void **state)
+TEST_WITH(a_thread_that_has_just_begun_to_work_counts_in_a_refresh, set_up, tear_down)
 {
-    (void)state;
     /* 11 slept for most of the interval, 14 to 19 for all of it; the application has six threads. */
     struct asym_rtxd_thread_report threads[8] = {{.tid = 11, .works = true, .changed = true}};
     w.tasks[1].runnable = 0.25;
@@ -340,23 +323,4 @@ static void a_thread_that_has_just_begun_to_work_counts_in_a_refresh(void **stat
     assert_int_equal(s.apps[0].runnable_instant, 6);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(without_reports_nothing_is_changed),
-        T(spinning_threads_leave_the_count_and_the_master_is_marked),
-        T(a_thread_that_spins_for_a_part_of_the_interval_is_left_out_for_that_part),
-        T(nothing_is_left_out_twice),
-        T(a_program_reports_its_own_threads_only),
-        T(an_application_has_one_master),
-        T(counts_do_not_go_below_nothing),
-        T(the_begin_and_the_end_of_a_phase_are_urgent),
-        T(a_phase_that_begins_between_two_pieces_is_in_the_complete_snapshot),
-        T(a_refresh_measures_nothing_anew),
-        T(a_source_that_cannot_refresh_takes_a_full_sample),
-        T(a_thread_that_has_just_begun_to_work_counts_in_a_refresh),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reading a page: the meaning of words, and hostile pages. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "linux/rtx/rtx-page.h"
+#include "support/test.h"
 
 #define N 8
 
@@ -51,9 +46,8 @@ static size_t read_page(asym_usec now)
     return asym_rtxd_read(&page, &layout, N, now, 20, 0, &page_state, said);
 }
 
-static void headers_that_lie_are_refused(void **state)
+TEST_WITH(headers_that_lie_are_refused, set_up, NULL)
 {
-    (void)state;
     static const struct {
         size_t offset;
         uint32_t value;
@@ -86,9 +80,8 @@ static void headers_that_lie_are_refused(void **state)
     assert_int_equal(asym_rtxd_check_page(&page, ASYM_RTXD_MAX_PAGE + 1, &layout), -EPROTO);
 }
 
-static void notify_min_is_within_bounds_whatever_the_header_says(void **state)
+TEST_WITH(notify_min_is_within_bounds_whatever_the_header_says, set_up, NULL)
 {
-    (void)state;
     static const struct {
         uint32_t said;
         asym_usec is;
@@ -103,9 +96,8 @@ static void notify_min_is_within_bounds_whatever_the_header_says(void **state)
     assert_int_equal(offsetof(struct asym_rtx_header, notify_min_usec), 24);
 }
 
-static void a_later_page_may_have_more_in_its_header_and_slots(void **state)
+TEST_WITH(a_later_page_may_have_more_in_its_header_and_slots, set_up, NULL)
 {
-    (void)state;
     static struct {
         struct asym_rtx_header header;
         char more[64];
@@ -125,9 +117,8 @@ static void a_later_page_may_have_more_in_its_header_and_slots(void **state)
     assert_int_equal(said[0].tid, 77);
 }
 
-static void a_wait_counts_once_it_has_lasted(void **state)
+TEST_WITH(a_wait_counts_once_it_has_lasted, set_up, NULL)
 {
-    (void)state;
     put(0, 5, ASYM_RTX_SPINNING);
     put(1, 6, ASYM_RTX_WORKING);
     put(2, 7, ASYM_RTX_SLEEPING);
@@ -152,9 +143,8 @@ static void a_wait_counts_once_it_has_lasted(void **state)
     assert_false(said[0].spins);
 }
 
-static void in_a_serial_phase_every_wait_is_idle(void **state)
+TEST_WITH(in_a_serial_phase_every_wait_is_idle, set_up, NULL)
 {
-    (void)state;
     const uint64_t serial = ASYM_RTX_WORKING | ASYM_RTX_MASTER | ASYM_RTX_PHASES | ASYM_RTX_SERIAL;
     put(0, 5, serial);
     put(1, 6, ASYM_RTX_SPINNING);
@@ -172,9 +162,8 @@ static void in_a_serial_phase_every_wait_is_idle(void **state)
     assert_true(said[1].spins);
 }
 
-static void a_master_is_one_when_it_works_and_its_phase_is_serial(void **state)
+TEST_WITH(a_master_is_one_when_it_works_and_its_phase_is_serial, set_up, NULL)
 {
-    (void)state;
     static const struct {
         uint64_t word;
         bool master;
@@ -195,9 +184,8 @@ static void a_master_is_one_when_it_works_and_its_phase_is_serial(void **state)
     }
 }
 
-static void changes_are_counted_since_the_last_read(void **state)
+TEST_WITH(changes_are_counted_since_the_last_read, set_up, NULL)
 {
-    (void)state;
     put(0, 5, ASYM_RTX_WORKING);
     read_page(1);
     assert_true(said[0].changed);
@@ -211,9 +199,8 @@ static void changes_are_counted_since_the_last_read(void **state)
     assert_true(said[0].changed);
 }
 
-static void slots_come_by_tid_and_a_tid_once(void **state)
+TEST_WITH(slots_come_by_tid_and_a_tid_once, set_up, NULL)
 {
-    (void)state;
     static const int32_t tids[N] = {9, 0, 3, -1, 9, INT32_MIN, 7, 3};
     for (size_t i = 0; i < N; i++)
         put(i, tids[i], ASYM_RTX_WORKING);
@@ -227,9 +214,8 @@ static void slots_come_by_tid_and_a_tid_once(void **state)
 }
 
 /* The tids have all magnitudes. */
-static void a_full_page_in_no_order_comes_in_order(void **state)
+TEST_WITH(a_full_page_in_no_order_comes_in_order, set_up, NULL)
 {
-    (void)state;
     static struct {
         struct asym_rtx_header header;
         struct asym_rtx_slot slots[ASYM_RTXD_MAX_SLOTS];
@@ -259,9 +245,8 @@ static void a_full_page_in_no_order_comes_in_order(void **state)
     }
 }
 
-static void no_more_is_read_than_there_is_and_than_is_asked_for(void **state)
+TEST_WITH(no_more_is_read_than_there_is_and_than_is_asked_for, set_up, NULL)
 {
-    (void)state;
     for (size_t i = 0; i < N; i++)
         put(i, (int32_t)i + 1, ASYM_RTX_WORKING);
     page.header.n_used = UINT32_MAX;
@@ -273,21 +258,4 @@ static void no_more_is_read_than_there_is_and_than_is_asked_for(void **state)
     assert_int_equal(read_page(1), 2);
 }
 
-#define T(f) cmocka_unit_test_setup(f, set_up)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(headers_that_lie_are_refused),
-        T(notify_min_is_within_bounds_whatever_the_header_says),
-        T(a_later_page_may_have_more_in_its_header_and_slots),
-        T(a_wait_counts_once_it_has_lasted),
-        T(in_a_serial_phase_every_wait_is_idle),
-        T(a_master_is_one_when_it_works_and_its_phase_is_serial),
-        T(changes_are_counted_since_the_last_read),
-        T(slots_come_by_tid_and_a_tid_once),
-        T(a_full_page_in_no_order_comes_in_order),
-        T(no_more_is_read_than_there_is_and_than_is_asked_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

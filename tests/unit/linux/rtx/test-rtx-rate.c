@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The limit on the connections of each user. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "linux/rtx/rtx-acceptor.h"
 #include "linux/rtx/rtx-rate.h"
+#include "support/test.h"
 
 /* now: milliseconds. */
 static int take_all(struct asym_rtxd_rate *r, uid_t uid, long long now)
@@ -20,9 +15,8 @@ static int take_all(struct asym_rtxd_rate *r, uid_t uid, long long now)
     return n;
 }
 
-static void each_user_has_a_burst_and_a_rate(void **state)
+TEST(each_user_has_a_burst_and_a_rate)
 {
-    (void)state;
     struct asym_rtxd_rate *r = calloc(1, sizeof *r);
     assert_int_equal(take_all(r, 5, 1000), (int)ASYM_RTXD_BURST);
     assert_int_equal(take_all(r, 6, 1000), (int)ASYM_RTXD_BURST);
@@ -36,9 +30,8 @@ static void each_user_has_a_burst_and_a_rate(void **state)
 }
 
 /* Further users share one bucket; the earlier users keep theirs. */
-static void more_users_than_there_is_room_for_share(void **state)
+TEST(more_users_than_there_is_room_for_share)
 {
-    (void)state;
     struct asym_rtxd_rate *r = calloc(1, sizeof *r);
     for (uid_t uid = 1; uid <= ASYM_RTXD_RATE_USERS; uid++)
         assert_int_equal(take_all(r, uid, 1000), (int)ASYM_RTXD_BURST);
@@ -51,9 +44,8 @@ static void more_users_than_there_is_room_for_share(void **state)
 }
 
 /* A user with many user ids takes all buckets and the shared one. Root has a bucket that no other user can take. */
-static void many_user_ids_leave_root_its_bucket(void **state)
+TEST(many_user_ids_leave_root_its_bucket)
 {
-    (void)state;
     struct asym_rtxd_rate *r = calloc(1, sizeof *r);
     for (uid_t uid = 1; uid <= ASYM_RTXD_RATE_USERS + 1; uid++)
         assert_int_equal(take_all(r, uid, 1000), (int)ASYM_RTXD_BURST);
@@ -62,12 +54,4 @@ static void many_user_ids_leave_root_its_bucket(void **state)
     free(r);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_user_has_a_burst_and_a_rate),
-        cmocka_unit_test(more_users_than_there_is_room_for_share),
-        cmocka_unit_test(many_user_ids_leave_root_its_bucket),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

@@ -9,11 +9,7 @@
 #include <linux/posix_acl.h>
 #include <linux/posix_acl_xattr.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +20,6 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <asym/rtx.h>
 
@@ -40,6 +34,7 @@
 #include "support/fake-acceptor.h"
 #include "support/live.h"
 #include "support/rtx-raw.h"
+#include "support/test.h"
 
 static char dir[64], path[96];
 static struct asym_rtxd_server *server;
@@ -212,9 +207,8 @@ static int good_client(int *event)
     return good_client_at(event, 1);
 }
 
-static void a_good_client_is_served_until_it_ends(void **state)
+TEST_WITH(a_good_client_is_served_until_it_ends, set_up, tear_down)
 {
-    (void)state;
     const struct asym_rtxd_program_report *program_reports;
     struct asym_stat stat;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
@@ -259,9 +253,8 @@ static void a_good_client_is_served_until_it_ends(void **state)
     assert_int_equal(count_fds(), before);
 }
 
-static void each_page_is_read_again_within_a_second(void **state)
+TEST_WITH(each_page_is_read_again_within_a_second, set_up, tear_down)
 {
-    (void)state;
     static const struct {
         uint32_t said;
         asym_usec after;
@@ -291,9 +284,8 @@ static void each_page_is_read_again_within_a_second(void **state)
     }
 }
 
-static void each_client_is_served_again_in_its_own_time(void **state)
+TEST_WITH(each_client_is_served_again_in_its_own_time, set_up, tear_down)
 {
-    (void)state;
     int events[2], fds[2];
     uint64_t *words[2];
     for (int i = 0; i < 2; i++) {
@@ -338,9 +330,8 @@ static void each_client_is_served_again_in_its_own_time(void **state)
     }
 }
 
-static void headers_that_make_no_sense_are_refused_and_nothing_is_kept(void **state)
+TEST_WITH(headers_that_make_no_sense_are_refused_and_nothing_is_kept, set_up, tear_down)
 {
-    (void)state;
     static const struct {
         size_t offset;
         uint32_t value;
@@ -387,9 +378,8 @@ static void headers_that_make_no_sense_are_refused_and_nothing_is_kept(void **st
 }
 
 /* A program may write the header late, and wake the server before. */
-static void a_client_that_writes_no_header_in_time_is_dropped(void **state)
+TEST_WITH(a_client_that_writes_no_header_in_time_is_dropped, set_up, tear_down)
 {
-    (void)state;
     const int silent = come(), late = come();
     serve(ASYM_SEC);
     assert_int_equal(eventfd_write(connections[late].event, 1), 0);
@@ -412,9 +402,8 @@ static bool is_readable(void)
     return poll(&p, 1, 0) == 1;
 }
 
-static void a_client_that_wakes_in_vain_is_not_read_for_a_while(void **state)
+TEST_WITH(a_client_that_wakes_in_vain_is_not_read_for_a_while, set_up, tear_down)
 {
-    (void)state;
     int event, fd = good_client(&event), other, other_fd;
     take_sample();
     for (int i = 0; i < ASYM_RTXD_MAX_VAIN_WAKEUPS; i++) {
@@ -462,9 +451,8 @@ static void overfill(int event)
 }
 
 /* The kernel reports EPOLLERR of a descriptor that asymd does not want to poll, too. */
-static void an_overfilled_count_does_not_wake_asymd_while_it_is_throttled(void **state)
+TEST_WITH(an_overfilled_count_does_not_wake_asymd_while_it_is_throttled, set_up, tear_down)
 {
-    (void)state;
     int event, fd = good_client(&event);
     take_sample();
     overfill(event);
@@ -482,9 +470,8 @@ static void an_overfilled_count_does_not_wake_asymd_while_it_is_throttled(void *
     close(event);
 }
 
-static void an_overfilled_count_does_not_wake_asymd_while_it_is_deferred(void **state)
+TEST_WITH(an_overfilled_count_does_not_wake_asymd_while_it_is_deferred, set_up, tear_down)
 {
-    (void)state;
     int event, fd = good_client(&event);
     asym_rtxd_server_set(server, 20, 1);
     take_sample();
@@ -506,9 +493,8 @@ static void an_overfilled_count_does_not_wake_asymd_while_it_is_deferred(void **
     close(event);
 }
 
-static void a_throttled_client_without_cpu_time_stays_throttled(void **state)
+TEST_WITH(a_throttled_client_without_cpu_time_stays_throttled, set_up, tear_down)
 {
-    (void)state;
     const asym_usec paid = 600 * ASYM_SEC;
     int event, fd = good_client(&event);
     asym_rtxd_server_set(server, 20, 1);
@@ -544,9 +530,8 @@ static void a_throttled_client_without_cpu_time_stays_throttled(void **state)
     close(event);
 }
 
-static void a_client_that_wakes_without_a_header_is_not_read_for_a_while(void **state)
+TEST_WITH(a_client_that_wakes_without_a_header_is_not_read_for_a_while, set_up, tear_down)
 {
-    (void)state;
     const int i = come();
     serve(1);
     for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
@@ -563,9 +548,8 @@ static void a_client_that_wakes_without_a_header_is_not_read_for_a_while(void **
     assert_int_equal(asym_rtxd_server_count(server), 1);
 }
 
-static void a_client_with_real_phases_is_answered_as_often_as_before(void **state)
+TEST_WITH(a_client_with_real_phases_is_answered_as_often_as_before, set_up, tear_down)
 {
-    (void)state;
     int event, fd = good_client(&event);
     take_sample();
     for (int i = 0; i < ASYM_RTXD_MAX_VAIN_WAKEUPS; i++) {
@@ -586,9 +570,8 @@ static void a_client_with_real_phases_is_answered_as_often_as_before(void **stat
 }
 
 /* The server counts one user's connections of a second, and still considers another user's first connection. */
-static void a_flood_of_connections_keeps_no_other_user_out(void **state)
+TEST_WITH(a_flood_of_connections_keeps_no_other_user_out, set_up, tear_down)
 {
-    (void)state;
     for (int i = 0; i < ASYM_RTXD_MAX_TAKEN; i++) {
         const int k = come();
         asym_rtxd_server_serve(server, 1);
@@ -636,9 +619,8 @@ static pid_t client_elsewhere(int *event, uint64_t **ret_word, int *connection)
     return pid;
 }
 
-static void only_a_client_that_has_spent_its_part_is_deferred(void **state)
+TEST_WITH(only_a_client_that_has_spent_its_part_is_deferred, set_up, tear_down)
 {
-    (void)state;
     uint64_t *its_word, *my_word;
     int its, mine, fd, status, connection;
     asym_rtxd_server_set(server, 20, 1);
@@ -689,9 +671,8 @@ static void only_a_client_that_has_spent_its_part_is_deferred(void **state)
 }
 
 /* A reserve in debt gets half of what is earned, and the client that reports gets the other half: no more in all. */
-static void a_debt_is_paid_from_what_is_earned(void **state)
+TEST_WITH(a_debt_is_paid_from_what_is_earned, set_up, tear_down)
 {
-    (void)state;
     int event;
     asym_rtxd_server_set(server, 20, 1);
     const int fd = good_client(&event);
@@ -711,9 +692,8 @@ static void a_debt_is_paid_from_what_is_earned(void **state)
 }
 
 /* A full snapshot has its phase, and the client is deferred: its end is still reported, and nothing is due for it. */
-static void a_client_that_ends_while_deferred_has_ended_its_serial_phase(void **state)
+TEST_WITH(a_client_that_ends_while_deferred_has_ended_its_serial_phase, set_up, tear_down)
 {
-    (void)state;
     asym_rtxd_server_set(server, 20, 1);
     for (int killed = 0; killed < 2; killed++) {
         const asym_usec at = (asym_usec)(1 + killed * 100) * ASYM_SEC;
@@ -754,9 +734,8 @@ static void a_client_that_ends_while_deferred_has_ended_its_serial_phase(void **
 }
 
 /* No present client pays for that answer: a client sampled in vain with it can still be answered. */
-static void the_end_of_another_client_is_not_charged_to_a_served_one(void **state)
+TEST_WITH(the_end_of_another_client_is_not_charged_to_a_served_one, set_up, tear_down)
 {
-    (void)state;
     uint64_t *its_word, *my_word;
     int its, mine, status, its_connection;
     asym_rtxd_server_set(server, 20, 1);
@@ -792,9 +771,8 @@ static void the_end_of_another_client_is_not_charged_to_a_served_one(void **stat
 }
 
 /* A user other than root is admitted while a place is free. */
-static void every_user_is_let_in(void **state)
+TEST_WITH(every_user_is_let_in, set_up, tear_down)
 {
-    (void)state;
     static const uid_t users[] = {1000, 0, 65534, 1001};
     for (size_t i = 0; i < ASYM_LENGTH(users); i++) {
         int event;
@@ -807,9 +785,8 @@ static void every_user_is_let_in(void **state)
         assert_int_equal(refused[i], 0);
 }
 
-static void several_connections_give_a_process_no_larger_part(void **state)
+TEST_WITH(several_connections_give_a_process_no_larger_part, set_up, tear_down)
 {
-    (void)state;
     enum { MINE = 3 };
     uint64_t *its_word, *words[MINE];
     int its, events[MINE], fds[MINE], status, connection;
@@ -848,9 +825,8 @@ static void several_connections_give_a_process_no_larger_part(void **state)
 }
 
 /* The debt of ended clients remains: after some more ends the server reports no ends, but it admits new clients. */
-static void a_program_that_connects_anew_in_serial_phases_is_answered_no_more(void **state)
+TEST_WITH(a_program_that_connects_anew_in_serial_phases_is_answered_no_more, set_up, tear_down)
 {
-    (void)state;
     int event, fd, program_reports = 0;
     asym_rtxd_server_set(server, 20, 1);
     for (int i = 0; i < 30; i++) {
@@ -873,9 +849,8 @@ static void a_program_that_connects_anew_in_serial_phases_is_answered_no_more(vo
     assert_int_equal(serve(20 * ASYM_SEC), 1);
 }
 
-static void a_refresh_reads_only_programs_that_have_reported(void **state)
+TEST_WITH(a_refresh_reads_only_programs_that_have_reported, set_up, tear_down)
 {
-    (void)state;
     const struct asym_rtxd_program_report *program_reports;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
     int mine, other, fd = good_client(&mine);
@@ -906,9 +881,8 @@ static void a_refresh_reads_only_programs_that_have_reported(void **state)
 }
 
 /* One process has a few places; the server refuses its other connections, and admits other processes. */
-static void a_process_has_few_places(void **state)
+TEST_WITH(a_process_has_few_places, set_up, tear_down)
 {
-    (void)state;
     int taken = 0;
     for (int i = 0; i < ASYM_RTXD_MAX_TAKEN; i++) {
         const int k = come();
@@ -964,9 +938,8 @@ static int come_once(const pid_t pids[PROCESSES], uid_t first_user, int n)
     return begun;
 }
 
-static void four_users_that_take_all_they_can_keep_no_user_out(void **state)
+TEST_WITH(four_users_that_take_all_they_can_keep_no_user_out, set_up, tear_down)
 {
-    (void)state;
     enum { USERS = 4, EACH = ASYM_RTXD_MAX_OF_USER };
     pid_t pids[PROCESSES];
     int first[USERS];
@@ -997,9 +970,8 @@ static void four_users_that_take_all_they_can_keep_no_user_out(void **state)
 }
 
 /* With as many users as places for users, the server refuses a new user, but not root. */
-static void only_as_many_users_keep_one_out_and_none_keeps_out_root(void **state)
+TEST_WITH(only_as_many_users_keep_one_out_and_none_keeps_out_root, set_up, tear_down)
 {
-    (void)state;
     pid_t pids[PROCESSES];
     start_processes(pids);
     const int begun = come_once(pids, 10000, ASYM_RTXD_MAX_OF_USERS);
@@ -1017,9 +989,8 @@ static void only_as_many_users_keep_one_out_and_none_keeps_out_root(void **state
 }
 
 /* The reports of the end and of the new connection come together. */
-static void a_place_that_is_free_again_is_taken_from_no_client(void **state)
+TEST_WITH(a_place_that_is_free_again_is_taken_from_no_client, set_up, tear_down)
 {
-    (void)state;
     enum { OF_ROOT = ASYM_RTXD_MAX_CLIENTS - ASYM_RTXD_MAX_OF_USERS };
     pid_t pids[PROCESSES];
     int of_root = -1;
@@ -1038,9 +1009,8 @@ static void a_place_that_is_free_again_is_taken_from_no_client(void **state)
 }
 
 /* Without SO_PEERPIDFD the process with that pid must belong to the user that has connected. */
-static void a_number_that_is_another_users_by_now_is_refused(void **state)
+TEST_WITH(a_number_that_is_another_users_by_now_is_refused, set_up, tear_down)
 {
-    (void)state;
     struct fake_connection c[3];
     fake_acceptor_come(&c[0], getpid(), geteuid() + 1, false);
     fake_acceptor_come(&c[1], getpid(), geteuid(), false);
@@ -1076,9 +1046,8 @@ static pid_t start_not_dumpable(uid_t uid)
 }
 
 /* Most files in /proc/PID of such a process belong to root. */
-static void a_process_that_is_not_dumpable_is_its_users(void **state)
+TEST_WITH(a_process_that_is_not_dumpable_is_its_users, set_up, tear_down)
 {
-    (void)state;
     const uid_t uid = geteuid() == 0 ? 2001 : geteuid();
     const pid_t pid = start_not_dumpable(uid);
     struct fake_connection c[2];
@@ -1094,9 +1063,8 @@ static void a_process_that_is_not_dumpable_is_its_users(void **state)
     waitpid(pid, NULL, 0);
 }
 
-static void without_descriptors_a_program_is_refused(void **state)
+TEST_WITH(without_descriptors_a_program_is_refused, set_up, tear_down)
 {
-    (void)state;
     struct rlimit limit, none;
     const int next = dup(STDOUT_FILENO);
     close(next);
@@ -1120,9 +1088,8 @@ static void without_descriptors_a_program_is_refused(void **state)
 }
 
 /* asymd has all descriptors for the program, and cannot pass them on. */
-static void a_program_is_refused_as_the_helper_fails_the_order(void **state)
+TEST_WITH(a_program_is_refused_as_the_helper_fails_the_order, set_up, tear_down)
 {
-    (void)state;
     const int before = count_fds();
     fake_acceptor_clog_files(true);
     const int k = come();
@@ -1142,9 +1109,8 @@ static void a_program_is_refused_as_the_helper_fails_the_order(void **state)
 }
 
 /* Housekeeping pings the helper. Without answers it kills the helper, which ends all connections. */
-static void a_helper_that_hangs_is_replaced(void **state)
+TEST_WITH(a_helper_that_hangs_is_replaced, set_up, tear_down)
 {
-    (void)state;
     asym_usec now = ASYM_SEC;
     int event, fd = good_client_at(&event, now);
     take_sample();
@@ -1173,9 +1139,8 @@ static void a_helper_that_hangs_is_replaced(void **state)
 }
 
 /* A helper that waits for a CPU keeps its connections for longer. */
-static void a_late_helper_that_is_runnable_is_not_replaced_at_once(void **state)
+TEST_WITH(a_late_helper_that_is_runnable_is_not_replaced_at_once, set_up, tear_down)
 {
-    (void)state;
     asym_usec now = ASYM_SEC;
     int event, fd = good_client_at(&event, now);
     take_sample();
@@ -1192,9 +1157,8 @@ static void a_late_helper_that_is_runnable_is_not_replaced_at_once(void **state)
 }
 
 /* An answer to another ping does not show that the helper still reads its orders. */
-static void only_an_answer_to_the_last_ping_keeps_the_helper(void **state)
+TEST_WITH(only_an_answer_to_the_last_ping_keeps_the_helper, set_up, tear_down)
 {
-    (void)state;
     asym_usec now = ASYM_SEC;
     fake_acceptor_hang(false);
     for (int i = 0; i < ASYM_RTXD_MAX_SILENT; i++)
@@ -1237,9 +1201,8 @@ static void report_standing(enum asym_rtxd_report_kind kind, uid_t uid)
 }
 
 /* The kernel refuses the user's connections until the helper reports FREED, or the server binds a new socket. */
-static void a_user_whose_closes_hang_may_not_connect(void **state)
+TEST_WITH(a_user_whose_closes_hang_may_not_connect, set_up, tear_down)
 {
-    (void)state;
     report_standing(ASYM_RTXD_REPORT_HUNG, 4321);
     report_standing(ASYM_RTXD_REPORT_HUNG, 4321);
     report_standing(ASYM_RTXD_REPORT_HUNG, 4322);
@@ -1262,9 +1225,8 @@ static void a_user_whose_closes_hang_may_not_connect(void **state)
 }
 
 /* The later ACLs do not name that user. */
-static void a_user_that_the_acl_cannot_name_spoils_no_later_acl(void **state)
+TEST_WITH(a_user_that_the_acl_cannot_name_spoils_no_later_acl, set_up, tear_down)
 {
-    (void)state;
     char away[112];
     snprintf(away, sizeof away, "%s-away", path);
     assert_int_equal(rename(path, away), 0);
@@ -1282,9 +1244,8 @@ static void a_user_that_the_acl_cannot_name_spoils_no_later_acl(void **state)
     assert_int_equal(count_entries(4322), 1);
 }
 
-static void a_refused_program_without_a_pid_is_named_by_its_user(void **state)
+TEST_WITH(a_refused_program_without_a_pid_is_named_by_its_user, set_up, tear_down)
 {
-    (void)state;
     char name[ASYM_RTXD_REFUSED_NAME];
     assert_string_equal(asym_rtxd_refused_name(12, 1000, name), "process 12 of user 1000");
     assert_string_equal(asym_rtxd_refused_name(0, 1000, name), "a program of user 1000");
@@ -1292,9 +1253,8 @@ static void a_refused_program_without_a_pid_is_named_by_its_user(void **state)
                         "process 2147483647 of user 4294967294");
 }
 
-static void a_helper_that_ends_is_replaced_ever_more_slowly(void **state)
+TEST_WITH(a_helper_that_ends_is_replaced_ever_more_slowly, set_up, tear_down)
 {
-    (void)state;
     asym_usec now = 100 * ASYM_SEC;
     unsigned started = 1;
     asym_usec waited = 0, at = now;
@@ -1328,9 +1288,8 @@ static void a_helper_that_ends_is_replaced_ever_more_slowly(void **state)
 }
 
 /* The helper accepts no order: the eventfd stays here until a helper does. The ping that is not answered ends the helper. */
-static void a_helper_that_takes_no_orders_is_replaced(void **state)
+TEST_WITH(a_helper_that_takes_no_orders_is_replaced, set_up, tear_down)
 {
-    (void)state;
     asym_usec now = 10 * ASYM_SEC;
     int event, fd = good_client_at(&event, now);
     asym_rtxd_server_housekeeping(server, now);
@@ -1350,9 +1309,8 @@ static void a_helper_that_takes_no_orders_is_replaced(void **state)
 }
 
 /* asymd has to close more connections than the channel holds orders. The helper gets the rest of the orders a little later. */
-static void a_helper_that_catches_up_on_its_orders_stays(void **state)
+TEST_WITH(a_helper_that_catches_up_on_its_orders_stays, set_up, tear_down)
 {
-    (void)state;
     asym_usec now = 10 * ASYM_SEC;
     int event, other_event, fd = good_client_at(&event, now), silent = come(),
                             other = good_client_at(&other_event, now);
@@ -1380,9 +1338,8 @@ static void a_helper_that_catches_up_on_its_orders_stays(void **state)
     close(other_event);
 }
 
-static void a_helper_that_does_not_get_the_socket_is_lost_for_that_reason(void **state)
+TEST_WITH(a_helper_that_does_not_get_the_socket_is_lost_for_that_reason, set_up, tear_down)
 {
-    (void)state;
     char expected[256];
     fake_acceptor_end();
     serve(ASYM_SEC);
@@ -1399,9 +1356,8 @@ static void a_helper_that_does_not_get_the_socket_is_lost_for_that_reason(void *
 }
 
 /* The helper knows the user of an eventfd by the connection, so it must get the eventfd before the order to close. */
-static void an_eventfd_goes_to_the_helper_before_its_connection_ends(void **state)
+TEST_WITH(an_eventfd_goes_to_the_helper_before_its_connection_ends, set_up, tear_down)
 {
-    (void)state;
     asym_usec now = 10 * ASYM_SEC;
     int events[2], first = good_client_at(&events[0], now), second = good_client_at(&events[1], now);
     fake_acceptor_clog_files(true);
@@ -1421,9 +1377,8 @@ static void an_eventfd_goes_to_the_helper_before_its_connection_ends(void **stat
 }
 
 /* The ids of a helper mean other connections to the next one. */
-static void an_eventfd_of_an_earlier_helper_has_no_connection(void **state)
+TEST_WITH(an_eventfd_of_an_earlier_helper_has_no_connection, set_up, tear_down)
 {
-    (void)state;
     asym_usec now = 10 * ASYM_SEC;
     int event, fd = good_client_at(&event, now);
     fake_acceptor_clog(true);
@@ -1440,9 +1395,8 @@ static void an_eventfd_of_an_earlier_helper_has_no_connection(void **state)
 }
 
 /* A wrong report harms only the helper's own connections. */
-static void reports_that_make_no_sense_end_the_helper(void **state)
+TEST_WITH(reports_that_make_no_sense_end_the_helper, set_up, tear_down)
 {
-    (void)state;
     int event, fd = good_client(&event);
     const struct asym_rtxd_report rows[] = {
         {.kind = 0},
@@ -1490,9 +1444,8 @@ static void reports_that_make_no_sense_end_the_helper(void **state)
 }
 
 /* The page changes during the read. Its memory cannot shrink, and a hole reads as silent slots. */
-static void a_page_cannot_be_taken_away(void **state)
+TEST_WITH(a_page_cannot_be_taken_away, set_up, tear_down)
 {
-    (void)state;
     const struct asym_rtxd_program_report *program_reports;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
     int event, i = good_client(&event);
@@ -1520,9 +1473,8 @@ static void a_page_cannot_be_taken_away(void **state)
 }
 
 /* More slots than the first pread(2) covers. */
-static void a_page_of_many_slots_is_read_to_its_end(void **state)
+TEST_WITH(a_page_of_many_slots_is_read_to_its_end, set_up, tear_down)
 {
-    (void)state;
     const struct asym_rtxd_program_report *program_reports;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
     const int i = come();
@@ -1559,9 +1511,8 @@ ssize_t __wrap_pread(int fd, void *buf, size_t size, off_t offset)
 }
 
 /* A page may have its slots at any offset. The server does not read what is between the header and a far slot. */
-static void a_page_with_a_far_slot_costs_no_more(void **state)
+TEST_WITH(a_page_with_a_far_slot_costs_no_more, set_up, tear_down)
 {
-    (void)state;
     const struct asym_rtxd_program_report *program_reports;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
     static const uint32_t offsets[] = {64, 128, 4096, 4160, 65536, ASYM_RTXD_MAX_SLOTS * 64};
@@ -1586,9 +1537,8 @@ static void a_page_with_a_far_slot_costs_no_more(void **state)
     }
 }
 
-static void a_path_that_is_too_long_is_reported(void **state)
+TEST_WITH(a_path_that_is_too_long_is_reported, set_up, tear_down)
 {
-    (void)state;
     char deep[300];
     struct asym_error err = {""};
     struct asym_rtxd_server *none = NULL;
@@ -1600,57 +1550,8 @@ static void a_path_that_is_too_long_is_reported(void **state)
     assert_null(none);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        T(a_good_client_is_served_until_it_ends),
-        T(each_page_is_read_again_within_a_second),
-        T(each_client_is_served_again_in_its_own_time),
-        T(headers_that_make_no_sense_are_refused_and_nothing_is_kept),
-        T(a_client_that_writes_no_header_in_time_is_dropped),
-        T(a_client_that_wakes_in_vain_is_not_read_for_a_while),
-        T(a_throttled_client_without_cpu_time_stays_throttled),
-        T(an_overfilled_count_does_not_wake_asymd_while_it_is_throttled),
-        T(an_overfilled_count_does_not_wake_asymd_while_it_is_deferred),
-        T(a_client_that_wakes_without_a_header_is_not_read_for_a_while),
-        T(a_client_with_real_phases_is_answered_as_often_as_before),
-        T(a_flood_of_connections_keeps_no_other_user_out),
-        T(a_debt_is_paid_from_what_is_earned),
-        T(only_a_client_that_has_spent_its_part_is_deferred),
-        T(a_client_that_ends_while_deferred_has_ended_its_serial_phase),
-        T(the_end_of_another_client_is_not_charged_to_a_served_one),
-        T(every_user_is_let_in),
-        T(several_connections_give_a_process_no_larger_part),
-        T(a_program_that_connects_anew_in_serial_phases_is_answered_no_more),
-        T(a_refresh_reads_only_programs_that_have_reported),
-        T(a_process_has_few_places),
-        T(four_users_that_take_all_they_can_keep_no_user_out),
-        T(only_as_many_users_keep_one_out_and_none_keeps_out_root),
-        T(a_place_that_is_free_again_is_taken_from_no_client),
-        T(a_number_that_is_another_users_by_now_is_refused),
-        T(a_process_that_is_not_dumpable_is_its_users),
-        T(without_descriptors_a_program_is_refused),
-        T(a_program_is_refused_as_the_helper_fails_the_order),
-        T(a_helper_that_hangs_is_replaced),
-        T(a_late_helper_that_is_runnable_is_not_replaced_at_once),
-        T(only_an_answer_to_the_last_ping_keeps_the_helper),
-        T(a_user_whose_closes_hang_may_not_connect),
-        T(a_user_that_the_acl_cannot_name_spoils_no_later_acl),
-        T(a_refused_program_without_a_pid_is_named_by_its_user),
-        T(a_helper_that_ends_is_replaced_ever_more_slowly),
-        T(a_helper_that_takes_no_orders_is_replaced),
-        T(a_helper_that_catches_up_on_its_orders_stays),
-        T(a_helper_that_does_not_get_the_socket_is_lost_for_that_reason),
-        T(an_eventfd_goes_to_the_helper_before_its_connection_ends),
-        T(an_eventfd_of_an_earlier_helper_has_no_connection),
-        T(reports_that_make_no_sense_end_the_helper),
-        T(a_page_cannot_be_taken_away),
-        T(a_page_of_many_slots_is_read_to_its_end),
-        T(a_page_with_a_far_slot_costs_no_more),
-        T(a_path_that_is_too_long_is_reported),
-    };
     signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(NULL, NULL);
 }

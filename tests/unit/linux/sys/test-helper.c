@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Helpers: orders, reports and confinement; asymd does not wait for a helper that hangs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -25,6 +19,7 @@
 #include "linux/sys/helper-process.h"
 #include "load/helper.h"
 #include "support/process.h"
+#include "support/test.h"
 
 #define PROGRAM ASYM_TEST_BIN "/tests/load-helper"
 /* The longest time that a test waits. */
@@ -56,9 +51,8 @@ static void stop(struct asym_helper *h)
 }
 
 /* asymd keeps away from busy CPUs. A helper that it starts later must not stay for life on the CPU that was idle then. */
-static void a_later_helper_has_the_affinity_of_the_first(void **state)
+TEST(a_later_helper_has_the_affinity_of_the_first)
 {
-    (void)state;
     cpu_set_t before, narrow, got;
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
     struct asym_helper h = start("echo");
@@ -76,11 +70,10 @@ static void a_later_helper_has_the_affinity_of_the_first(void **state)
     stop(&h);
 }
 
-static void orders_and_reports_are_never_cut(void **state)
+TEST(orders_and_reports_are_never_cut)
 {
     char sent[ASYM_HELPER_PACKET], got[ASYM_HELPER_PACKET];
     struct asym_helper h = start("echo");
-    (void)state;
     memset(sent, 'a', sizeof sent);
     assert_int_equal(asym_helper_report(&h, got, sizeof got), -EAGAIN);
     assert_int_equal(asym_helper_order(&h, "one", 3, NULL, 0), 0);
@@ -94,11 +87,10 @@ static void orders_and_reports_are_never_cut(void **state)
     stop(&h);
 }
 
-static void an_order_carries_descriptors(void **state)
+TEST(an_order_carries_descriptors)
 {
     char got[ASYM_HELPER_PACKET];
     struct asym_helper h = start("echo");
-    (void)state;
     int fd = memfd_create("test", MFD_CLOEXEC);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "in the file", 11), 11);
@@ -135,10 +127,9 @@ static int forbidden(void)
     return syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0 ? EACCES : 0;
 }
 
-static void a_helper_has_given_up_what_it_does_not_need(void **state)
+TEST(a_helper_has_given_up_what_it_does_not_need)
 {
     struct sched_param param = {.sched_priority = 1};
-    (void)state;
     /* Where permitted, the parent has a real-time policy. It has descriptors that the helper must not get. */
     const int realtime = sched_setscheduler(0, SCHED_FIFO, &param), stray = dup(STDOUT_FILENO);
     const struct test_helper_state s = ask_state("tell");
@@ -157,9 +148,8 @@ static void a_helper_has_given_up_what_it_does_not_need(void **state)
     assert_int_equal(s.write_error, forbidden());
 }
 
-static void a_reader_reads_and_does_not_write(void **state)
+TEST(a_reader_reads_and_does_not_write)
 {
-    (void)state;
     const struct test_helper_state s = ask_state("tell-reader");
     assert_int_equal(s.capabilities, getuid() == 0 ? 1U << CAP_SYS_PTRACE : 0);
     assert_int_equal(s.read_error, 0);
@@ -168,12 +158,11 @@ static void a_reader_reads_and_does_not_write(void **state)
 }
 
 /* The helper reads no orders. When the socket is full, asymd does not wait. */
-static void a_helper_that_hangs_does_not_delay_asymd(void **state)
+TEST(a_helper_that_hangs_does_not_delay_asymd)
 {
     char order[ASYM_HELPER_PACKET] = "x";
     struct asym_helper h = start("hang");
     int r = 0;
-    (void)state;
     for (int i = 0; r == 0 && i < 100000; i++)
         r = asym_helper_order(&h, order, sizeof order, NULL, 0);
     assert_int_equal(r, -EAGAIN);
@@ -190,10 +179,9 @@ static void a_helper_that_hangs_does_not_delay_asymd(void **state)
     stop(&h);
 }
 
-static void a_helper_that_ends_by_itself_is_reported_as_such(void **state)
+TEST(a_helper_that_ends_by_itself_is_reported_as_such)
 {
     char got[ASYM_HELPER_PACKET];
-    (void)state;
     /* The role does not exist. */
     struct asym_helper h = start("none");
     assert_int_equal(wait_for_report(&h, got, sizeof got), -ENOTCONN);
@@ -206,12 +194,11 @@ static void a_helper_that_ends_by_itself_is_reported_as_such(void **state)
 }
 
 /* The test cannot create a process in uninterruptible sleep. A child that does not end represents it. */
-static void the_dying_are_bounded(void **state)
+TEST(the_dying_are_bounded)
 {
     struct asym_helper h = ASYM_HELPER_INIT(PROGRAM, "echo");
     struct asym_error err = {""};
     pid_t children[ASYM_HELPER_MAX_DYING];
-    (void)state;
     for (size_t i = 0; i < ASYM_HELPER_MAX_DYING; i++) {
         children[i] = asym_process_fork();
         assert_true(children[i] >= 0);
@@ -244,11 +231,10 @@ static pid_t wait_for_child(const struct asym_helper *h)
 }
 
 /* All helpers have ended, so a message that only names helpers would be false. */
-static void where_only_children_are_left_the_error_names_them(void **state)
+TEST(where_only_children_are_left_the_error_names_them)
 {
     pid_t children[ASYM_HELPER_MAX_DYING];
     struct asym_error err = {""};
-    (void)state;
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     struct asym_helper h = ASYM_HELPER_INIT(PROGRAM, "leave");
     for (size_t i = 0; i < ASYM_HELPER_MAX_DYING; i++) {
@@ -268,9 +254,8 @@ static void where_only_children_are_left_the_error_names_them(void **state)
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
 }
 
-static void a_child_that_outlives_its_helper_counts_as_the_helper(void **state)
+TEST(a_child_that_outlives_its_helper_counts_as_the_helper)
 {
-    (void)state;
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     struct asym_helper h = start("leave");
     const pid_t child = wait_for_child(&h);
@@ -282,19 +267,4 @@ static void a_child_that_outlives_its_helper_counts_as_the_helper(void **state)
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_later_helper_has_the_affinity_of_the_first),
-        cmocka_unit_test(orders_and_reports_are_never_cut),
-        cmocka_unit_test(an_order_carries_descriptors),
-        cmocka_unit_test(a_helper_has_given_up_what_it_does_not_need),
-        cmocka_unit_test(a_reader_reads_and_does_not_write),
-        cmocka_unit_test(a_helper_that_hangs_does_not_delay_asymd),
-        cmocka_unit_test(a_helper_that_ends_by_itself_is_reported_as_such),
-        cmocka_unit_test(the_dying_are_bounded),
-        cmocka_unit_test(a_child_that_outlives_its_helper_counts_as_the_helper),
-        cmocka_unit_test(where_only_children_are_left_the_error_names_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

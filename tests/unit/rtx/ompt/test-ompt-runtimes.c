@@ -5,17 +5,11 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <asym/rtx.h>
 
@@ -23,6 +17,7 @@
 #include "support/listener.h"
 #include "support/must.h"
 #include "support/process.h"
+#include "support/test.h"
 
 struct runtime {
     ompt_callback_thread_begin_t thread_begin;
@@ -157,9 +152,8 @@ static void second_begins_in_region(void)
     MUST(is_serial());
 }
 
-static void the_serial_phase_after_both_regions_is_reported(void **state)
+TEST(the_serial_phase_after_both_regions_is_reported)
 {
-    (void)state;
     in_process(second_begins_in_region);
 }
 
@@ -183,9 +177,8 @@ static void one_ends(void)
     MUST(is_serial() && (word() & ASYM_RTX_MASTER));
 }
 
-static void the_slot_stays_until_the_last_one_ends(void **state)
+TEST(the_slot_stays_until_the_last_one_ends)
 {
-    (void)state;
     in_process(one_ends);
 }
 
@@ -211,9 +204,8 @@ static void task_in_wait(void)
     MUST(is_serial());
 }
 
-static void waits_of_the_one_are_not_forgotten_for_the_other(void **state)
+TEST(waits_of_the_one_are_not_forgotten_for_the_other)
 {
-    (void)state;
     in_process(task_in_wait);
 }
 
@@ -242,19 +234,9 @@ static void worker_is_initial_elsewhere(void)
     MUST(is_serial() && (word() & ASYM_RTX_MASTER));
 }
 
-static void a_worker_of_the_one_is_no_master_by_the_other(void **state)
+TEST(a_worker_of_the_one_is_no_master_by_the_other)
 {
-    (void)state;
     in_process(worker_is_initial_elsewhere);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_serial_phase_after_both_regions_is_reported),
-        cmocka_unit_test(the_slot_stays_until_the_last_one_ends),
-        cmocka_unit_test(waits_of_the_one_are_not_forgotten_for_the_other),
-        cmocka_unit_test(a_worker_of_the_one_is_no_master_by_the_other),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN
