@@ -15,8 +15,8 @@
 #define NEW_FROM_LEFT 0.9
 
 /*
- * Where threads outnumber CPUs and some sleep, now and then one has no seat. Each begin and each end of a crowd writes all masks, so
- * it lasts for this time while they do.
+ * Where threads outnumber CPUs and some sleep, one has no seat now and then. Each begin and each end of a crowd writes all masks,
+ * so it lasts for this time.
  */
 #define CROWD_LASTS (10 * ASYM_SEC)
 

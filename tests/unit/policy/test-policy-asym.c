@@ -589,7 +589,7 @@ TEST(threads_of_short_rounds_keep_their_seats)
     assert_int_equal(moved, 0);
 }
 
-/* How often its threads sleep says what rounds a process has; each limit has its way out. Those of short rounds have one progress. */
+/* The intervals in which threads sleep say what rounds a process has; each limit has its way out. Short rounds: one progress. */
 TEST(the_rounds_of_a_process_are_known_by_how_often_its_threads_sleep)
 {
     static const struct {
