@@ -380,6 +380,36 @@ TEST_WITH(junk_files_cost_only_their_thread, set_up, tear_down)
     assert_int_equal(f->s.n_apps, 7);
 }
 
+static asym_usec time_of(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (asym_usec)t.tv_sec * ASYM_SEC + (asym_usec)t.tv_nsec / 1000;
+}
+
+/* One that began between two samples. The clock of its start has whole ticks. */
+TEST_WITH(a_newborn_was_runnable_for_its_age_at_most, set_up, tear_down)
+{
+    struct fixture *f = *state;
+    const int pid = getpid(), other = getppid();
+    const asym_usec tick = ASYM_SEC / (asym_usec)sysconf(_SC_CLK_TCK);
+    open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
+    f->root.live = true;
+    put(f, (struct thread){.pid = pid, .tid = pid, .comm = "old", .state = 'R'});
+    sample(f);
+    usleep(60000);
+    const asym_usec started = (time_of(CLOCK_BOOTTIME) / tick - 2) * tick;
+    put(f,
+        (struct thread){.pid = other, .tid = other, .comm = "new", .state = 'R', .start = (unsigned)(started / tick)});
+    put_times(f, other, other, 100000, 0, 1); /* the kernel can credit a thread with more than its age */
+    sample(f);
+    const asym_usec age = f->s.now + time_of(CLOCK_BOOTTIME) - time_of(CLOCK_MONOTONIC) - started;
+    const double runnable = task_of(f, other)->runnable * (double)f->s.interval;
+    assert_true(task_of(f, other)->flags & ASYM_TASK_NEWBORN);
+    if (runnable < (double)age - 1000 || runnable > (double)age + 1000)
+        fail_msg("runnable for %.0f us at an age of %llu us", runnable, (unsigned long long)age);
+}
+
 TEST_WITH(a_tree_without_schedstat_still_shows_states, set_up, tear_down)
 {
     struct fixture *f = *state;
