@@ -44,10 +44,15 @@ static int refuse_many(struct asym_bus_call *call)
     return 1;
 }
 
+static bool is_root(uid_t uid)
+{
+    return uid == 0 || uid == geteuid();
+}
+
 /* Replies with the error of the method. Returns 1. */
 static int run_method(struct asym_bus *bus, sd_bus_message *m, const struct asym_bus_method *method, uid_t uid)
 {
-    const struct asym_bus_caller caller = {.uid = uid, .is_root = uid == 0 || uid == geteuid()};
+    const struct asym_bus_caller caller = {.uid = uid, .is_root = is_root(uid)};
     sd_bus_error error = SD_BUS_ERROR_NULL;
     bus->totals.calls++;
     const int r = method->run(bus->config.userdata, m, &caller, &error);
@@ -122,7 +127,7 @@ static int ask_polkit(struct asym_bus_call *call)
 /* The user is known: run the method, ask polkit, or refuse. Returns 0 or more; -errno: the caller ends the call. */
 static int proceed(struct asym_bus_call *call)
 {
-    if (!call->method->manages || call->uid == 0 || call->uid == geteuid()) {
+    if (!call->method->manages || is_root(call->uid)) {
         run_call(call);
         return 1;
     }

@@ -42,7 +42,7 @@ static bool is_passed(const struct asym_seats *q, bool passes, asym_usec *until)
 
 /*
  * Threads that a cpuset or a mask confines to half of the CPUs or less would pay for a claim there more than all pay together. All
- * count while there is a crowd, also those that have a seat in this plan: they take turns with those that have none.
+ * count while a crowd lasts, also those that have a seat in this plan: in the next they may have none.
  */
 static void note_narrow(struct asym_seats *q, const struct asym_mask *all)
 {

@@ -110,11 +110,11 @@ struct asym_seats {
     size_t n_open;
     uint8_t *claim;          /**< per thread: ASYM_CLAIM_* */
     struct asym_mask closed; /**< seats that no thread wants */
-    double light;            /**< the largest density in the crowd; 0: there is no crowd */
+    double light;            /**< the largest density in the crowd, or in the last one while crowded; 0: none */
     struct asym_mask narrow; /**< CPUs of the crowd's threads that may not run on all: no claim takes one of these */
     bool *groups;            /**< per nice group: a boost runs before a thread of it */
     bool crowded, presses,
-        flooded; /**< threads have no seat; unsteered ones need more than is left; far too many threads */
+        flooded; /**< threads have or had no seat; unsteered ones need more than is left; far too many threads */
 };
 
 /** Bits of the claims of a thread: to its CPU, and to the siblings of it, which stay idle. */
