@@ -3,8 +3,11 @@
 
 #include "linux/sys/proc-parse.h"
 
-/* A thread that was runnable for less than this share of an interval has paused. */
-#define ALL_OF_IT 0.99
+/*
+ * A thread that was runnable for less than this share of an interval has paused. The kernel brings the counters of a thread up to
+ * date at a tick (10 ms at 100 Hz) and when a wait ends: in half a second, 0.04 can be missing of one that never pauses.
+ */
+#define ALL_OF_IT 0.95
 
 bool asym_rtxd_never_pauses(const struct asym_snapshot *s, const struct asym_app *app)
 {

@@ -63,7 +63,7 @@ TEST(two_threads_without_a_pause_are_suspect)
     const struct asym_app app = {.n_tasks = 3};
     const struct asym_snapshot s = {.tasks = tasks, .apps = &app, .n_tasks = 3, .n_apps = 1};
     assert_false(asym_rtxd_never_pauses(&s, &app));
-    tasks[1].runnable = 0.995;
+    tasks[1].runnable = 0.96;
     assert_true(asym_rtxd_never_pauses(&s, &app));
 }
 
