@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/macro.h"
 #include "daemon/asymd/once-mode.h"
 #include "linux/enforce/ledger-internal.h"
@@ -31,6 +32,7 @@ static struct {
     struct asym_oneshot oneshot;
     struct asym_source source;
     size_t n_feedback; /* outcomes that the source got as DONE */
+    size_t n_samples, n_told;
     char said[256];
     struct asym_error err;
 } f;
@@ -38,6 +40,7 @@ static struct {
 static void feedback(struct asym_source *source, const struct asym_feedback *got)
 {
     assert_ptr_equal(source, &f.source);
+    f.n_told++;
     for (size_t i = 0; i < got->n_actions; i++)
         f.n_feedback += got->outcomes[i].kind == ASYM_OUTCOME_DONE;
 }
@@ -188,6 +191,27 @@ TEST_WITH(without_a_ledger_no_thread_is_steered, set_up, tear_down)
     expect(PID + 1, 0xff);
     expect(LAST, 0xff);
     assert_int_equal(f.n_feedback, 0);
+}
+
+/* The third sample fails. */
+static int next_of_three(struct asym_source *source, struct asym_snapshot *ret)
+{
+    (void)source;
+    *ret = f.planned.snapshot;
+    ret->now += (asym_usec)++f.n_samples * TICK;
+    return f.n_samples < 3 ? 1 : -EIO;
+}
+
+/* A source that counts needs to know which threads the plan has. */
+TEST_WITH(the_source_is_told_of_each_plan_but_the_last, set_up, tear_down)
+{
+    f.source.next = next_of_three;
+    f.run.root.live = true;
+    f.run.policy = &engine_fixture_policy_type;
+    f.oneshot.started = asym_clock_now() + 3600 * ASYM_SEC;
+    assert_int_equal(asym_oneshot_observe(&f.oneshot, &f.run, &f.err), -EIO);
+    assert_int_equal(f.n_samples, 3);
+    assert_int_equal(f.n_told, 2);
 }
 
 TEST_MAIN
