@@ -106,7 +106,8 @@ static enum asym_pin width_of(const struct asym_seats *q, size_t t, bool leads)
     /* Threads that get another type while they sleep often wake on its first CPU: those of a round would share it. */
     if (s->coupled && s->kind != 0 && q->n_on[q->ret[t].cpu] == 1 && !q->presses && !q->flooded)
         return ASYM_PIN_CPU;
-    return q->flooded || (!s->busy && !s->coupled && s->seen > q->p->trial) ? ASYM_PIN_ALL : ASYM_PIN_TYPE;
+    const bool sleeper = !s->busy && !s->coupled && s->seen > q->p->trial;
+    return q->flooded || sleeper || asym_seats_is_one_of_job(q, t) ? ASYM_PIN_ALL : ASYM_PIN_TYPE;
 }
 
 static const struct asym_reason *reason_of(const struct asym_seats *q, size_t t)
@@ -125,7 +126,7 @@ static const struct asym_reason *reason_of(const struct asym_seats *q, size_t t)
         return s->duty < SLEEPS_BELOW ? &sleeps : &runs_first;
     if (s->coupled)
         return &takes_turn;
-    if (s->kind == 0)
+    if (s->kind == 0 || a->width == ASYM_PIN_ALL)
         return &shares;
     return asym_seats_speed(q, a->cpu) * asym_seats_beside(q, a->cpu) >= 1 - 1e-6 ? &fast_cpu : &slower_cpu;
 }

@@ -149,6 +149,12 @@ static inline bool asym_seats_has_mate(const struct asym_seats *q, size_t t)
     return q->in->now < asym_seats_of(q, t)->mate_until;
 }
 
+/** Returns whether it is a process of one thread in a job of several, such as a compiler of a build. */
+static inline bool asym_seats_is_one_of_job(const struct asym_seats *q, size_t t)
+{
+    return !asym_seats_has_mate(q, t) && q->in->apps[q->in->threads[t].app].n_threads > 1;
+}
+
 /**
  * Returns how slow its turns are: 1 is quick. On a kernel each swap is two changes of masks, and quick turns gain (up to 44 %) only
  * where threads of a process wait for each other at barriers, or spin there:
@@ -160,7 +166,7 @@ static inline unsigned asym_seats_slowness(const struct asym_seats *q, size_t t)
 {
     const struct asym_seats_thread *s = asym_seats_of(q, t);
     if (!asym_seats_has_mate(q, t))
-        return q->in->apps[q->in->threads[t].app].n_threads > 1 ? 16 : 4;
+        return asym_seats_is_one_of_job(q, t) ? 16 : 4;
     return s->short_rounds || (q->slow && !s->sleeps) ? 8 : q->slow ? 2 : 1;
 }
 

@@ -22,9 +22,9 @@ struct policy_fixture_app {
 };
 
 struct policy_fixture_thread {
-    unsigned app;
-    bool here; /**< runnable: the policy sees it */
-    int nice;  /**< its own nice value */
+    unsigned app, proc; /**< proc: of its process in the application */
+    bool here;          /**< runnable: the policy sees it */
+    int nice;           /**< its own nice value */
     uint32_t nice_group;
     uint64_t start; /**< start time of its id; the thread's index unless set */
     double runnable;

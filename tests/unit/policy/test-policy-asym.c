@@ -767,6 +767,35 @@ TEST(masks_are_as_wide_as_duties_allow)
     assert_int_equal(w.threads[game].answer.nice_delta, 0); /* no boost for one that is alone */
 }
 
+/*
+ * Where the compilers of a build outnumber the CPUs, each may use all of them: the build does not wait for one of them more than
+ * for another, and each of their turns would be two changes of masks. Threads of a process and separate programs keep their types.
+ */
+TEST(in_a_crowd_processes_of_a_job_use_all_cpus)
+{
+    static const struct {
+        unsigned programs, n, procs;
+        enum asym_pin width;
+        const char *why;
+    } rows[] = {{1, 12, 12, ASYM_PIN_ALL, "shares CPUs"},
+                {1, 8, 8, ASYM_PIN_CPU, ": a "},
+                {1, 12, 1, ASYM_PIN_TYPE, ""},
+                {12, 1, 1, ASYM_PIN_TYPE, ""}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        begin(2, 4, 1, 4);
+        for (unsigned k = 0; k < rows[i].programs; k++)
+            enter(rows[i].n, 1);
+        for (unsigned t = 0; t < w.n_threads; t++)
+            w.threads[t].proc = t % rows[i].procs;
+        for (unsigned k = 0; k < 30; k++)
+            policy_fixture_plan(&w);
+        for (unsigned t = 0; t < w.n_threads; t++) {
+            assert_int_equal(w.threads[t].answer.width, rows[i].width);
+            assert_why(w.threads[t].answer.reason, rows[i].why);
+        }
+    }
+}
+
 /* A program's reports make plans between two samples, which repeat the measurements: they count once, by the time of the sample. */
 TEST(a_plan_without_new_measurements_changes_no_mean)
 {
