@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""hosts.py ASYMD NAME: compares the output of ASYMD for the machine tests/data/hosts/NAME.host with NAME.golden, and the verdict
-of asymd --check with the machine's line of verdicts.golden.
-hosts.py ASYMD verdicts: checks that verdicts.golden has a line for each machine, and no other.
+"""hosts.py ASYMD [NAME...]: compares the output of ASYMD for the machine tests/data/hosts/NAME.host with NAME.golden, and the
+verdict of asymd --check with the machine's line of verdicts.golden. Without NAME: for all machines, and checks that
+verdicts.golden has a line for each, and no other.
 hosts.py ASYMD --renew: writes all these golden files, and names those that changed. Read the difference before you commit it.
 """
+import concurrent.futures
 import difflib
 import glob
 import json
@@ -12,6 +13,8 @@ import os
 import subprocess
 import sys
 import tempfile
+
+import mkhost
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -42,9 +45,7 @@ def of_host(asymd, name):
     """Make the machine. Returns its description, and its line of verdicts.golden."""
     # A machine has thousands of files: they cost a tenth in memory.
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as root:
-        made, status = run(sys.executable, os.path.join(HERE, "mkhost.py"), golden_of(name)[:-7] + ".host", root)
-        if status != 0:
-            sys.exit(made)
+        mkhost.make(golden_of(name)[:-7] + ".host", root)
         return describe(asymd, root).replace(root, "ROOT"), "%s: %s\n" % (name, verdict(asymd, root).replace(root, "ROOT"))
 
 
@@ -64,12 +65,16 @@ def read_golden(name):
         return f.read()
 
 
+def of_hosts(asymd, names):
+    """Returns of_host() of each name. asymd runs on each CPU."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip(names, pool.map(lambda name: of_host(asymd, name), names)))
+
+
 def renew(asymd):
-    goldens, verdicts = {}, ""
-    for name in names_of_hosts():
-        goldens[name], line = of_host(asymd, name)
-        verdicts += line
-    for name, found in [*goldens.items(), ("verdicts", verdicts)]:
+    hosts = of_hosts(asymd, names_of_hosts())
+    goldens = {name: found for name, (found, _) in hosts.items()}
+    for name, found in [*goldens.items(), ("verdicts", "".join(line for _, line in hosts.values()))]:
         if found == read_golden(name):
             continue
         with open(golden_of(name), "w", encoding="utf-8") as f:
@@ -78,22 +83,23 @@ def renew(asymd):
 
 
 def compare(name, wanted, found):
-    if found != wanted:
-        sys.stdout.writelines(difflib.unified_diff(wanted.splitlines(True), found.splitlines(True), name + ".golden", "found"))
-        sys.exit("%s is not as it was; if that is right: tests/hosts.py ASYMD --renew" % name)
+    """Returns the name if found is not what was wanted, and prints the difference; else nothing."""
+    if found == wanted:
+        return []
+    sys.stdout.writelines(difflib.unified_diff(wanted.splitlines(True), found.splitlines(True), name + ".golden", "found"))
+    return [name]
 
 
 def main():
-    asymd, name = sys.argv[1:]
+    asymd, *names = sys.argv[1:]
+    if names == ["--renew"]:
+        return renew(asymd)
     verdicts = {line.split(":")[0]: line for line in read_golden("verdicts").splitlines(True)}
-    if name == "--renew":
-        renew(asymd)
-    elif name == "verdicts":
-        compare(name, "\n".join(verdicts), "\n".join(names_of_hosts()))
-    else:
-        found, line = of_host(asymd, name)
-        compare(name, read_golden(name), found)
-        compare("verdicts", verdicts.get(name, ""), line)
+    failed = [] if names else compare("verdicts", "\n".join(verdicts), "\n".join(names_of_hosts()))
+    for name, (found, line) in of_hosts(asymd, names or names_of_hosts()).items():
+        failed += compare(name, read_golden(name), found) + compare("verdicts", verdicts.get(name, ""), line)
+    if failed:
+        sys.exit("%s: not as before; if that is right: tests/hosts.py ASYMD --renew" % ", ".join(sorted(set(failed))))
 
 
 if __name__ == "__main__":

@@ -155,21 +155,22 @@ def write_machine(root, host):
             os.remove(gone)
 
 
-def main():
-    if len(sys.argv) != 3:
-        sys.exit("usage: mkhost.py FILE.host DIR")
+def make(path, root):
+    """Write the machine of the file path below root, which is made anew. Ends the program if the file is wrong."""
     host = Host()
-    with open(sys.argv[1], encoding="utf-8") as f:
+    with open(path, encoding="utf-8") as f:
         for number, line in enumerate(f, 1):
             line = line.split("#")[0].strip()
             try:
                 if line:
                     host.take(line.split(), line)
             except (ValueError, IndexError, KeyError) as e:
-                sys.exit("%s:%d: %s" % (sys.argv[1], number, e))
-    shutil.rmtree(sys.argv[2], ignore_errors=True)
-    write_machine(sys.argv[2], host)
+                sys.exit("%s:%d: %s" % (path, number, e))
+    shutil.rmtree(root, ignore_errors=True)
+    write_machine(root, host)
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) != 3:
+        sys.exit("usage: mkhost.py FILE.host DIR")
+    make(*sys.argv[1:])
