@@ -39,26 +39,22 @@ struct fixture {
     struct asym_mask mine; /* the CPUs that the test may use */
 };
 
-static int set_up(void **state)
+static void set_up(struct fixture *f)
 {
-    static struct fixture f;
     const struct asym_counters_config config = {.set = ASYM_COUNTERS_SOFTWARE, .max_fds = 3, .tree = true};
-    memset(&f, 0, sizeof f);
-    tree_make(&f.tree);
-    snprintf(f.out, sizeof f.out, "%s/out", f.tree.path);
-    assert_int_equal(asym_counters_new(&config, &f.software, NULL), 0);
-    assert_true(sched_getaffinity(0, sizeof f.mine, (cpu_set_t *)&f.mine) == 0);
-    *state = &f;
-    return 0;
+    tree_make(&f->tree);
+    snprintf(f->out, sizeof f->out, "%s/out", f->tree.path);
+    assert_int_equal(asym_counters_new(&config, &f->software, NULL), 0);
+    assert_true(sched_getaffinity(0, sizeof f->mine, (cpu_set_t *)&f->mine) == 0);
 }
 
-static int tear_down(void **state)
+static void tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     f->software->close(f->software);
     tree_remove(&f->tree);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct fixture, f, set_up, tear_down)
 
 static const char *said(const struct fixture *f)
 {
@@ -94,9 +90,8 @@ static const char busy[] = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done";
 
 /* -- one measured run -- */
 
-TEST_WITH(a_program_is_counted_with_its_children_and_known_by_its_file, set_up, tear_down)
+TEST_F(a_program_is_counted_with_its_children_and_known_by_its_file)
 {
-    struct fixture *f = *state;
     struct asym_measured_run_result r;
     struct asym_error err = {""};
     char text[1024], sh[PATH_MAX];
@@ -116,9 +111,8 @@ TEST_WITH(a_program_is_counted_with_its_children_and_known_by_its_file, set_up, 
     assert_int_equal(asym_process_descriptors(getpid()), before);
 }
 
-TEST_WITH(it_runs_on_the_cpus_that_are_named, set_up, tear_down)
+TEST_F(it_runs_on_the_cpus_that_are_named)
 {
-    struct fixture *f = *state;
     struct asym_measured_run_result r;
     char list[ASYM_MASK_LIST_MAX], wanted[ASYM_MASK_LIST_MAX + 32];
     ASYM_MASK_FOREACH (c, &f->mine) {
@@ -174,9 +168,8 @@ static void run_until_said(const struct fixture *f, const char *what, struct asy
     }
 }
 
-TEST_WITH(when_its_time_is_over_it_is_ended_with_all_that_it_started, set_up, tear_down)
+TEST_F(when_its_time_is_over_it_is_ended_with_all_that_it_started)
 {
-    struct fixture *f = *state;
     struct asym_measured_run_result r;
     const double from = asym_live_now();
     run_until_said(f, "sleep 1000 & echo $! >$OUT; while :; do :; done", &r);
@@ -192,9 +185,8 @@ TEST_WITH(when_its_time_is_over_it_is_ended_with_all_that_it_started, set_up, te
     asym_measured_run_done(&r);
 }
 
-TEST_WITH(what_it_leaves_running_is_ended, set_up, tear_down)
+TEST_F(what_it_leaves_running_is_ended)
 {
-    struct fixture *f = *state;
     struct asym_measured_run_result r;
     assert_int_equal(run_measured(f, ARGV("sh", "-c", script(f, "sleep 1000 & echo $! >$OUT")), 0, &r, NULL), 0);
     assert_true(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 0 && !r.ended);
@@ -202,9 +194,8 @@ TEST_WITH(what_it_leaves_running_is_ended, set_up, tear_down)
     assert_gone(atol(said(f)));
 }
 
-TEST_WITH(a_file_is_read_from_the_same_place_each_time_and_output_is_thrown_away, set_up, tear_down)
+TEST_F(a_file_is_read_from_the_same_place_each_time_and_output_is_thrown_away)
 {
-    struct fixture *f = *state;
     struct asym_measured_run_result r;
     char in[160];
     tree_write(&f->tree, "in", "skipped\nread\n");
@@ -235,9 +226,8 @@ TEST_WITH(a_file_is_read_from_the_same_place_each_time_and_output_is_thrown_away
     assert_string_equal(said(f), "read\n/dev/null\nread\n/dev/null\n");
 }
 
-TEST_WITH(a_program_that_cannot_be_run_is_reported, set_up, tear_down)
+TEST_F(a_program_that_cannot_be_run_is_reported)
 {
-    struct fixture *f = *state;
     struct asym_measured_run_result r;
     struct asym_error err = {""};
     const int before = asym_process_descriptors(getpid());
@@ -262,9 +252,8 @@ TEST_WITH(a_program_that_cannot_be_run_is_reported, set_up, tear_down)
     assert_int_equal(errno, ECHILD);
 }
 
-TEST_WITH(asked_to_stop_it_ends_the_program_first, set_up, tear_down)
+TEST_F(asked_to_stop_it_ends_the_program_first)
 {
-    struct fixture *f = *state;
     pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid == 0) {
@@ -356,9 +345,8 @@ static bool near(double a, double b)
     return a > b * (1 - 1e-9) - 1e-9 && a < b * (1 + 1e-9) + 1e-9;
 }
 
-TEST_WITH(figures_of_each_type_come_from_its_own_run, set_up, tear_down)
+TEST_F(figures_of_each_type_come_from_its_own_run)
 {
-    struct fixture *f = *state;
     struct stand_in s = stand_in_of(recording);
     s.dying = 5;
     static struct asym_profile_result result;
@@ -396,9 +384,8 @@ TEST_WITH(figures_of_each_type_come_from_its_own_run, set_up, tear_down)
     s.replay->close(s.replay);
 }
 
-TEST_WITH(a_program_that_fails_or_is_too_short_gives_no_profile, set_up, tear_down)
+TEST_F(a_program_that_fails_or_is_too_short_gives_no_profile)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *recording, *script, *message;
         int error;
@@ -423,9 +410,8 @@ TEST_WITH(a_program_that_fails_or_is_too_short_gives_no_profile, set_up, tear_do
     }
 }
 
-TEST_WITH(a_profile_is_printed_as_text_and_as_json, set_up, tear_down)
+TEST_F(a_profile_is_printed_as_text_and_as_json)
 {
-    struct fixture *f = *state;
     static struct asym_profile_result result = {
         .path = "/opt/a\x1b[2J/program",
         .profile = {.build_id = "00ff",
@@ -466,9 +452,8 @@ TEST_WITH(a_profile_is_printed_as_text_and_as_json, set_up, tear_down)
 }
 
 /* After Ctrl-C on the second type of core: one type is measured, and no file is written. */
-TEST_WITH(a_part_of_a_profile_is_told_without_a_file, set_up, tear_down)
+TEST_F(a_part_of_a_profile_is_told_without_a_file)
 {
-    struct fixture *f = *state;
     static struct asym_profile_result result = {
         .path = "/opt/program",
         .profile = {.n_types = 1, .types = {{.name = "fast", .ips = 4e9, .mpki = 0.5}}},
@@ -520,9 +505,8 @@ static struct answer checked_by_ordinary_user(const char *output)
     return result;
 }
 
-TEST_WITH(without_the_right_to_write_the_message_names_root_and_output, set_up, tear_down)
+TEST_F(without_the_right_to_write_the_message_names_root_and_output)
 {
-    struct fixture *f = *state;
     char missing[256];
     snprintf(missing, sizeof missing, "%s/missing/profiles", f->tree.path);
     assert_int_equal(chmod(f->tree.path, 0755), 0);
@@ -547,9 +531,8 @@ static int asymctl(const char *arguments, char *text, size_t size)
     return asym_live_run(argv, text, size);
 }
 
-TEST_WITH(the_verb_measures_or_says_why_it_cannot, set_up, tear_down)
+TEST_F(the_verb_measures_or_says_why_it_cannot)
 {
-    struct fixture *f = *state;
     struct asym_root root;
     struct asym_counters_coverage coverage;
     char arguments[512], text[4096];

@@ -95,7 +95,10 @@ void engine_fixture_machine(struct asym_machine *m, unsigned n_slow, unsigned n_
 void engine_fixture_init(struct engine_fixture *w);
 void engine_fixture_done(struct engine_fixture *w);
 
-/** The same for cmocka: each test gets its own fixture. */
+/** A test with a fixture w of its own (support/test.h). */
+#define TEST_ENGINE(name) TEST_IN(name, struct engine_fixture, w, engine_fixture_init, engine_fixture_done)
+
+/** The same for cmocka. */
 int engine_fixture_setup(void **state);
 int engine_fixture_teardown(void **state);
 

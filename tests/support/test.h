@@ -19,6 +19,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -32,6 +33,31 @@
         test_add(&(struct CMUnitTest){#name, name, setup, teardown, NULL}, __LINE__);                                  \
     }                                                                                                                  \
     static void name(void **state __attribute__((unused)))
+
+/**
+ * A test whose body has a fixture of its own, f. set_up(f) gets it zeroed, and tear_down(f) comes after the test. A file with
+ * several such tests names its fixture once: #define TEST_F(name) TEST_IN(name, struct fixture, f, set_up, tear_down)
+ */
+#define TEST_IN(name, type, f, set_up, tear_down)                                                                      \
+    static void name##_in(type *f);                                                                                    \
+    static int name##_set_up(void **state)                                                                             \
+    {                                                                                                                  \
+        *state = calloc(1, sizeof(type));                                                                              \
+        assert_non_null(*state);                                                                                       \
+        set_up(*state);                                                                                                \
+        return 0;                                                                                                      \
+    }                                                                                                                  \
+    static int name##_tear_down(void **state)                                                                          \
+    {                                                                                                                  \
+        tear_down(*state);                                                                                             \
+        free(*state);                                                                                                  \
+        return 0;                                                                                                      \
+    }                                                                                                                  \
+    TEST_WITH(name, name##_set_up, name##_tear_down)                                                                   \
+    {                                                                                                                  \
+        name##_in(*state);                                                                                             \
+    }                                                                                                                  \
+    static void name##_in(type *f __attribute__((unused)))
 
 #define TEST_MAIN TEST_MAIN_WITH(NULL, NULL)
 

@@ -30,32 +30,29 @@ struct fixture {
     char said[4096];
 };
 
-static int setup(void **state)
+static void setup(struct fixture *f)
 {
-    static struct fixture f;
-    memset(&f, 0, sizeof f);
-    f.log = asym_class_log_new();
-    assert_non_null(f.log);
-    f.n_apps = 1;
-    f.snapshot = (struct asym_snapshot){.now = 1000 * ASYM_SEC, .apps = f.apps, .tasks = f.tasks};
+    f->log = asym_class_log_new();
+    assert_non_null(f->log);
+    f->n_apps = 1;
+    f->snapshot = (struct asym_snapshot){.now = 1000 * ASYM_SEC, .apps = f->apps, .tasks = f->tasks};
     for (int i = 0; i < APPS; i++) {
-        f.apps[i] = (struct asym_app){.id = {100 + i, 100 + i, 7}, .first_task = 2 * (uint32_t)i, .n_tasks = 2};
-        snprintf(f.apps[i].comm, sizeof f.apps[i].comm, "app%d", i);
+        f->apps[i] = (struct asym_app){.id = {100 + i, 100 + i, 7}, .first_task = 2 * (uint32_t)i, .n_tasks = 2};
+        snprintf(f->apps[i].comm, sizeof f->apps[i].comm, "app%d", i);
     }
     for (int i = 0; i < 2 * APPS; i++) {
-        f.tasks[i].id = (struct asym_taskid){1000 + i, 100 + i / 2, 7};
-        f.plan_tasks[i] = (struct asym_plan_task){.target = i, .class = ASYM_CLASS_MP, .reason = &why};
+        f->tasks[i].id = (struct asym_taskid){1000 + i, 100 + i / 2, 7};
+        f->plan_tasks[i] = (struct asym_plan_task){.target = i, .class = ASYM_CLASS_MP, .reason = &why};
     }
-    f.plan = (struct asym_plan){.apps = f.plan_apps, .tasks = f.plan_tasks};
-    *state = &f;
-    return 0;
+    f->plan = (struct asym_plan){.apps = f->plan_apps, .tasks = f->plan_tasks};
 }
 
-static int teardown(void **state)
+static void teardown(struct fixture *f)
 {
-    asym_class_log_free(((struct fixture *)*state)->log);
-    return 0;
+    asym_class_log_free(f->log);
 }
+
+#define TEST_F(name) TEST_IN(name, struct fixture, f, setup, teardown)
 
 static void on_event(void *ctx, const struct asym_class_event *e)
 {
@@ -88,9 +85,8 @@ static void expect(struct fixture *f, const char *said)
     f->said[0] = '\0';
 }
 
-TEST_WITH(a_change_has_one_line_whatever_the_number_of_threads, setup, teardown)
+TEST_F(a_change_has_one_line_whatever_the_number_of_threads)
 {
-    struct fixture *f = *state;
     cycle(f, 0, 0, ASYM_CLASS_MP);
     expect(f, "app0 none>MP 1000;");
     for (int i = 0; i < 40; i++)
@@ -100,9 +96,8 @@ TEST_WITH(a_change_has_one_line_whatever_the_number_of_threads, setup, teardown)
     expect(f, "app0 MP>HP 1000;");
 }
 
-TEST_WITH(the_thread_of_a_serial_phase_stands_for_its_application, setup, teardown)
+TEST_F(the_thread_of_a_serial_phase_stands_for_its_application)
 {
-    struct fixture *f = *state;
     cycle(f, 0, 0, ASYM_CLASS_HP);
     f->plan_tasks[1].class = ASYM_CLASS_SP;
     f->said[0] = '\0';
@@ -111,9 +106,8 @@ TEST_WITH(the_thread_of_a_serial_phase_stands_for_its_application, setup, teardo
     expect(f, "app0 HP>SP 1001;");
 }
 
-TEST_WITH(a_program_that_is_not_steered_or_idle_has_no_line, setup, teardown)
+TEST_F(a_program_that_is_not_steered_or_idle_has_no_line)
 {
-    struct fixture *f = *state;
     f->plan_tasks[0].target = f->plan_tasks[1].target = -1;
     cycle(f, 0, 0, ASYM_CLASS_HP);
     expect(f, "");
@@ -132,9 +126,8 @@ static void flips(struct fixture *f, unsigned n, asym_usec each)
         cycle(f, each, 0, i % 2 == 0 ? ASYM_CLASS_HP : ASYM_CLASS_MP);
 }
 
-TEST_WITH(a_program_that_flips_is_summed_up, setup, teardown)
+TEST_F(a_program_that_flips_is_summed_up)
 {
-    struct fixture *f = *state;
     cycle(f, 0, 0, ASYM_CLASS_MP);
     flips(f, 13, ASYM_SEC);
     expect(f, "app0 none>MP 1000;app0 MP>HP 1000;app0 HP>MP 1000;");
@@ -152,9 +145,8 @@ TEST_WITH(a_program_that_flips_is_summed_up, setup, teardown)
     expect(f, "app0 HP>MP 1000;");
 }
 
-TEST_WITH(each_application_has_lines_of_its_own, setup, teardown)
+TEST_F(each_application_has_lines_of_its_own)
 {
-    struct fixture *f = *state;
     f->n_apps = 2;
     cycle(f, 0, 0, ASYM_CLASS_MP);
     flips(f, 13, ASYM_SEC);
@@ -171,9 +163,8 @@ static unsigned count(const char *text, const char *what)
     return n;
 }
 
-TEST_WITH(all_applications_together_have_a_bound_and_the_others_are_counted, setup, teardown)
+TEST_F(all_applications_together_have_a_bound_and_the_others_are_counted)
 {
-    struct fixture *f = *state;
     f->n_apps = APPS;
     cycle(f, 0, 0, ASYM_CLASS_MP);
     assert_int_equal(count(f->said, "none>MP"), ASYM_CLASS_LOG_ALL);
@@ -213,9 +204,8 @@ TEST(the_log_writes_each_line_about_a_class)
     assert_int_equal(count(text, "left out"), 0);
 }
 
-TEST_WITH(an_application_that_has_ended_is_summed_up_and_forgotten, setup, teardown)
+TEST_F(an_application_that_has_ended_is_summed_up_and_forgotten)
 {
-    struct fixture *f = *state;
     cycle(f, 0, 0, ASYM_CLASS_MP);
     flips(f, 8, ASYM_SEC);
     f->said[0] = '\0';

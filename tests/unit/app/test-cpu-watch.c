@@ -21,10 +21,8 @@ static void write_rank(struct watch_fixture *f, unsigned cpu, unsigned rank)
     tree_write_cpu(&f->tree, cpu, "cpufreq/amd_pstate_prefcore_ranking", "%u\n", rank);
 }
 
-static int set_up(void **state)
+static void set_up(struct watch_fixture *f)
 {
-    struct watch_fixture *f = calloc(1, sizeof *f);
-    assert_non_null(f);
     tree_make(&f->tree);
     for (unsigned c = 0; c < N_CPUS; c++) {
         asym_mask_set(&f->cpus, c);
@@ -32,18 +30,15 @@ static int set_up(void **state)
     }
     assert_int_equal(asym_root_open(f->tree.path, &f->root, NULL), 0);
     asym_watch_read_facts(&f->facts, &f->root, &f->cpus, ASYM_SEC);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct watch_fixture *f)
 {
-    struct watch_fixture *f = *state;
     asym_root_done(&f->root);
     tree_remove(&f->tree);
-    free(f);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct watch_fixture, f, set_up, tear_down)
 
 static bool look(struct watch_fixture *f, unsigned second)
 {
@@ -51,9 +46,8 @@ static bool look(struct watch_fixture *f, unsigned second)
 }
 
 /* Three looks see all of 40 CPUs. */
-TEST_WITH(a_change_of_any_cpu_is_seen_in_its_turn, set_up, tear_down)
+TEST_F(a_change_of_any_cpu_is_seen_in_its_turn)
 {
-    struct watch_fixture *f = *state;
     static const unsigned cpus[] = {0, 15, 16, 31, 32, 39};
     unsigned second = 1;
     for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++) {
@@ -68,9 +62,8 @@ TEST_WITH(a_change_of_any_cpu_is_seen_in_its_turn, set_up, tear_down)
     }
 }
 
-TEST_WITH(figures_that_keep_changing_are_acted_on_every_ten_seconds, set_up, tear_down)
+TEST_F(figures_that_keep_changing_are_acted_on_every_ten_seconds)
 {
-    struct watch_fixture *f = *state;
     unsigned seen = 0;
     for (unsigned second = 2; second < 122; second++) {
         for (unsigned c = 0; c < N_CPUS; c++)

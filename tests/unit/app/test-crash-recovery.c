@@ -24,11 +24,9 @@ struct recovery_fixture {
     char text[4096];
 };
 
-static int set_up(void **state)
+static void set_up(struct recovery_fixture *f)
 {
     char option[128];
-    struct recovery_fixture *f = calloc(1, sizeof *f);
-    assert_non_null(f);
     fake_kernel_reset();
     tree_make(&f->tree);
     snprintf(option, sizeof option, "asymd.state_dir=%s", f->tree.path);
@@ -37,19 +35,16 @@ static int set_up(void **state)
     assert_int_equal(asym_settings_set(f->run.settings, option, "test", NULL), 0);
     assert_int_equal(asym_crash_recovery_open(&f->run, &f->ledger, NULL), 0);
     fake_kernel_cpus(f->ledger, "0-7", "0-7", "");
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct recovery_fixture *f)
 {
-    struct recovery_fixture *f = *state;
     asym_ledger_close(f->ledger);
     asym_settings_free(f->run.settings);
     tree_remove(&f->tree);
-    free(f);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct recovery_fixture, f, set_up, tear_down)
 
 /* asymd steered a thread with CPUs 0-5 to CPUs 4-7, and found now. */
 static struct fake_thread *steered(struct recovery_fixture *f, int32_t tid, uint64_t now)
@@ -74,16 +69,14 @@ static int put_back(struct recovery_fixture *f)
     return r;
 }
 
-TEST_WITH(without_a_record_nothing_is_logged, set_up, tear_down)
+TEST_F(without_a_record_nothing_is_logged)
 {
-    struct recovery_fixture *f = *state;
     assert_int_equal(put_back(f), 0);
     assert_string_equal(f->text, "");
 }
 
-TEST_WITH(threads_are_restored_and_counted, set_up, tear_down)
+TEST_F(threads_are_restored_and_counted)
 {
-    struct recovery_fixture *f = *state;
     const struct fake_thread *a = steered(f, TID, 0xf0), *b = steered(f, TID + 1, 0xf0),
                              *other = steered(f, TID + 2, 0x81);
     assert_int_equal(put_back(f), 0);
@@ -97,9 +90,8 @@ TEST_WITH(threads_are_restored_and_counted, set_up, tear_down)
     assert_string_equal(f->text, "");
 }
 
-TEST_WITH(a_thread_that_cannot_be_restored_is_an_error_with_its_reason, set_up, tear_down)
+TEST_F(a_thread_that_cannot_be_restored_is_an_error_with_its_reason)
 {
-    struct recovery_fixture *f = *state;
     struct fake_thread *t = steered(f, TID, 0xf0);
     fake_kernel_fail(t, FAKE_SET_MASK, -EPERM, 0);
     assert_int_equal(put_back(f), -EPERM);
@@ -113,9 +105,8 @@ TEST_WITH(a_thread_that_cannot_be_restored_is_an_error_with_its_reason, set_up, 
 }
 
 /* A start that fails gives back what an earlier asymd left, and closes what it opened. */
-TEST_WITH(a_start_that_fails_restores_nothing_twice, set_up, tear_down)
+TEST_F(a_start_that_fails_restores_nothing_twice)
 {
-    struct recovery_fixture *f = *state;
     asym_ledger_close(f->ledger);
     f->ledger = NULL;
     captured_log_begin();
@@ -125,9 +116,8 @@ TEST_WITH(a_start_that_fails_restores_nothing_twice, set_up, tear_down)
     assert_string_equal(f->text, "");
 }
 
-TEST_WITH(a_file_that_is_no_ledger_is_logged_and_a_missing_directory_is_an_error, set_up, tear_down)
+TEST_F(a_file_that_is_no_ledger_is_logged_and_a_missing_directory_is_an_error)
 {
-    struct recovery_fixture *f = *state;
     struct asym_error err = {""};
     asym_ledger_close(f->ledger);
     f->ledger = NULL;

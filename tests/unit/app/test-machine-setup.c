@@ -20,10 +20,8 @@ struct fixture {
 };
 
 /* malloc fills all memory with non-zero bytes (a sanitizer does so by itself): an uninitialised field gets a wrong value. */
-static int set_up(void **state)
+static void set_up(struct fixture *f)
 {
-    struct fixture *f = calloc(1, sizeof *f);
-    assert_non_null(f);
     mallopt(M_PERTURB, 0x5a);
     tree_make(&f->tree);
     tree_plain(&f->tree, 4);
@@ -31,20 +29,17 @@ static int set_up(void **state)
     assert_int_equal(asym_settings_new(&f->run.settings), 0);
     assert_int_equal(asym_settings_set(f->run.settings, "asymmetry.slow=2-3", "test", NULL), 0);
     assert_int_equal(asym_root_open(f->tree.path, &f->run.root, NULL), 0);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     asym_settings_free(f->run.settings);
     asym_root_done(&f->run.root);
     free(f->run.machine);
     tree_remove(&f->tree);
-    free(f);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct fixture, f, set_up, tear_down)
 
 static void assert_cpus(const struct asym_mask *mask, const char *list)
 {
@@ -52,7 +47,7 @@ static void assert_cpus(const struct asym_mask *mask, const char *list)
     assert_string_equal(asym_mask_format_list(mask, text, sizeof text), list);
 }
 
-TEST_WITH(slow_cpus_have_a_speed_each, set_up, tear_down)
+TEST_F(slow_cpus_have_a_speed_each)
 {
     static const struct {
         const char *slow, *speeds, *wrong; /* wrong: a part of the message; NULL: they are accepted */
@@ -64,7 +59,6 @@ TEST_WITH(slow_cpus_have_a_speed_each, set_up, tear_down)
         {"1-3", "2:75%", "leaves out CPUs 1,3", {0}},
         {"1-2", "2:75% 3:50% 25%", "CPUs 3 are none of asymmetry.slow", {0}},
     };
-    struct fixture *f = *state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char slow[64], speeds[64];
         struct asym_error err = {""};
@@ -82,9 +76,8 @@ TEST_WITH(slow_cpus_have_a_speed_each, set_up, tear_down)
     }
 }
 
-TEST_WITH(the_first_reading_starts_from_nothing, set_up, tear_down)
+TEST_F(the_first_reading_starts_from_nothing)
 {
-    struct fixture *f = *state;
     assert_int_equal(asym_run_machine(&f->run, NULL), 0);
     assert_int_equal(f->run.machine->generation, 1);
     assert_cpus(&f->run.machine->usable, "0-3");
@@ -93,18 +86,16 @@ TEST_WITH(the_first_reading_starts_from_nothing, set_up, tear_down)
     assert_true(f->run.assumed_slow);
 }
 
-TEST_WITH(a_count_that_is_too_large_names_the_cpus, set_up, tear_down)
+TEST_F(a_count_that_is_too_large_names_the_cpus)
 {
-    struct fixture *f = *state;
     struct asym_error err = {""};
     assert_int_equal(asym_settings_set(f->run.settings, "asymmetry.slow=9", "--slow", NULL), 0);
     assert_int_equal(asym_run_machine(&f->run, &err), -EINVAL);
     assert_non_null(strstr(err.text, "9 of 4 usable CPUs (0-3) cannot be made slow: accepted are 1 to 3"));
 }
 
-TEST_WITH(speeds_that_leave_out_a_cpu_say_where_they_are_set, set_up, tear_down)
+TEST_F(speeds_that_leave_out_a_cpu_say_where_they_are_set)
 {
-    struct fixture *f = *state;
     struct asym_error err = {""};
     assert_int_equal(asym_settings_set(f->run.settings, "machine.speeds=0:2", "asymd.conf:2", NULL), 0);
     assert_int_equal(asym_run_machine(&f->run, &err), -EINVAL);
@@ -112,9 +103,8 @@ TEST_WITH(speeds_that_leave_out_a_cpu_say_where_they_are_set, set_up, tear_down)
                         "asymd.conf:2: machine.speeds: 0:2 leaves out CPUs 1-3: it has to name every usable CPU");
 }
 
-TEST_WITH(without_profiles_the_setting_that_names_their_file_is_named, set_up, tear_down)
+TEST_F(without_profiles_the_setting_that_names_their_file_is_named)
 {
-    struct fixture *f = *state;
     assert_int_equal(asym_run_machine(&f->run, NULL), 0);
     assert_int_equal(asym_settings_set(f->run.settings, "counters.profiles=/nonexistent/profiles", "test", NULL), 0);
     assert_int_equal(asym_capabilities_read(&f->run.capabilities, &f->run.root, f->run.machine, f->run.settings, NULL),
@@ -123,9 +113,8 @@ TEST_WITH(without_profiles_the_setting_that_names_their_file_is_named, set_up, t
     asym_capabilities_done(&f->run.capabilities);
 }
 
-TEST_WITH(a_later_reading_keeps_the_place_the_count_and_what_is_slow, set_up, tear_down)
+TEST_F(a_later_reading_keeps_the_place_the_count_and_what_is_slow)
 {
-    struct fixture *f = *state;
     assert_int_equal(asym_run_machine(&f->run, NULL), 0);
     const struct asym_machine *place = f->run.machine;
     tree_write(&f->tree, "sys/devices/system/cpu/online", "0-2\n");

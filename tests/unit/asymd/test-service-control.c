@@ -181,11 +181,10 @@ static void add_program(struct control_fixture *f)
     f->thread->task.id.start = f->w.procs[0].id.start = stat.start;
 }
 
-static int setup(void **state)
+static void setup(struct control_fixture *f)
 {
-    struct control_fixture *f = fixture = calloc(1, sizeof *f);
+    fixture = f;
     struct asym_error err = {""};
-    assert_non_null(f);
     engine_fixture_init(&f->w);
     add_program(f);
     tree_make(&f->tree);
@@ -205,8 +204,6 @@ static int setup(void **state)
     s->cycle = (struct asym_cycle){.source = s->observer.source, .actuator = s->actuator, .engine = s->engine};
     assert_int_equal(asym_service_cycle(s), 0);
     engine_fixture_assert_mask(&f->thread->mask, "4-7");
-    *state = f;
-    return 0;
 }
 
 static void end_child(struct control_fixture *f)
@@ -219,9 +216,8 @@ static void end_child(struct control_fixture *f)
     f->child = 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct control_fixture *f)
 {
-    struct control_fixture *f = *state;
     end_child(f);
     asym_service_control_close(&f->s);
     asym_class_log_free(f->s.class_log);
@@ -232,9 +228,9 @@ static int teardown(void **state)
     asym_settings_free(f->run.settings);
     tree_remove(&f->tree);
     engine_fixture_done(&f->w);
-    free(f);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct control_fixture, f, setup, teardown)
 
 static void assert_steered(struct control_fixture *f, const char *cpus)
 {
@@ -252,9 +248,8 @@ static uint64_t count_decisions(const struct control_fixture *f)
     return asym_monitor_last_decision(f->s.control.monitor);
 }
 
-TEST_WITH(a_pause_takes_effect_at_once_and_so_does_its_end, setup, teardown)
+TEST_F(a_pause_takes_effect_at_once_and_so_does_its_end)
 {
-    struct control_fixture *f = *state;
     struct asym_service_facts facts;
     struct asym_error err = {""};
     const uint64_t before = count_decisions(f);
@@ -291,9 +286,8 @@ static void pause_and_resume(struct control_fixture *f)
 }
 
 /* Samples and plans are not: they take as long as the machine has threads. A cycle without a change keeps the priority as it is. */
-TEST_WITH(changes_have_real_time_priority, setup, teardown)
+TEST_F(changes_have_real_time_priority)
 {
-    struct control_fixture *f = *state;
     static const struct {
         const char *option;
         int own_policy, error;
@@ -315,18 +309,16 @@ TEST_WITH(changes_have_real_time_priority, setup, teardown)
     own_policy = sched_error = 0;
 }
 
-TEST_WITH(a_priority_that_stays_is_dropped_before_the_next_sample, setup, teardown)
+TEST_F(a_priority_that_stays_is_dropped_before_the_next_sample)
 {
-    struct control_fixture *f = *state;
     own_policy = SCHED_OTHER;
     refuses_other = true;
     pause_and_resume(f);
     assert_string_equal(steps, "FafoFaof");
 }
 
-TEST_WITH(a_refused_priority_is_logged_once, setup, teardown)
+TEST_F(a_refused_priority_is_logged_once)
 {
-    struct control_fixture *f = *state;
     own_policy = SCHED_OTHER;
     sched_error = EPERM;
     f->run.log.level = LOG_INFO;
@@ -339,9 +331,8 @@ TEST_WITH(a_refused_priority_is_logged_once, setup, teardown)
 }
 
 /* The sentences are those of asymctl why. */
-TEST_WITH(a_change_of_class_is_logged_in_the_sentences_of_why, setup, teardown)
+TEST_F(a_change_of_class_is_logged_in_the_sentences_of_why)
 {
-    struct control_fixture *f = *state;
     struct asym_service_explanation e;
     char why[512];
     asym_class_log_free(ASYM_TAKE(f->s.class_log));
@@ -356,9 +347,8 @@ TEST_WITH(a_change_of_class_is_logged_in_the_sentences_of_why, setup, teardown)
 }
 
 /* A reload may have changed the budget: housekeeping passes it on. */
-TEST_WITH(a_new_budget_is_in_force_at_the_next_housekeeping, setup, teardown)
+TEST_F(a_new_budget_is_in_force_at_the_next_housekeeping)
 {
-    struct control_fixture *f = *state;
     static const char *const budgets[] = {"asymd.cpu_budget=2", "asymd.cpu_budget=0.5"};
     for (size_t i = 0; i < ASYM_LENGTH(budgets); i++) {
         assert_int_equal(asym_settings_set(f->run.settings, budgets[i], "test", NULL), 0);
@@ -368,18 +358,16 @@ TEST_WITH(a_new_budget_is_in_force_at_the_next_housekeeping, setup, teardown)
     }
 }
 
-TEST_WITH(many_changes_have_no_real_time_priority, setup, teardown)
+TEST_F(many_changes_have_no_real_time_priority)
 {
-    struct control_fixture *f = *state;
     assert_false(asym_service_is_urgent(f->run.settings, 0));
     assert_true(asym_service_is_urgent(f->run.settings, 1));
     assert_true(asym_service_is_urgent(f->run.settings, ASYM_URGENT_MAX));
     assert_false(asym_service_is_urgent(f->run.settings, ASYM_URGENT_MAX + 1));
 }
 
-TEST_WITH(a_pause_with_a_time_ends_by_itself, setup, teardown)
+TEST_F(a_pause_with_a_time_ends_by_itself)
 {
-    struct control_fixture *f = *state;
     struct asym_service_facts facts;
     struct asym_error err = {""};
     assert_int_equal(asym_service_pause(&f->s, 1, &err), 0);
@@ -394,9 +382,8 @@ TEST_WITH(a_pause_with_a_time_ends_by_itself, setup, teardown)
     assert_int_equal(facts.paused_until, 0);
 }
 
-TEST_WITH(the_last_pause_counts, setup, teardown)
+TEST_F(the_last_pause_counts)
 {
-    struct control_fixture *f = *state;
     struct asym_error err = {""};
     assert_int_equal(asym_service_pause(&f->s, 1, &err), 0);
     assert_int_equal(asym_service_pause(&f->s, 0, &err), 0);
@@ -412,9 +399,8 @@ TEST_WITH(the_last_pause_counts, setup, teardown)
 }
 
 /* The sources cannot return the last snapshot while another one is in progress. */
-TEST_WITH(during_a_sample_an_order_waits_for_its_end, setup, teardown)
+TEST_F(during_a_sample_an_order_waits_for_its_end)
 {
-    struct control_fixture *f = *state;
     struct asym_error err = {""};
     f->s.sampling = true;
     asym_service_listen(&f->s, changed);
@@ -429,9 +415,8 @@ TEST_WITH(during_a_sample_an_order_waits_for_its_end, setup, teardown)
 }
 
 /* So the bus forgets what it has kept, and announces the number of steered threads. */
-TEST_WITH(each_order_for_a_program_is_announced, setup, teardown)
+TEST_F(each_order_for_a_program_is_announced)
 {
-    struct control_fixture *f = *state;
     struct asym_error err = {""};
     asym_service_listen(&f->s, changed);
     assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_SLOW, 0, &err), 0);
@@ -460,9 +445,8 @@ static void assert_explained(struct control_fixture *f, const char *says)
         fail_msg("'%s' does not say '%s'", f->text, says);
 }
 
-TEST_WITH(a_process_is_ignored_given_back_to_the_rules_and_ruled, setup, teardown)
+TEST_F(a_process_is_ignored_given_back_to_the_rules_and_ruled)
 {
-    struct control_fixture *f = *state;
     struct asym_error err = {""};
     char said[128];
     assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), 0);
@@ -484,9 +468,8 @@ TEST_WITH(a_process_is_ignored_given_back_to_the_rules_and_ruled, setup, teardow
 }
 
 /* No process has the number of the job any more: its leader has ended. */
-TEST_WITH(an_order_for_a_job_is_for_each_of_its_processes, setup, teardown)
+TEST_F(an_order_for_a_job_is_for_each_of_its_processes)
 {
-    struct control_fixture *f = *state;
     struct asym_error err = {""};
     struct asym_overrides *orders = f->s.control.overrides;
     struct asym_stat stat;
@@ -529,9 +512,8 @@ static void *wait_for_cancel(void *ctx)
     return NULL;
 }
 
-TEST_WITH(processes_that_cannot_be_steered_are_refused, setup, teardown)
+TEST_F(processes_that_cannot_be_steered_are_refused)
 {
-    struct control_fixture *f = *state;
     struct asym_error err = {""};
     pthread_t thread;
     static const struct {
@@ -558,9 +540,8 @@ TEST_WITH(processes_that_cannot_be_steered_are_refused, setup, teardown)
 }
 
 /* A container has no kernel threads: here the child has the flags of one. */
-TEST_WITH(a_kernel_thread_is_refused, setup, teardown)
+TEST_F(a_kernel_thread_is_refused)
 {
-    struct control_fixture *f = *state;
     struct asym_error err = {""};
     more_flags = KTHREAD;
     assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), -EPERM);
@@ -572,9 +553,8 @@ TEST_WITH(a_kernel_thread_is_refused, setup, teardown)
     assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), 0);
 }
 
-TEST_WITH(orders_end_with_their_process, setup, teardown)
+TEST_F(orders_end_with_their_process)
 {
-    struct control_fixture *f = *state;
     struct asym_error err = {""};
     assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), 0);
     asym_service_control_housekeeping(&f->s, asym_clock_now());
@@ -589,9 +569,8 @@ TEST_WITH(orders_end_with_their_process, setup, teardown)
     assert_int_equal(asym_overrides_count(f->s.control.overrides), 0);
 }
 
-TEST_WITH(an_unknown_policy_is_refused_with_the_known_ones, setup, teardown)
+TEST_F(an_unknown_policy_is_refused_with_the_known_ones)
 {
-    struct control_fixture *f = *state;
     struct asym_error err = {""};
     static const char *const bad[] = {"", "paa", "pa\n[rule x]", "Auto"};
     for (size_t i = 0; i < ASYM_LENGTH(bad); i++) {
@@ -616,9 +595,8 @@ TEST(actions_have_the_names_of_the_rules)
     assert_true(*err.text);
 }
 
-TEST_WITH(a_permanent_policy_is_the_last_file_to_be_read, setup, teardown)
+TEST_F(a_permanent_policy_is_the_last_file_to_be_read)
 {
-    struct control_fixture *f = *state;
     struct asym_settings *settings;
     struct asym_error err = {""};
     char path[512], written[ASYM_PATH_SIZE], text[ASYM_PATH_SIZE + 64];
@@ -659,9 +637,8 @@ static int add_counter(void *ctx, const struct asym_service_counter *c)
     return 0;
 }
 
-TEST_WITH(counters_count, setup, teardown)
+TEST_F(counters_count)
 {
-    struct control_fixture *f = *state;
     struct asym_error err = {""};
     for (int i = 0; i < 3; i++)
         assert_int_equal(asym_service_cycle(&f->s), 0);
@@ -683,9 +660,8 @@ TEST_WITH(counters_count, setup, teardown)
 }
 
 /* The table of families has no row that the service has forgotten. It hands out nothing without a row: the id is the row. */
-TEST_WITH(each_family_has_a_sample, setup, teardown)
+TEST_F(each_family_has_a_sample)
 {
-    struct control_fixture *f = *state;
     struct asym_error err = {""};
     const struct asym_bus_config config = {.event = f->s.event, .no_system_bus = true};
     assert_int_equal(asym_bus_open(&config, &f->s.bus, &err), 0);
@@ -697,9 +673,8 @@ TEST_WITH(each_family_has_a_sample, setup, teardown)
     asym_bus_close(f->s.bus);
 }
 
-TEST_WITH(a_thread_is_explained_with_its_masks, setup, teardown)
+TEST_F(a_thread_is_explained_with_its_masks)
 {
-    struct control_fixture *f = *state;
     struct asym_service_explanation e;
     struct asym_service_thread now;
     struct asym_taskid other = f->thread->task.id;
@@ -721,17 +696,15 @@ static void add_lack(void *ctx, const char *sentence)
 }
 
 /* They are in asymctl policies and asymctl check. */
-TEST_WITH(policies_that_are_not_in_use_are_no_limit, setup, teardown)
+TEST_F(policies_that_are_not_in_use_are_no_limit)
 {
-    struct control_fixture *f = *state;
     f->s.cycle.snapshot.missing[ASYM_SIGNAL_IPC] = "this machine has no PMU";
     asym_service_lacks(&f->s, add_lack, f);
     assert_null(strstr(f->text, "PMU"));
 }
 
-TEST_WITH(a_policy_that_auto_chose_is_said_to_be_its_choice, setup, teardown)
+TEST_F(a_policy_that_auto_chose_is_said_to_be_its_choice)
 {
-    struct control_fixture *f = *state;
     struct asym_service_facts facts;
     f->run.policy_why = "there is only one CPU";
     asym_service_facts(&f->s, &facts);
@@ -746,9 +719,8 @@ TEST_WITH(a_policy_that_auto_chose_is_said_to_be_its_choice, setup, teardown)
 }
 
 /* The status line has the number. */
-TEST_WITH(changes_that_were_made_are_counted, setup, teardown)
+TEST_F(changes_that_were_made_are_counted)
 {
-    struct control_fixture *f = *state;
     assert_int_equal(f->s.n_changes, 1);
     assert_int_equal(asym_service_cycle(&f->s), 0);
     assert_int_equal(f->s.n_changes, 1);

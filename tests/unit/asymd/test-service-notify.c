@@ -21,28 +21,23 @@ struct notify_fixture {
     int manager;
 };
 
-static int set_up(void **state)
+static void set_up(struct notify_fixture *f)
 {
-    struct notify_fixture *f = calloc(1, sizeof *f);
-    assert_non_null(f);
     tree_make(&f->tree);
     f->manager = asym_notify_socket_open(f->tree.path);
     alarm(60);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct notify_fixture *f)
 {
-    struct notify_fixture *f = *state;
     alarm(0);
     unsetenv("WATCHDOG_USEC");
     asym_notify_done(&f->n);
     asym_notify_socket_close(f->manager);
     tree_remove(&f->tree);
-    free(f);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct notify_fixture, f, set_up, tear_down)
 
 /* Writes all messages of the queue but those that fill it, a line each. */
 static const char *received(const struct notify_fixture *f, char *ret, size_t size)
@@ -65,18 +60,16 @@ static const char *received(const struct notify_fixture *f, char *ret, size_t si
         assert_string_equal(received(f, text, sizeof text), expected);                                                 \
     } while (0)
 
-TEST_WITH(a_manager_that_reads_gets_each_message_at_once, set_up, tear_down)
+TEST_F(a_manager_that_reads_gets_each_message_at_once)
 {
-    struct notify_fixture *f = *state;
     asym_notify_state(&f->n, "READY=1");
     assert_received(f, "READY=1\n");
     asym_notify_status(&f->n, "policy %s, %d threads", "pa", 4);
     assert_received(f, "STATUS=policy pa, 4 threads\n");
 }
 
-TEST_WITH(states_wait_for_room_in_order_and_a_status_does_not, set_up, tear_down)
+TEST_F(states_wait_for_room_in_order_and_a_status_does_not)
 {
-    struct notify_fixture *f = *state;
     asym_notify_socket_fill();
     asym_notify_state(&f->n, "RELOADING=1\nMONOTONIC_USEC=18446744073709551615");
     asym_notify_state(&f->n, "READY=1");
@@ -88,9 +81,8 @@ TEST_WITH(states_wait_for_room_in_order_and_a_status_does_not, set_up, tear_down
     assert_received(f, "STATUS=later\n");
 }
 
-TEST_WITH(of_more_states_than_places_the_newest_are_kept, set_up, tear_down)
+TEST_F(of_more_states_than_places_the_newest_are_kept)
 {
-    struct notify_fixture *f = *state;
     char expected[256] = "", state_text[16];
     asym_notify_socket_fill();
     for (int i = 0; i < 10; i++) {
@@ -105,9 +97,8 @@ TEST_WITH(of_more_states_than_places_the_newest_are_kept, set_up, tear_down)
     assert_received(f, expected);
 }
 
-TEST_WITH(an_abstract_socket_is_one_too, set_up, tear_down)
+TEST_F(an_abstract_socket_is_one_too)
 {
-    struct notify_fixture *f = *state;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char name[64], text[64];
     const int length = snprintf(name, sizeof name, "@asymd-test-notify-%d", (int)getpid());
@@ -124,9 +115,8 @@ TEST_WITH(an_abstract_socket_is_one_too, set_up, tear_down)
 }
 
 /* A state that no manager can get must not come to a later one as if it were new. */
-TEST_WITH(without_a_manager_nothing_waits, set_up, tear_down)
+TEST_F(without_a_manager_nothing_waits)
 {
-    struct notify_fixture *f = *state;
     static const char *const values[] = {"", "x", "@", "vsock:2:1234", "/nonexistent/notify", NULL};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (values[i])
@@ -139,9 +129,8 @@ TEST_WITH(without_a_manager_nothing_waits, set_up, tear_down)
 }
 
 /* asymd keeps a descriptor for each thread that it observes, so none may be left for a moment. */
-TEST_WITH(a_state_waits_for_a_free_descriptor, set_up, tear_down)
+TEST_F(a_state_waits_for_a_free_descriptor)
 {
-    struct notify_fixture *f = *state;
     struct rlimit limit;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     const struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
@@ -181,9 +170,8 @@ static void stop_pings(struct notify_fixture *f, sd_event *event)
 }
 
 /* A user who fills the queue again and again takes most places, but not all: the ping needs one of many attempts. */
-TEST_WITH(a_ping_that_found_no_room_is_tried_again_soon, set_up, tear_down)
+TEST_F(a_ping_that_found_no_room_is_tried_again_soon)
 {
-    struct notify_fixture *f = *state;
     sd_event *event = start_pings(f, "30000000");
     asym_notify_socket_fill();
     for (int i = 0; i < 5; i++) {
@@ -206,9 +194,8 @@ static int count(sd_event_source *source, void *n)
 }
 
 /* Reports of programs have this priority, and a user may send them without a pause. */
-TEST_WITH(pings_come_while_an_important_source_is_always_ready, set_up, tear_down)
+TEST_F(pings_come_while_an_important_source_is_always_ready)
 {
-    struct notify_fixture *f = *state;
     sd_event *event = start_pings(f, "2000");
     sd_event_source *busy;
     unsigned n = 0;
@@ -221,9 +208,8 @@ TEST_WITH(pings_come_while_an_important_source_is_always_ready, set_up, tear_dow
     stop_pings(f, event);
 }
 
-TEST_WITH(without_a_watchdog_there_are_no_pings, set_up, tear_down)
+TEST_F(without_a_watchdog_there_are_no_pings)
 {
-    struct notify_fixture *f = *state;
     sd_event *event;
     assert_int_equal(sd_event_new(&event), 0);
     assert_int_equal(asym_notify_watchdog(&f->n, event), 0);
@@ -231,9 +217,8 @@ TEST_WITH(without_a_watchdog_there_are_no_pings, set_up, tear_down)
     sd_event_unref(event);
 }
 
-TEST_WITH(pings_do_not_wait_and_come_again_when_there_is_room, set_up, tear_down)
+TEST_F(pings_do_not_wait_and_come_again_when_there_is_room)
 {
-    struct notify_fixture *f = *state;
     sd_event *event = start_pings(f, "200000");
     run_until_pinged(f, event, 2);
     asym_notify_socket_fill();

@@ -63,10 +63,8 @@ static void open_service(struct reload_fixture *f)
     asym_watch_read_facts(&s->cpu_facts, &f->run.root, &f->run.machine->online, asym_clock_now());
 }
 
-static int set_up_with(void **state, const char *policy)
+static void set_up_with(struct reload_fixture *f, const char *policy)
 {
-    struct reload_fixture *f = calloc(1, sizeof *f);
-    assert_non_null(f);
     tree_make(&f->tree);
     tree_plain(&f->tree, 4);
     tree_write(&f->tree, "proc/1/schedstat", "1 2 3\n");
@@ -79,23 +77,20 @@ static int set_up_with(void **state, const char *policy)
     assert_int_equal(asym_run_machine(&f->run, NULL), 0);
     assert_int_equal(asym_run_policy(&f->run, NULL), 0);
     open_service(f);
-    *state = f;
-    return 0;
 }
 
-static int set_up(void **state)
+static void set_up(struct reload_fixture *f)
 {
-    return set_up_with(state, "pa");
+    set_up_with(f, "pa");
 }
 
-static int set_up_auto(void **state)
+static void set_up_auto(struct reload_fixture *f)
 {
-    return set_up_with(state, "auto");
+    set_up_with(f, "auto");
 }
 
-static int tear_down(void **state)
+static void tear_down(struct reload_fixture *f)
 {
-    struct reload_fixture *f = *state;
     asym_service_control_close(&f->s);
     asym_class_log_free(f->s.class_log);
     asym_cycle_done(&f->s.cycle);
@@ -108,9 +103,9 @@ static int tear_down(void **state)
     asym_root_done(&f->run.root);
     free(f->run.machine);
     tree_remove(&f->tree);
-    free(f);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct reload_fixture, f, set_up, tear_down)
 
 static void assert_cpus(const struct asym_mask *mask, const char *list)
 {
@@ -118,9 +113,8 @@ static void assert_cpus(const struct asym_mask *mask, const char *list)
     assert_string_equal(asym_mask_format_list(mask, text, sizeof text), list);
 }
 
-TEST_WITH(a_good_file_is_in_force_at_once, set_up, tear_down)
+TEST_F(a_good_file_is_in_force_at_once)
 {
-    struct reload_fixture *f = *state;
     struct asym_error err = {""};
     write_config(f, "rr", "interval = 70ms\nlog_level = error");
     assert_int_equal(asym_service_reload(&f->s, &err), 0);
@@ -135,9 +129,8 @@ TEST_WITH(a_good_file_is_in_force_at_once, set_up, tear_down)
 }
 
 /* Each of these files is refused: asymd keeps the settings, the policy and the slow CPUs, and says why. */
-TEST_WITH(a_bad_file_changes_nothing, set_up, tear_down)
+TEST_F(a_bad_file_changes_nothing)
 {
-    struct reload_fixture *f = *state;
     struct asym_error err = {""};
     static const struct {
         const char *text, *says;
@@ -201,9 +194,8 @@ static void assert_why(struct reload_fixture *f, const char *says)
 }
 
 /* No snapshot lists a process that sleeps, so none tells the monitor which of the new rules matches. */
-TEST_WITH(why_knows_the_new_rules_of_a_program_that_sleeps, set_up, tear_down)
+TEST_F(why_knows_the_new_rules_of_a_program_that_sleeps)
 {
-    struct reload_fixture *f = *state;
     struct asym_error err = {""};
     write_process(f, 'R');
     assert_int_equal(asym_service_cycle(&f->s), 0);
@@ -221,9 +213,8 @@ TEST_WITH(why_knows_the_new_rules_of_a_program_that_sleeps, set_up, tear_down)
     assert_why(f, "job (10) is idle.\nNo rule matches.\n");
 }
 
-TEST_WITH(a_policy_of_the_user_outlives_a_reload, set_up, tear_down)
+TEST_F(a_policy_of_the_user_outlives_a_reload)
 {
-    struct reload_fixture *f = *state;
     struct asym_service_facts facts;
     struct asym_error err = {""};
     assert_int_equal(asym_service_set_policy(&f->s, "rr", false, 1000, &err), 0);
@@ -241,9 +232,8 @@ TEST_WITH(a_policy_of_the_user_outlives_a_reload, set_up, tear_down)
     assert_string_equal(facts.policy_reason, reason);
 }
 
-TEST_WITH(a_reload_says_that_orders_for_processes_still_hold, set_up, tear_down)
+TEST_F(a_reload_says_that_orders_for_processes_still_hold)
 {
-    struct reload_fixture *f = *state;
     struct asym_error err = {""};
     struct asym_service_facts facts;
     char text[4096];
@@ -263,9 +253,8 @@ TEST_WITH(a_reload_says_that_orders_for_processes_still_hold, set_up, tear_down)
     }
 }
 
-TEST_WITH(a_policy_that_cannot_run_here_is_refused, set_up, tear_down)
+TEST_F(a_policy_that_cannot_run_here_is_refused)
 {
-    struct reload_fixture *f = *state;
     struct asym_error err = {""};
     const struct asym_policy *before = f->run.policy;
     char origin[512];
@@ -281,9 +270,8 @@ TEST_WITH(a_policy_that_cannot_run_here_is_refused, set_up, tear_down)
 }
 
 /* The file of a permanent policy is read at the next reload; a policy of the command line would win over it. */
-TEST_WITH(a_permanent_policy_is_that_of_the_files_from_then_on, set_up, tear_down)
+TEST_F(a_permanent_policy_is_that_of_the_files_from_then_on)
 {
-    struct reload_fixture *f = *state;
     struct asym_error err = {""};
     assert_int_equal(asym_service_set_policy(&f->s, "rr", true, 0, &err), 0);
     assert_null(f->s.control.policy);
@@ -299,9 +287,8 @@ TEST_WITH(a_permanent_policy_is_that_of_the_files_from_then_on, set_up, tear_dow
     assert_string_equal(f->run.policy->name, "rr");
 }
 
-TEST_WITH(cpus_that_come_and_go_are_planned_for, set_up, tear_down)
+TEST_F(cpus_that_come_and_go_are_planned_for)
 {
-    struct reload_fixture *f = *state;
     const uint64_t generation = f->run.machine->generation;
     asym_service_update_cpus(&f->s);
     assert_int_equal(f->run.machine->generation, generation);
@@ -319,9 +306,8 @@ TEST_WITH(cpus_that_come_and_go_are_planned_for, set_up, tear_down)
 }
 
 /* Boost, the driver and the maximum frequency change what a CPU can do; a limit of the frequency does not. */
-TEST_WITH(abilities_that_change_are_read_anew, set_up, tear_down)
+TEST_F(abilities_that_change_are_read_anew)
 {
-    struct reload_fixture *f = *state;
     tree_write_cpu(&f->tree, 0, "cpufreq/scaling_max_freq", "800000\n");
     asym_service_update_cpus(&f->s);
     assert_int_equal(f->n_changed, 0);
@@ -333,9 +319,8 @@ TEST_WITH(abilities_that_change_are_read_anew, set_up, tear_down)
 }
 
 /* Preferred cores of amd-pstate change while the system runs, and not those of CPU 0 only. */
-TEST_WITH(a_rank_that_changes_is_read_anew, set_up, tear_down)
+TEST_F(a_rank_that_changes_is_read_anew)
 {
-    struct reload_fixture *f = *state;
     static const char *const best[] = {"236\n", "166\n"};
     for (unsigned turn = 0; turn < 2; turn++) {
         for (unsigned c = 0; c < 2; c++)
@@ -375,9 +360,8 @@ static void reload(struct reload_fixture *f)
 }
 
 /* asymd says at its start and after a reload that a rule names CPUs which this machine does not have. */
-TEST_WITH(hotplug_logs_no_notice_on_the_file_again, set_up, tear_down)
+TEST_F(hotplug_logs_no_notice_on_the_file_again)
 {
-    struct reload_fixture *f = *state;
     write_config(f, "pa", "[rule \"far\"]\nmatch_comm = job\ncpus = 0,9\n[asymd]");
     assert_int_equal(count_lines(reload, f, "names CPUs 0,9"), 1);
     assert_int_equal(count_lines(lose_and_get_a_cpu, f, "names CPUs"), 0);
@@ -389,9 +373,8 @@ static void switch_policy(struct reload_fixture *f)
     assert_int_equal(asym_service_set_policy(&f->s, "rr", false, 0, NULL), 0);
 }
 
-TEST_WITH(another_policy_logs_no_notice_on_the_file_again, set_up, tear_down)
+TEST_F(another_policy_logs_no_notice_on_the_file_again)
 {
-    struct reload_fixture *f = *state;
     tree_write(&f->tree, "asymd.conf",
                "[asymd]\npolicy = pa\nstate_dir = %s\n[asymmetry]\nslow_speed = 30%%\n"
                "[rule \"far\"]\nmatch_comm = job\ncpus = 0,9\n",
@@ -402,9 +385,8 @@ TEST_WITH(another_policy_logs_no_notice_on_the_file_again, set_up, tear_down)
     assert_string_equal(f->run.policy->name, "rr");
 }
 
-TEST_WITH(auto_selects_again_when_cpus_change, set_up_auto, tear_down)
+TEST_IN(auto_selects_again_when_cpus_change, struct reload_fixture, f, set_up_auto, tear_down)
 {
-    struct reload_fixture *f = *state;
     assert_string_equal(f->run.policy->name, "asym");
     tree_write(&f->tree, "sys/devices/system/cpu/online", "0-1\n"); /* alike */
     asym_service_update_cpus(&f->s);
@@ -427,9 +409,8 @@ static void have_the_ledger(struct reload_fixture *f)
         asym_service_report_apply(&f->s, 0);
 }
 
-TEST_WITH(a_ledger_that_cannot_be_written_is_logged_once_and_its_return_once, set_up, tear_down)
+TEST_F(a_ledger_that_cannot_be_written_is_logged_once_and_its_return_once)
 {
-    struct reload_fixture *f = *state;
     assert_int_equal(count_lines(have_the_ledger, f, "ledger"), 0);
     assert_int_equal(count_lines(lose_the_ledger, f, "cannot write the ledger"), 1);
     assert_int_equal(count_lines(have_the_ledger, f, "can write the ledger again"), 1);
@@ -437,9 +418,8 @@ TEST_WITH(a_ledger_that_cannot_be_written_is_logged_once_and_its_return_once, se
 }
 
 /* It writes no record, and so says nothing about the ledger. */
-TEST_WITH(a_cycle_without_actions_does_not_show_that_the_ledger_can_be_written, set_up, tear_down)
+TEST_F(a_cycle_without_actions_does_not_show_that_the_ledger_can_be_written)
 {
-    struct reload_fixture *f = *state;
     f->s.ledger_failed = true;
     assert_int_equal(asym_service_cycle(&f->s), 0);
     assert_int_equal(f->s.cycle.n_actions, 0);
@@ -447,9 +427,8 @@ TEST_WITH(a_cycle_without_actions_does_not_show_that_the_ledger_can_be_written, 
 }
 
 /* A file stands where the directory of the drop-ins should be. */
-TEST_WITH(a_permanent_policy_that_cannot_be_written_changes_nothing, set_up, tear_down)
+TEST_F(a_permanent_policy_that_cannot_be_written_changes_nothing)
 {
-    struct reload_fixture *f = *state;
     struct asym_error err = {""};
     tree_write(&f->tree, "rules.d", "no directory\n");
     assert_true(asym_service_set_policy(&f->s, "rr", true, 0, &err) < 0);
@@ -492,9 +471,8 @@ static void assert_file(const struct reload_fixture *f, const char *name, const 
 }
 
 /* The rule of a program is as it was if asymd cannot read the configuration again. */
-TEST_WITH(a_lasting_rule_that_cannot_be_in_force_changes_no_file, set_up, tear_down)
+TEST_F(a_lasting_rule_that_cannot_be_in_force_changes_no_file)
 {
-    struct reload_fixture *f = *state;
     struct asym_error err = {""};
     struct asym_set_rule said;
     const pid_t child = start_named("lasting");
@@ -516,9 +494,8 @@ TEST_WITH(a_lasting_rule_that_cannot_be_in_force_changes_no_file, set_up, tear_d
     assert_int_equal(asym_process_signal(child, SIGKILL), 0);
 }
 
-TEST_WITH(a_program_does_not_change_the_lasting_rule_of_another_one, set_up, tear_down)
+TEST_F(a_program_does_not_change_the_lasting_rule_of_another_one)
 {
-    struct reload_fixture *f = *state;
     struct asym_error err = {""};
     struct asym_set_rule said;
     const pid_t child = start_named("lasting");
@@ -555,9 +532,8 @@ static pid_t start_copy(const char *path)
 }
 
 /* A rule for the end of the path would be one for other programs, too. */
-TEST_WITH(a_path_that_no_rule_can_hold_is_refused, set_up, tear_down)
+TEST_F(a_path_that_no_rule_can_hold_is_refused)
 {
-    struct reload_fixture *f = *state;
     struct asym_set_rule said;
     char path[512];
     for (int longer = 0; longer < 2; longer++) {

@@ -19,9 +19,8 @@ struct fixture {
     struct asym_error err;
 };
 
-static int setup(void **state)
+static void setup(struct fixture *f)
 {
-    struct fixture *f = calloc(1, sizeof *f);
     tree_make(&f->tree);
     snprintf(f->file, sizeof f->file, "%s/asymd.conf", f->tree.path);
     snprintf(f->library, sizeof f->library, "%s/library", f->tree.path);
@@ -29,18 +28,15 @@ static int setup(void **state)
     tree_write(&f->tree, "library/builds.conf", "[rule cc]\nmatch_comm = cc1\nnice = 3\npolicy_class = parallel\n");
     tree_write(&f->tree, "library/README", "no group");
     assert_int_equal(asym_settings_new(&f->s), 0);
-    *state = f;
-    return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     asym_settings_free(f->s);
     tree_remove(&f->tree);
-    free(f);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct fixture, f, setup, teardown)
 
 static int load(struct fixture *f, const char *text)
 {
@@ -56,17 +52,15 @@ static struct asym_rule_match match(const struct fixture *f, const char *comm)
     return asym_rules_match(f->s->rules, &(struct asym_rule_subject){.comm = comm});
 }
 
-TEST_WITH(the_library_is_off_by_default, setup, teardown)
+TEST_F(the_library_is_off_by_default)
 {
-    struct fixture *f = *state;
     assert_int_equal(load(f, ""), 0);
     assert_null(match(f, "steam").name);
     assert_int_equal(asym_rules_need(f->s->rules), 0);
 }
 
-TEST_WITH(include_turns_on_the_named_groups_only, setup, teardown)
+TEST_F(include_turns_on_the_named_groups_only)
 {
-    struct fixture *f = *state;
     assert_int_equal(load(f, "[asymd]\ninclude =  builds\n"), 0);
     assert_null(match(f, "steam").name);
     const struct asym_rule_match found = match(f, "cc1");
@@ -76,18 +70,16 @@ TEST_WITH(include_turns_on_the_named_groups_only, setup, teardown)
     assert_int_equal(found.facts->policy_class, ASYM_RULE_CLASS_PARALLEL);
 }
 
-TEST_WITH(a_group_named_twice_is_read_once, setup, teardown)
+TEST_F(a_group_named_twice_is_read_once)
 {
-    struct fixture *f = *state;
     assert_int_equal(load(f, "[asymd]\ninclude = games builds games\n"), 0);
     struct asym_rule_view rule;
     assert_true(asym_rules_at(f->s->rules, 1, NULL, &rule));
     assert_false(asym_rules_at(f->s->rules, 2, NULL, &rule));
 }
 
-TEST_WITH(rules_of_the_user_come_first, setup, teardown)
+TEST_F(rules_of_the_user_come_first)
 {
-    struct fixture *f = *state;
     assert_int_equal(load(f, "[asymd]\ninclude = games\n[rule mine]\nmatch_comm = st*\naction = slow\n"), 0);
     const struct asym_rule_match found = match(f, "steam");
     assert_string_equal(found.name, "mine");
@@ -95,17 +87,15 @@ TEST_WITH(rules_of_the_user_come_first, setup, teardown)
     assert_false(found.facts->library);
 }
 
-TEST_WITH(a_rule_of_the_user_replaces_the_one_of_its_name, setup, teardown)
+TEST_F(a_rule_of_the_user_replaces_the_one_of_its_name)
 {
-    struct fixture *f = *state;
     assert_int_equal(load(f, "[asymd]\ninclude = games\n[rule steam]\nmatch_comm = other\naction = slow\n"), 0);
     assert_null(match(f, "steam").name);
     assert_int_equal(match(f, "other").action, ASYM_RULE_SLOW);
 }
 
-TEST_WITH(an_unknown_group_names_the_known_ones, setup, teardown)
+TEST_F(an_unknown_group_names_the_known_ones)
 {
-    struct fixture *f = *state;
     char want[512];
     assert_int_equal(load(f, "\n[asymd]\ninclude = games game\n"), -EINVAL);
     snprintf(want, sizeof want,
@@ -116,18 +106,16 @@ TEST_WITH(an_unknown_group_names_the_known_ones, setup, teardown)
     assert_int_equal(load(f, "[asymd]\ninclude = ../library/games\n"), -EINVAL);
 }
 
-TEST_WITH(a_missing_library_is_an_error_only_if_it_is_needed, setup, teardown)
+TEST_F(a_missing_library_is_an_error_only_if_it_is_needed)
 {
-    struct fixture *f = *state;
     snprintf(f->library, sizeof f->library, "%s/none", f->tree.path);
     assert_int_equal(load(f, ""), 0);
     assert_int_equal(load(f, "[asymd]\ninclude = games\n"), -EINVAL);
     assert_non_null(strstr(f->err.text, f->library));
 }
 
-TEST_WITH(a_file_of_the_library_has_rules_only, setup, teardown)
+TEST_F(a_file_of_the_library_has_rules_only)
 {
-    struct fixture *f = *state;
     char want[512];
     tree_write(&f->tree, "library/games.conf", "[asymd]\npolicy = none\n");
     assert_int_equal(load(f, "[asymd]\ninclude = games\n"), -EINVAL);
@@ -136,9 +124,8 @@ TEST_WITH(a_file_of_the_library_has_rules_only, setup, teardown)
     assert_string_equal(f->err.text, want);
 }
 
-TEST_WITH(default_is_for_programs_without_a_rule, setup, teardown)
+TEST_F(default_is_for_programs_without_a_rule)
 {
-    struct fixture *f = *state;
     assert_int_equal(load(f, "[asymd]\ndefault = ignore\n[rule a]\nmatch_comm = a\naction = steer\n"), 0);
     assert_int_equal(match(f, "a").action, ASYM_RULE_STEER);
     assert_int_equal(match(f, "b").action, ASYM_RULE_UNLISTED);
@@ -149,9 +136,8 @@ TEST_WITH(default_is_for_programs_without_a_rule, setup, teardown)
 }
 
 /* Every group that asymd installs can be used, alone and with all others, and says why in a comment before each rule. */
-TEST_WITH(the_installed_groups_are_valid, setup, teardown)
+TEST_F(the_installed_groups_are_valid)
 {
-    struct fixture *f = *state;
     struct dirent *e;
     char all[160] = "asymd.include=", text[sizeof e->d_name + 2];
     DIR *dir = opendir(ASYM_TEST_BIN "/conf/library");

@@ -30,29 +30,24 @@ static char *print(const struct asym_settings *s)
     return text;
 }
 
-static int set_up(void **state)
+static void set_up(struct fixture *f)
 {
-    struct fixture *f = calloc(1, sizeof *f);
-    assert_non_null(f);
     tree_make(&f->tree);
     snprintf(f->file, sizeof f->file, "%s/asymd.conf", f->tree.path);
     assert_int_equal(asym_settings_new(&f->s), 0);
     tree_write(&f->tree, "asymd.conf", "[asymd]\nduration = 2s\n[rule here]\nmatch_uid=1\naction=slow\n");
     assert_int_equal(asym_settings_load(f->s, f->file, true, NULL), 0);
     f->before = print(f->s);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     asym_settings_free(f->s);
     tree_remove(&f->tree);
     free(f->before);
-    free(f);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct fixture, f, set_up, tear_down)
 
 static void assert_unchanged(const struct fixture *f)
 {
@@ -75,7 +70,7 @@ static const char *refused(struct fixture *f, const void *bytes, size_t len, uns
     return err->text + n;
 }
 
-TEST_WITH(each_bad_line_is_named_with_what_is_accepted, set_up, tear_down)
+TEST_F(each_bad_line_is_named_with_what_is_accepted)
 {
     static const struct {
         const char *text;
@@ -175,7 +170,6 @@ TEST_WITH(each_bad_line_is_named_with_what_is_accepted, set_up, tear_down)
         {"[rule aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\n", 1, "the rule's name is too long; accepted are 40"},
         {"[rule aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\n", 1, "longer than 48 bytes"},
     };
-    struct fixture *f = *state;
     struct asym_error err;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         const char *text = refused(f, rows[i].text, strlen(rows[i].text), rows[i].line, &err);
@@ -184,26 +178,25 @@ TEST_WITH(each_bad_line_is_named_with_what_is_accepted, set_up, tear_down)
     }
 }
 
-TEST_WITH(binary_junk_is_called_so, set_up, tear_down)
+TEST_F(binary_junk_is_called_so)
 {
     static const char nul[] = "[asymd]\nint\0erval = 1ms\n", elf[] = "\177ELF\2\1\1\0\0\0",
                       escape[] = "[asymd]\n\x1b[2J=1\n";
     struct asym_error err;
-    assert_string_equal(refused(*state, nul, sizeof nul - 1, 2, &err), "binary data; accepted is text");
-    assert_string_equal(refused(*state, elf, sizeof elf - 1, 1, &err), "binary data; accepted is text");
-    assert_string_equal(refused(*state, escape, sizeof escape - 1, 2, &err), "binary data; accepted is text");
+    assert_string_equal(refused(f, nul, sizeof nul - 1, 2, &err), "binary data; accepted is text");
+    assert_string_equal(refused(f, elf, sizeof elf - 1, 1, &err), "binary data; accepted is text");
+    assert_string_equal(refused(f, escape, sizeof escape - 1, 2, &err), "binary data; accepted is text");
 }
 
-TEST_WITH(bytes_that_are_not_utf8_are_shown_escaped, set_up, tear_down)
+TEST_F(bytes_that_are_not_utf8_are_shown_escaped)
 {
     static const char text[] = "[asymd]\n\xff\xfe = 1\n";
     struct asym_error err;
-    assert_non_null(strstr(refused(*state, text, sizeof text - 1, 2, &err), "unknown key '\\xff\\xfe'"));
+    assert_non_null(strstr(refused(f, text, sizeof text - 1, 2, &err), "unknown key '\\xff\\xfe'"));
 }
 
-TEST_WITH(a_line_longer_than_inih_can_hold_is_refused, set_up, tear_down)
+TEST_F(a_line_longer_than_inih_can_hold_is_refused)
 {
-    struct fixture *f = *state;
     char text[512] = "[asymd]\nstate_dir = /";
     struct asym_error err;
     size_t n = strlen(text);
@@ -217,9 +210,8 @@ TEST_WITH(a_line_longer_than_inih_can_hold_is_refused, set_up, tear_down)
     assert_int_equal(strlen(f->s->daemon.state_dir), 160);
 }
 
-TEST_WITH(a_line_of_10_MB_is_refused_in_words, set_up, tear_down)
+TEST_F(a_line_of_10_MB_is_refused_in_words)
 {
-    struct fixture *f = *state;
     struct asym_error err = {""};
     size_t len = 10u << 20;
     char *text = malloc(len);
@@ -234,9 +226,8 @@ TEST_WITH(a_line_of_10_MB_is_refused_in_words, set_up, tear_down)
     free(text);
 }
 
-TEST_WITH(what_is_no_file_is_refused, set_up, tear_down)
+TEST_F(what_is_no_file_is_refused)
 {
-    struct fixture *f = *state;
     struct asym_error err = {""};
     char path[160];
     assert_int_equal(asym_settings_load(f->s, f->tree.path, true, &err), -EINVAL);
@@ -255,9 +246,8 @@ TEST_WITH(what_is_no_file_is_refused, set_up, tear_down)
     assert_unchanged(f);
 }
 
-TEST_WITH(a_rules_d_that_is_a_file_is_an_error, set_up, tear_down)
+TEST_F(a_rules_d_that_is_a_file_is_an_error)
 {
-    struct fixture *f = *state;
     struct asym_error err = {""};
     tree_write(&f->tree, "asymd.conf", "%s", "");
     tree_write(&f->tree, "rules.d", "%s", "");
@@ -266,9 +256,8 @@ TEST_WITH(a_rules_d_that_is_a_file_is_an_error, set_up, tear_down)
 }
 
 /* Root can read any file, so a child that gives up root gives the answer. */
-TEST_WITH(no_permission_is_an_error_and_not_a_default, set_up, tear_down)
+TEST_F(no_permission_is_an_error_and_not_a_default)
 {
-    struct fixture *f = *state;
     struct asym_error err = {""};
     assert_int_equal(chmod(f->file, 0), 0);
     uid_t user = geteuid();
@@ -292,7 +281,7 @@ static uint64_t next_random(uint64_t *x)
 }
 
 /* asymd reads the file, or refuses it with a printable message of one line that names the file; then nothing has changed. */
-TEST_WITH(whatever_is_read_ends_in_settings_or_in_a_message, set_up, tear_down)
+TEST_F(whatever_is_read_ends_in_settings_or_in_a_message)
 {
     static const char *const words[] = {"[",
                                         "]",
@@ -327,7 +316,6 @@ TEST_WITH(whatever_is_read_ends_in_settings_or_in_a_message, set_up, tear_down)
                                         "9999999999999999999999",
                                         "[classify]\nhysteresis=",
                                         "state_dir=/"};
-    struct fixture *f = *state;
     uint64_t seed = 20260101;
     /* The file is in memory: a file system that writes back truncated files takes 4 ms for each of these. */
     int fd = memfd_create("asymd.conf", MFD_CLOEXEC);

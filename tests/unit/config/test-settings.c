@@ -18,25 +18,20 @@ struct fixture {
     char file[128];
 };
 
-static int set_up(void **state)
+static void set_up(struct fixture *f)
 {
-    struct fixture *f = calloc(1, sizeof *f);
-    assert_non_null(f);
     tree_make(&f->tree);
     snprintf(f->file, sizeof f->file, "%s/asymd.conf", f->tree.path);
     assert_int_equal(asym_settings_new(&f->s), 0);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     asym_settings_free(f->s);
     tree_remove(&f->tree);
-    free(f);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct fixture, f, set_up, tear_down)
 
 static void load(struct fixture *f, const char *text)
 {
@@ -46,9 +41,8 @@ static void load(struct fixture *f, const char *text)
         fail_msg("%s", err.text);
 }
 
-TEST_WITH(the_defaults_are_those_of_the_sources, set_up, tear_down)
+static void assert_defaults(struct fixture *f)
 {
-    struct fixture *f = *state;
     const struct asym_settings *s = f->s;
     assert_string_equal(s->daemon.policy, "auto");
     assert_int_equal(s->daemon.interval, 100 * ASYM_MSEC);
@@ -73,9 +67,13 @@ TEST_WITH(the_defaults_are_those_of_the_sources, set_up, tear_down)
     assert_int_equal(asym_settings_check(s, NULL), 0);
 }
 
-TEST_WITH(a_file_sets_what_it_names_and_nothing_else, set_up, tear_down)
+TEST_F(the_defaults_are_those_of_the_sources)
 {
-    struct fixture *f = *state;
+    assert_defaults(f);
+}
+
+TEST_F(a_file_sets_what_it_names_and_nothing_else)
+{
     load(f, "[asymd]\npolicy = mintlp\ninterval=1.5ms\ncpu_budget: 0.25\ngroup = cgroup\n"
             "[classify]\nhp_threshold = 7\namp_boost = 250 ms\n[enforce]\npin = llc\n"
             "[asymmetry]\nslow = 2-3\nslow_speed = 12.5%\n");
@@ -93,9 +91,8 @@ TEST_WITH(a_file_sets_what_it_names_and_nothing_else, set_up, tear_down)
     assert_int_equal(asym_settings_check(f->s, NULL), 0);
 }
 
-TEST_WITH(a_policys_own_options_are_in_its_section, set_up, tear_down)
+TEST_F(a_policys_own_options_are_in_its_section)
 {
-    struct fixture *f = *state;
     const struct asym_policy *pa = asym_policy_find("pa");
     load(f, "[policy.pa]\nsp_boost = -5\n");
     assert_int_equal(*(const int *)asym_settings_params(f->s, pa), -5);
@@ -104,9 +101,8 @@ TEST_WITH(a_policys_own_options_are_in_its_section, set_up, tear_down)
     assert_null(asym_settings_params(f->s, asym_policy_find("none")));
 }
 
-TEST_WITH(harmless_forms_are_read, set_up, tear_down)
+TEST_F(harmless_forms_are_read)
 {
-    struct fixture *f = *state;
     static const char *const texts[] = {
         "[asymd]\r\ninterval = 7ms\r\n",             /* CRLF */
         "\xef\xbb\xbf[asymd]\ninterval = 7ms\n",     /* UTF-8 BOM */
@@ -126,9 +122,8 @@ TEST_WITH(harmless_forms_are_read, set_up, tear_down)
     assert_int_equal(f->s->daemon.interval, 7 * ASYM_MSEC);
 }
 
-TEST_WITH(a_comment_may_be_of_any_length, set_up, tear_down)
+TEST_F(a_comment_may_be_of_any_length)
 {
-    struct fixture *f = *state;
     char text[4096] = "[asymd]\ninterval = 7ms ;";
     size_t n = strlen(text);
     memset(text + n, 'x', 3000);
@@ -139,9 +134,8 @@ TEST_WITH(a_comment_may_be_of_any_length, set_up, tear_down)
     assert_int_equal(f->s->daemon.interval, 7 * ASYM_MSEC);
 }
 
-TEST_WITH(the_character_device_null_is_an_empty_configuration, set_up, tear_down)
+TEST_F(the_character_device_null_is_an_empty_configuration)
 {
-    struct fixture *f = *state;
     assert_int_equal(asym_settings_load(f->s, "/dev/null", true, NULL), 0);
     assert_string_equal(f->s->daemon.policy, "auto");
     assert_int_equal(f->s->daemon.interval, 100 * ASYM_MSEC);
@@ -165,9 +159,8 @@ static const char *origin_of(const struct asym_settings *s, const char *section,
     return wanted[2];
 }
 
-TEST_WITH(rules_d_comes_after_the_file_by_name, set_up, tear_down)
+TEST_F(rules_d_comes_after_the_file_by_name)
 {
-    struct fixture *f = *state;
     char want[160];
     tree_write(&f->tree, "asymd.conf", "[asymd]\ninterval = 10ms\nduration = 1s\n");
     tree_write(&f->tree, "rules.d/20-b.conf", "[asymd]\ninterval = 30ms\n[rule b]\nmatch_comm=x\naction=slow\n");
@@ -188,9 +181,8 @@ TEST_WITH(rules_d_comes_after_the_file_by_name, set_up, tear_down)
     assert_string_equal(found.name, "a");
 }
 
-TEST_WITH(a_missing_file_is_an_error_only_when_it_was_asked_for, set_up, tear_down)
+TEST_F(a_missing_file_is_an_error_only_when_it_was_asked_for)
 {
-    struct fixture *f = *state;
     struct asym_error err = {""};
     tree_write(&f->tree, "rules.d/a.conf", "[asymd]\ninterval = 20ms\n");
     assert_int_equal(asym_settings_load(f->s, f->file, true, &err), -ENOENT);
@@ -203,9 +195,8 @@ TEST_WITH(a_missing_file_is_an_error_only_when_it_was_asked_for, set_up, tear_do
     assert_int_equal(f->s->daemon.interval, 20 * ASYM_MSEC);
 }
 
-TEST_WITH(a_bad_file_in_rules_d_leaves_everything_as_it_was, set_up, tear_down)
+TEST_F(a_bad_file_in_rules_d_leaves_everything_as_it_was)
 {
-    struct fixture *f = *state;
     struct asym_error err = {""};
     tree_write(&f->tree, "asymd.conf", "[asymd]\ninterval = 10ms\n[rule a]\nmatch_comm=x\naction=fast\n");
     tree_write(&f->tree, "rules.d/1.conf", "[enforce]\nsettle = 1s\n");
@@ -218,9 +209,8 @@ TEST_WITH(a_bad_file_in_rules_d_leaves_everything_as_it_was, set_up, tear_down)
     assert_string_equal(origin_of(f->s, "enforce", "settle"), "default");
 }
 
-TEST_WITH(what_is_set_by_hand_wins_and_says_so, set_up, tear_down)
+TEST_F(what_is_set_by_hand_wins_and_says_so)
 {
-    struct fixture *f = *state;
     load(f, "[asymd]\ninterval = 10ms\n");
     assert_int_equal(asym_settings_set(f->s, "asymd.interval=20ms", "--interval", NULL), 0);
     assert_int_equal(asym_settings_set(f->s, " enforce . settle = 2 s ", "--set", NULL), 0);
@@ -230,9 +220,8 @@ TEST_WITH(what_is_set_by_hand_wins_and_says_so, set_up, tear_down)
     assert_string_equal(origin_of(f->s, "enforce", "settle"), "--set");
 }
 
-TEST_WITH(bad_assignments_are_refused_and_change_nothing, set_up, tear_down)
+TEST_F(bad_assignments_are_refused_and_change_nothing)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *assignment, *words;
     } rows[] = {
@@ -277,12 +266,11 @@ TEST_WITH(bad_assignments_are_refused_and_change_nothing, set_up, tear_down)
             fail_msg("'%s': %s", rows[i].assignment, err.text);
         assert_null(strpbrk(err.text, "\n\x1b"));
     }
-    the_defaults_are_those_of_the_sources(state);
+    assert_defaults(f);
 }
 
-TEST_WITH(a_text_too_long_for_a_line_is_refused, set_up, tear_down)
+TEST_F(a_text_too_long_for_a_line_is_refused)
 {
-    struct fixture *f = *state;
     char text[512] = "asymd.state_dir=/";
     struct asym_error err = {""};
     memset(text + strlen(text), 'x', ASYM_VALUE_MAX - 1);
@@ -292,7 +280,7 @@ TEST_WITH(a_text_too_long_for_a_line_is_refused, set_up, tear_down)
     assert_non_null(strstr(err.text, "at most 160 bytes"));
 }
 
-TEST_WITH(slow_speeds_are_shares_or_frequencies, set_up, tear_down)
+TEST_F(slow_speeds_are_shares_or_frequencies)
 {
     static const struct {
         const char *text;
@@ -309,7 +297,7 @@ TEST_WITH(slow_speeds_are_shares_or_frequencies, set_up, tear_down)
     }
 }
 
-TEST_WITH(slow_speeds_may_name_cpus, set_up, tear_down)
+TEST_F(slow_speeds_may_name_cpus)
 {
     static const char *const bad[] = {
         "2-3:75% 3:50%", "75% 50%", "2-3:75%,4:50%", "2-3:", ":50%", "2-3:75 4:50%", "a:50%", ""};
@@ -325,7 +313,7 @@ TEST_WITH(slow_speeds_may_name_cpus, set_up, tear_down)
             fail_msg("accepted: %s", bad[i]);
 }
 
-TEST_WITH(speeds_of_cpus_are_read, set_up, tear_down)
+TEST_F(speeds_of_cpus_are_read)
 {
     double speed[ASYM_MAX_CPUS];
     struct asym_mask cpus;
@@ -336,9 +324,8 @@ TEST_WITH(speeds_of_cpus_are_read, set_up, tear_down)
     assert_true(asym_mask_empty(&cpus));
 }
 
-TEST_WITH(a_share_is_a_percentage_and_printed_as_it_was_given, set_up, tear_down)
+TEST_F(a_share_is_a_percentage_and_printed_as_it_was_given)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *text;
         double share; /* 0: refused */
@@ -366,9 +353,8 @@ TEST_WITH(a_share_is_a_percentage_and_printed_as_it_was_given, set_up, tear_down
     }
 }
 
-TEST_WITH(an_error_of_the_combination_says_where_the_value_came_from, set_up, tear_down)
+TEST_F(an_error_of_the_combination_says_where_the_value_came_from)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *text, *words;
     } rows[] = {
@@ -410,9 +396,8 @@ TEST_WITH(an_error_of_the_combination_says_where_the_value_came_from, set_up, te
     }
 }
 
-TEST_WITH(every_policy_of_the_table_is_accepted, set_up, tear_down)
+TEST_F(every_policy_of_the_table_is_accepted)
 {
-    struct fixture *f = *state;
     char assignment[128];
     for (size_t i = 0; asym_policy_at(i); i++) {
         snprintf(assignment, sizeof assignment, "asymd.policy=%s", asym_policy_at(i)->name);

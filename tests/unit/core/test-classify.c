@@ -14,24 +14,20 @@
 #define TICK (100 * ASYM_MSEC)
 
 /* An application with threads 100, 101 and 102. The test sets its runnable count. */
-static int setup(void **state)
+static void setup(struct engine_fixture *w)
 {
-    struct engine_fixture *w = calloc(1, sizeof *w);
-    assert_non_null(w);
     engine_fixture_init(w);
     unsigned p = engine_fixture_proc(w, 100);
     for (int32_t tid = 100; tid < 103; tid++)
         engine_fixture_thread(w, p, tid, 5);
-    *state = w;
-    return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct engine_fixture *w)
 {
-    engine_fixture_done(*state);
-    free(*state);
-    return 0;
+    engine_fixture_done(w);
 }
+
+#define TEST_F(name) TEST_IN(name, struct engine_fixture, w, setup, teardown)
 
 static void configure(struct engine_fixture *w)
 {
@@ -53,7 +49,7 @@ static enum asym_class class_of(struct engine_fixture *w, int32_t tid)
     return engine_fixture_planned(w, tid)->class;
 }
 
-TEST_WITH(phases_begin_at_half_a_thread_above_their_counts, setup, teardown)
+TEST_F(phases_begin_at_half_a_thread_above_their_counts)
 {
     static const struct {
         double count;
@@ -69,8 +65,7 @@ TEST_WITH(phases_begin_at_half_a_thread_above_their_counts, setup, teardown)
         {6, ASYM_PHASE_PARALLEL, ASYM_CLASS_HP},    {20000, ASYM_PHASE_PARALLEL, ASYM_CLASS_HP},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        tick(*state, rows[i].count, 1, 1, 1);
-        struct engine_fixture *w = *state;
+        tick(w, rows[i].count, 1, 1, 1);
         assert_int_equal(w->plan->apps[0].phase, rows[i].phase);
         assert_int_equal(w->plan->apps[0].class, rows[i].class);
         assert_float_equal(w->plan->apps[0].runnable, rows[i].count, 0);
@@ -78,14 +73,13 @@ TEST_WITH(phases_begin_at_half_a_thread_above_their_counts, setup, teardown)
 }
 
 /* A program that needs half of a CPU: it is active from half on, down to a quarter. */
-TEST_WITH(a_program_at_half_of_a_cpu_does_not_flicker, setup, teardown)
+TEST_F(a_program_at_half_of_a_cpu_does_not_flicker)
 {
     static const struct {
         double count;
         bool is_active;
     } rows[] = {{0.4, false},  {0.5, true},  {0.4, true}, {0.25, true},
                 {0.24, false}, {0.4, false}, {0.6, true}, {0, false}};
-    struct engine_fixture *w = *state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         tick(w, rows[i].count, rows[i].count, 0, 0);
         assert_int_equal(w->plan->apps[0].phase, rows[i].is_active ? ASYM_PHASE_SERIAL : ASYM_PHASE_IDLE);
@@ -94,9 +88,8 @@ TEST_WITH(a_program_at_half_of_a_cpu_does_not_flicker, setup, teardown)
     }
 }
 
-TEST_WITH(serial_max_threads_bounds_the_serial_phase, setup, teardown)
+TEST_F(serial_max_threads_bounds_the_serial_phase)
 {
-    struct engine_fixture *w = *state;
     w->config.classify.serial_max_threads = 1;
     configure(w);
     tick(w, 1, 1, 0, 0);
@@ -105,9 +98,8 @@ TEST_WITH(serial_max_threads_bounds_the_serial_phase, setup, teardown)
     assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_PARALLEL);
 }
 
-TEST_WITH(hp_threshold_is_the_setting_or_fast_cores_and_one, setup, teardown)
+TEST_F(hp_threshold_is_the_setting_or_fast_cores_and_one)
 {
-    struct engine_fixture *w = *state;
     assert_int_equal(asym_hp_threshold(&w->config.classify, &w->machine), 5);
     w->machine.cpus[7].core = w->machine.cpus[6].core; /* two hardware threads of one core */
     assert_int_equal(asym_machine_finish(&w->machine), 0);
@@ -122,9 +114,8 @@ TEST_WITH(hp_threshold_is_the_setting_or_fast_cores_and_one, setup, teardown)
     assert_int_equal(class_of(w, 101), ASYM_CLASS_HP);
 }
 
-TEST_WITH(a_program_with_high_nice_values_is_highly_parallel, setup, teardown)
+TEST_F(a_program_with_high_nice_values_is_highly_parallel)
 {
-    struct engine_fixture *w = *state;
     w->config.classify.background_nice = 10;
     configure(w);
     for (size_t i = 0; i < 3; i++)
@@ -148,9 +139,8 @@ TEST_WITH(a_program_with_high_nice_values_is_highly_parallel, setup, teardown)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
 }
 
-TEST_WITH(the_nice_value_that_a_rule_lends_counts, setup, teardown)
+TEST_F(the_nice_value_that_a_rule_lends_counts)
 {
-    struct engine_fixture *w = *state;
     const struct asym_rule_facts rule = {.has_nice = true, .nice = 12};
     w->config.classify.background_nice = 10;
     configure(w);
@@ -159,9 +149,8 @@ TEST_WITH(the_nice_value_that_a_rule_lends_counts, setup, teardown)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_HP);
 }
 
-TEST_WITH(a_rule_decides_before_the_nice_value, setup, teardown)
+TEST_F(a_rule_decides_before_the_nice_value)
 {
-    struct engine_fixture *w = *state;
     const struct asym_rule_facts rule = {.policy_class = ASYM_RULE_CLASS_SERIAL};
     w->config.classify.background_nice = 10;
     configure(w);
@@ -173,9 +162,8 @@ TEST_WITH(a_rule_decides_before_the_nice_value, setup, teardown)
 }
 
 /* A build: its compilers count as parallel by a rule, its linker as serial. */
-TEST_WITH(one_process_that_counts_as_parallel_makes_its_job_parallel, setup, teardown)
+TEST_F(one_process_that_counts_as_parallel_makes_its_job_parallel)
 {
-    struct engine_fixture *w = *state;
     static const struct asym_rule_facts serial = {.policy_class = ASYM_RULE_CLASS_SERIAL},
                                         parallel = {.policy_class = ASYM_RULE_CLASS_PARALLEL};
     static const struct {
@@ -197,9 +185,8 @@ TEST_WITH(one_process_that_counts_as_parallel_makes_its_job_parallel, setup, tea
     }
 }
 
-TEST_WITH(the_instant_estimator_counts_threads_in_state_r, setup, teardown)
+TEST_F(the_instant_estimator_counts_threads_in_state_r)
 {
-    struct engine_fixture *w = *state;
     w->config.classify.estimator = ASYM_ESTIMATOR_INSTANT;
     configure(w);
     w->threads[2].task.state = 'S';
@@ -208,9 +195,8 @@ TEST_WITH(the_instant_estimator_counts_threads_in_state_r, setup, teardown)
     assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL);
 }
 
-TEST_WITH(a_class_changes_only_after_it_has_held, setup, teardown)
+TEST_F(a_class_changes_only_after_it_has_held)
 {
-    struct engine_fixture *w = *state;
     tick(w, 1, 1, 0, 0);
     w->config.classify.hysteresis = 3;
     configure(w);
@@ -227,9 +213,8 @@ TEST_WITH(a_class_changes_only_after_it_has_held, setup, teardown)
     assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_HP);
 }
 
-TEST_WITH(other_values_on_the_way_do_not_add_up, setup, teardown)
+TEST_F(other_values_on_the_way_do_not_add_up)
 {
-    struct engine_fixture *w = *state;
     tick(w, 1, 1, 0, 0);
     w->config.classify.hysteresis = 2;
     configure(w);
@@ -240,9 +225,8 @@ TEST_WITH(other_values_on_the_way_do_not_add_up, setup, teardown)
     assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_IDLE);
 }
 
-TEST_WITH(an_application_that_is_not_listed_is_idle, setup, teardown)
+TEST_F(an_application_that_is_not_listed_is_idle)
 {
-    struct engine_fixture *w = *state;
     w->config.classify.hysteresis = 2;
     configure(w);
     tick(w, 6, 1, 1, 1);
@@ -258,9 +242,8 @@ TEST_WITH(an_application_that_is_not_listed_is_idle, setup, teardown)
     assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_NONE);
 }
 
-TEST_WITH(phase_since_tells_seniority, setup, teardown)
+TEST_F(phase_since_tells_seniority)
 {
-    struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
     asym_usec since = w->now;
     tick(w, 6, 1, 1, 1);
@@ -271,9 +254,8 @@ TEST_WITH(phase_since_tells_seniority, setup, teardown)
     assert_int_equal(w->orders.apps[0].phase_since, w->now);
 }
 
-TEST_WITH(sp_is_the_one_runnable_thread_after_a_parallel_phase, setup, teardown)
+TEST_F(sp_is_the_one_runnable_thread_after_a_parallel_phase)
 {
-    struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
     assert_int_equal(class_of(w, 101), ASYM_CLASS_MP);
     tick(w, 1, 0.02, 0.98, 0);
@@ -282,18 +264,16 @@ TEST_WITH(sp_is_the_one_runnable_thread_after_a_parallel_phase, setup, teardown)
     assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_MP);
 }
 
-TEST_WITH(two_threads_are_parallel_enough_for_sp, setup, teardown)
+TEST_F(two_threads_are_parallel_enough_for_sp)
 {
-    struct engine_fixture *w = *state;
     tick(w, 2, 1, 1, 0); /* serial by serial_max_threads, but more than one thread */
     assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL);
     tick(w, 1, 1, 0, 0);
     assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
 }
 
-TEST_WITH(an_application_that_was_never_parallel_has_no_sp, setup, teardown)
+TEST_F(an_application_that_was_never_parallel_has_no_sp)
 {
-    struct engine_fixture *w = *state;
     for (int i = 0; i < 3; i++) {
         tick(w, 1.4, 1, 0.4, 0);
         assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
@@ -303,9 +283,8 @@ TEST_WITH(an_application_that_was_never_parallel_has_no_sp, setup, teardown)
     }
 }
 
-TEST_WITH(sp_lasts_for_amp_boost_and_not_longer, setup, teardown)
+TEST_F(sp_lasts_for_amp_boost_and_not_longer)
 {
-    struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
     tick(w, 1, 1, 0, 0);
     asym_usec since = w->now;
@@ -321,9 +300,8 @@ TEST_WITH(sp_lasts_for_amp_boost_and_not_longer, setup, teardown)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_MP); /* the boost does not begin again by itself */
 }
 
-TEST_WITH(sp_ends_with_the_next_parallel_phase_and_begins_anew_after_it, setup, teardown)
+TEST_F(sp_ends_with_the_next_parallel_phase_and_begins_anew_after_it)
 {
-    struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
     tick(w, 1, 1, 0, 0);
     tick(w, 3, 1, 1, 1);
@@ -333,9 +311,8 @@ TEST_WITH(sp_ends_with_the_next_parallel_phase_and_begins_anew_after_it, setup, 
     assert_int_equal(w->orders.threads[0].class_since, w->now);
 }
 
-TEST_WITH(flicker_below_one_and_a_half_does_not_end_sp, setup, teardown)
+TEST_F(flicker_below_one_and_a_half_does_not_end_sp)
 {
-    struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
     tick(w, 1.3, 0.9, 0.4, 0);
     tick(w, 1.49, 1, 0.49, 0);
@@ -345,9 +322,8 @@ TEST_WITH(flicker_below_one_and_a_half_does_not_end_sp, setup, teardown)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
 }
 
-TEST_WITH(sp_follows_the_thread_that_does_the_serial_work, setup, teardown)
+TEST_F(sp_follows_the_thread_that_does_the_serial_work)
 {
-    struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
     tick(w, 1.4, 0.6, 0.8, 0); /* the worker that ended last was busier in this interval */
     assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
@@ -358,18 +334,16 @@ TEST_WITH(sp_follows_the_thread_that_does_the_serial_work, setup, teardown)
     assert_int_equal(w->orders.threads[0].class_since, since); /* one boost for both, not one each */
 }
 
-TEST_WITH(a_spinning_thread_is_not_the_sp_thread, setup, teardown)
+TEST_F(a_spinning_thread_is_not_the_sp_thread)
 {
-    struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
     w->threads[0].task.flags = ASYM_TASK_SPINNING;
     tick(w, 0.9, 1, 0.9, 0);
     assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
 }
 
-TEST_WITH(a_master_is_sp_at_once_whatever_the_count, setup, teardown)
+TEST_F(a_master_is_sp_at_once_whatever_the_count)
 {
-    struct engine_fixture *w = *state;
     w->config.classify.hysteresis = 3;
     configure(w);
     for (int i = 0; i < 3; i++)
@@ -391,9 +365,8 @@ TEST_WITH(a_master_is_sp_at_once_whatever_the_count, setup, teardown)
     assert_int_equal(w->orders.threads[1].class_since, w->now);
 }
 
-TEST_WITH(a_master_is_sp_for_amp_boost_once_a_phase, setup, teardown)
+TEST_F(a_master_is_sp_for_amp_boost_once_a_phase)
 {
-    struct engine_fixture *w = *state;
     w->threads[0].task.flags = ASYM_TASK_MASTER;
     int ticks = 0;
     for (int i = 0; i < 30; i++) {
@@ -404,9 +377,8 @@ TEST_WITH(a_master_is_sp_for_amp_boost_once_a_phase, setup, teardown)
 }
 
 /* The program reported the serial phase and its end, so the thread count decides neither. */
-TEST_WITH(the_end_of_a_reported_phase_ends_the_boost, setup, teardown)
+TEST_F(the_end_of_a_reported_phase_ends_the_boost)
 {
-    struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
     w->threads[0].task.flags = ASYM_TASK_MASTER;
     tick(w, 1, 1, 0, 0);
@@ -416,26 +388,23 @@ TEST_WITH(the_end_of_a_reported_phase_ends_the_boost, setup, teardown)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
 }
 
-TEST_WITH(a_master_that_waits_is_not_sp, setup, teardown)
+TEST_F(a_master_that_waits_is_not_sp)
 {
-    struct engine_fixture *w = *state;
     w->threads[0].task.flags = ASYM_TASK_MASTER | ASYM_TASK_SPINNING;
     tick(w, 2, 1, 1, 1);
     assert_int_not_equal(class_of(w, 100), ASYM_CLASS_SP);
 }
 
-TEST_WITH(a_short_pause_does_not_break_the_transition, setup, teardown)
+TEST_F(a_short_pause_does_not_break_the_transition)
 {
-    struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
     tick(w, 0.2, 0.2, 0, 0);
     tick(w, 1, 1, 0, 0);
     assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
 }
 
-TEST_WITH(a_long_pause_does, setup, teardown)
+TEST_F(a_long_pause_does)
 {
-    struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
     for (int i = 0; i < 12; i++)
         tick(w, 0.2, 0.2, 0, 0);
@@ -443,9 +412,8 @@ TEST_WITH(a_long_pause_does, setup, teardown)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
 }
 
-TEST_WITH(no_boost_with_amp_boost_0, setup, teardown)
+TEST_F(no_boost_with_amp_boost_0)
 {
-    struct engine_fixture *w = *state;
     w->config.classify.amp_boost = 0;
     configure(w);
     tick(w, 3, 1, 1, 1);
@@ -453,9 +421,8 @@ TEST_WITH(no_boost_with_amp_boost_0, setup, teardown)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
 }
 
-TEST_WITH(hysteresis_holds_for_sp_too, setup, teardown)
+TEST_F(hysteresis_holds_for_sp_too)
 {
-    struct engine_fixture *w = *state;
     w->config.classify.hysteresis = 2;
     configure(w);
     tick(w, 3, 1, 1, 1);
@@ -470,9 +437,8 @@ TEST_WITH(hysteresis_holds_for_sp_too, setup, teardown)
     assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
 }
 
-TEST_WITH(class_since_is_when_the_thread_got_its_class, setup, teardown)
+TEST_F(class_since_is_when_the_thread_got_its_class)
 {
-    struct engine_fixture *w = *state;
     tick(w, 3, 1, 1, 1);
     asym_usec since = w->now;
     tick(w, 4, 1, 1, 1);
@@ -481,9 +447,8 @@ TEST_WITH(class_since_is_when_the_thread_got_its_class, setup, teardown)
     assert_int_equal(w->orders.threads[2].class_since, w->now);
 }
 
-TEST_WITH(counts_that_make_no_sense_are_idle, setup, teardown)
+TEST_F(counts_that_make_no_sense_are_idle)
 {
-    struct engine_fixture *w = *state;
     struct asym_app_state m = {0};
     struct asym_app app = {.runnable_mean = -1};
     const struct asym_snapshot s = {.machine = &w->machine, .now = ASYM_SEC};

@@ -28,9 +28,8 @@ static int transit_cpu(const struct engine_fixture *w, int32_t tid)
     return (int)a->transit_cpu - 1;
 }
 
-TEST_WITH(it_goes_to_a_cpu_where_no_thread_runs, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(it_goes_to_a_cpu_where_no_thread_runs)
 {
-    struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100);
     runner(w, p, 100, 4, 0);
     runner(w, p, 101, 0, 1);
@@ -56,9 +55,8 @@ static void take_cpu_4(struct engine_fixture *w, int32_t on_103, int32_t on_104,
 }
 
 /* The case of the trace: the serial thread takes a fast CPU, and the thread there gets the CPU that the serial one left. */
-TEST_WITH(a_thread_that_makes_room_gets_the_cpu_that_is_left, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_thread_that_makes_room_gets_the_cpu_that_is_left)
 {
-    struct engine_fixture *w = *state;
     take_cpu_4(w, 2, 3, 3);
     engine_fixture_step(w, TICK);
     engine_fixture_assert_mask(&engine_fixture_action(w, 100)->mask, "4");
@@ -67,9 +65,8 @@ TEST_WITH(a_thread_that_makes_room_gets_the_cpu_that_is_left, engine_fixture_set
 }
 
 /* 100 would leave its CPU for one where 101 still runs, if its action came first. */
-TEST_WITH(others_leave_a_cpu_before_a_thread_takes_it_exclusively, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(others_leave_a_cpu_before_a_thread_takes_it_exclusively)
 {
-    struct engine_fixture *w = *state;
     static const int32_t order[] = {101, 103, 100, 104, 102};
     take_cpu_4(w, 5, 5, 5);
     engine_fixture_order(w, 104, 5, true);
@@ -79,9 +76,8 @@ TEST_WITH(others_leave_a_cpu_before_a_thread_takes_it_exclusively, engine_fixtur
         assert_int_equal(w->actions[i].id.tid, order[i]);
 }
 
-TEST_WITH(of_idle_cpus_that_are_equal_it_gets_the_favoured_one, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(of_idle_cpus_that_are_equal_it_gets_the_favoured_one)
 {
-    struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100);
     w->machine.cpus[2].favour = 1;
     assert_int_equal(asym_machine_finish(&w->machine), 0);
@@ -91,9 +87,8 @@ TEST_WITH(of_idle_cpus_that_are_equal_it_gets_the_favoured_one, engine_fixture_s
     assert_int_equal(transit_cpu(w, 100), 2);
 }
 
-TEST_WITH(no_two_are_sent_to_one_cpu, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(no_two_are_sent_to_one_cpu)
 {
-    struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100);
     for (int32_t i = 0; i < 4; i++)
         runner(w, p, 100 + i, i, 4 + i);
@@ -109,9 +104,8 @@ TEST_WITH(no_two_are_sent_to_one_cpu, engine_fixture_setup, engine_fixture_teard
     }
 }
 
-TEST_WITH(without_an_idle_cpu_the_kernel_chooses, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(without_an_idle_cpu_the_kernel_chooses)
 {
-    struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100);
     for (int32_t i = 0; i < 4; i++)
         runner(w, p, 100 + i, i, i);
@@ -120,9 +114,8 @@ TEST_WITH(without_an_idle_cpu_the_kernel_chooses, engine_fixture_setup, engine_f
     assert_int_equal(transit_cpu(w, 104), -1);
 }
 
-TEST_WITH(one_that_sleeps_takes_no_cpu_and_needs_none, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(one_that_sleeps_takes_no_cpu_and_needs_none)
 {
-    struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100);
     runner(w, p, 100, 0, 0)->task.state = 'S';
     runner(w, p, 101, 4, 1)->task.state = 'S';
@@ -132,9 +125,8 @@ TEST_WITH(one_that_sleeps_takes_no_cpu_and_needs_none, engine_fixture_setup, eng
     assert_int_equal(transit_cpu(w, 102), 0);
 }
 
-TEST_WITH(an_unsteered_thread_occupies_its_cpu_too, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(an_unsteered_thread_occupies_its_cpu_too)
 {
-    struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100), other = engine_fixture_proc(w, 200);
     w->procs[other].rule = ASYM_RULE_IGNORE;
     runner(w, other, 200, 2, 2);
@@ -144,9 +136,8 @@ TEST_WITH(an_unsteered_thread_occupies_its_cpu_too, engine_fixture_setup, engine
     assert_int_equal(transit_cpu(w, 100), 1);
 }
 
-TEST_WITH(the_cpu_of_asymd_counts_as_idle_but_comes_last, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(the_cpu_of_asymd_counts_as_idle_but_comes_last)
 {
-    struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100), self = engine_fixture_proc(w, 200);
     w->procs[self].flags = ASYM_PROC_SELF;
     runner(w, self, 200, 2, 2);
@@ -159,9 +150,8 @@ TEST_WITH(the_cpu_of_asymd_counts_as_idle_but_comes_last, engine_fixture_setup, 
     assert_int_equal(transit_cpu(w, 101), 2);
 }
 
-TEST_WITH(idle_cores_come_before_idle_siblings, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(idle_cores_come_before_idle_siblings)
 {
-    struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100);
     /* CPUs 2 and 3 share a core */
     w->machine.cpus[3].core = w->machine.cpus[2].core;
@@ -173,9 +163,8 @@ TEST_WITH(idle_cores_come_before_idle_siblings, engine_fixture_setup, engine_fix
 }
 
 /* A refresh repeats the CPU of the last sample: the engine must not move the thread off it a second time. */
-TEST_WITH(a_thread_that_has_moved_occupies_its_new_cpu, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_thread_that_has_moved_occupies_its_new_cpu)
 {
-    struct engine_fixture *w = *state;
     const unsigned p = engine_fixture_proc(w, 100);
     struct engine_fixture_thread *t = runner(w, p, 100, 5, 5);
     runner(w, p, 101, 4, 3);

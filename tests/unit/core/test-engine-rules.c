@@ -20,9 +20,8 @@ static struct engine_fixture_thread *ruled(struct engine_fixture *w, const struc
     return t;
 }
 
-TEST_WITH(cpus_bound_what_the_policy_may_choose, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(cpus_bound_what_the_policy_may_choose)
 {
-    struct engine_fixture *w = *state;
     const struct asym_rule_facts facts = {.cpus = engine_fixture_cpus("2-5")};
     struct engine_fixture_thread *t = ruled(w, &facts);
     engine_fixture_run(w, TICK);
@@ -57,9 +56,8 @@ TEST(cpus_that_leave_none_are_ignored)
 }
 
 /* Both have the same own mask and cpuset. */
-TEST_WITH(each_process_has_the_cpus_of_its_own_rule, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(each_process_has_the_cpus_of_its_own_rule)
 {
-    struct engine_fixture *w = *state;
     const struct asym_rule_facts one = {.cpus = engine_fixture_cpus("2-5")}, two = {.cpus = engine_fixture_cpus("6-7")};
     ruled(w, &one);
     engine_fixture_thread(w, engine_fixture_proc(w, 200), 200, 6);
@@ -71,9 +69,8 @@ TEST_WITH(each_process_has_the_cpus_of_its_own_rule, engine_fixture_setup, engin
     engine_fixture_assert_mask(w->orders.threads[2].allowed, "0-7");
 }
 
-TEST_WITH(cpus_hold_although_the_policy_leaves_the_thread_alone, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(cpus_hold_although_the_policy_leaves_the_thread_alone)
 {
-    struct engine_fixture *w = *state;
     const struct asym_rule_facts facts = {.cpus = engine_fixture_cpus("2-5")};
     struct engine_fixture_thread *t = ruled(w, &facts);
     engine_fixture_order(w, 100, -1, false);
@@ -91,9 +88,8 @@ TEST_WITH(cpus_hold_although_the_policy_leaves_the_thread_alone, engine_fixture_
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &engine_fixture_unsteered);
 }
 
-TEST_WITH(the_mask_of_a_rule_is_no_foreign_mask, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(the_mask_of_a_rule_is_no_foreign_mask)
 {
-    struct engine_fixture *w = *state;
     const struct asym_rule_facts facts = {.cpus = engine_fixture_cpus("2-5")},
                                  other = {.cpus = engine_fixture_cpus("6-7")};
     struct engine_fixture_thread *t = ruled(w, &facts);
@@ -132,9 +128,8 @@ TEST(a_nice_value_of_a_rule_is_set_and_restored)
 }
 
 /* With a nice value only, asymd has to set a mask as well: it must not keep the thread off CPUs that its cpuset gains. */
-TEST_WITH(a_nice_value_alone_leaves_all_cpus, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_nice_value_alone_leaves_all_cpus)
 {
-    struct engine_fixture *w = *state;
     const struct asym_rule_facts facts = {.nice = 10, .has_nice = true};
     struct engine_fixture_thread *t = ruled(w, &facts);
     t->mask = t->cpuset = engine_fixture_cpus("0-5");
@@ -147,9 +142,8 @@ TEST_WITH(a_nice_value_alone_leaves_all_cpus, engine_fixture_setup, engine_fixtu
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &asym_reason_rule);
 }
 
-TEST_WITH(the_boost_of_a_policy_counts_from_the_rules_value, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(the_boost_of_a_policy_counts_from_the_rules_value)
 {
-    struct engine_fixture *w = *state;
     const struct asym_rule_facts facts = {.nice = 10, .has_nice = true};
     struct engine_fixture_thread *t = ruled(w, &facts);
     w->orders.of[100].delta = -3;
@@ -159,9 +153,8 @@ TEST_WITH(the_boost_of_a_policy_counts_from_the_rules_value, engine_fixture_setu
 }
 
 /* An ordinary user's asymd could not give the value back. */
-TEST_WITH(no_rule_sets_what_asymd_cannot_restore, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(no_rule_sets_what_asymd_cannot_restore)
 {
-    struct engine_fixture *w = *state;
     const struct asym_rule_facts facts = {.nice = 10, .has_nice = true};
     struct engine_fixture_thread *t = ruled(w, &facts);
     w->config.keep_nice = true;
@@ -172,9 +165,8 @@ TEST_WITH(no_rule_sets_what_asymd_cannot_restore, engine_fixture_setup, engine_f
     engine_fixture_assert_mask(&t->mask, "4-7");
 }
 
-TEST_WITH(a_user_who_renices_the_program_wins, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_user_who_renices_the_program_wins)
 {
-    struct engine_fixture *w = *state;
     const struct asym_rule_facts facts = {.nice = 10, .has_nice = true};
     struct engine_fixture_thread *t = ruled(w, &facts);
     engine_fixture_run(w, TICK);
@@ -185,9 +177,8 @@ TEST_WITH(a_user_who_renices_the_program_wins, engine_fixture_setup, engine_fixt
 }
 
 /* A child of the thread that runs at nice 10 inherits the value, whatever its own rule is. */
-TEST_WITH(a_child_gets_the_nice_value_of_its_creator_before_the_rule, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_child_gets_the_nice_value_of_its_creator_before_the_rule)
 {
-    struct engine_fixture *w = *state;
     const struct asym_rule_facts facts = {.nice = 10, .has_nice = true};
     struct engine_fixture_thread *t = ruled(w, &facts);
     engine_fixture_run(w, TICK);
@@ -262,9 +253,8 @@ TEST(a_parallel_program_by_rule_has_no_serial_phase)
     }
 }
 
-TEST_WITH(without_a_rule_an_allow_list_steers_nothing, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(without_a_rule_an_allow_list_steers_nothing)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_run(w, TICK);
     w->procs[0].rule = ASYM_RULE_UNLISTED;
@@ -275,9 +265,8 @@ TEST_WITH(without_a_rule_an_allow_list_steers_nothing, engine_fixture_setup, eng
 }
 
 /* The user has not seen the program that a rule of the library matches. */
-TEST_WITH(a_rule_of_the_library_protects_programs_that_count_late, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_rule_of_the_library_protects_programs_that_count_late)
 {
-    struct engine_fixture *w = *state;
     const struct asym_rule_facts library = {.library = true}, own = {.library = false};
     ruled(w, &library);
     w->procs[0].flags = ASYM_PROC_COUNTS_LATE;

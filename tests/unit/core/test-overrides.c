@@ -32,9 +32,8 @@ static void assert_put_back(struct engine_fixture *w, struct engine_fixture_thre
     engine_fixture_assert_mask(&t->mask, "0-7");
 }
 
-TEST_WITH(a_pause_puts_back_threads_that_run_and_threads_that_sleep, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_pause_puts_back_threads_that_run_and_threads_that_sleep)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *runs = steered(w, 100), *sleeps = steered(w, 200);
     sleeps->listed = false;
     w->paused = true;
@@ -54,9 +53,8 @@ TEST_WITH(a_pause_puts_back_threads_that_run_and_threads_that_sleep, engine_fixt
     assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL); /* it observes on */
 }
 
-TEST_WITH(a_release_that_fails_is_tried_again_during_the_pause, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_release_that_fails_is_tried_again_during_the_pause)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w, 100);
     w->paused = true;
     for (int i = 0; i < 3; i++) {
@@ -68,9 +66,8 @@ TEST_WITH(a_release_that_fails_is_tried_again_during_the_pause, engine_fixture_s
     assert_put_back(w, t, ASYM_WHY_PAUSED);
 }
 
-TEST_WITH(after_the_pause_the_first_snapshot_steers, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(after_the_pause_the_first_snapshot_steers)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w, 100);
     w->config.enforce.swap_period = 60 * ASYM_SEC;
     assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
@@ -82,9 +79,8 @@ TEST_WITH(after_the_pause_the_first_snapshot_steers, engine_fixture_setup, engin
 }
 
 /* Less than a swap period after the last plan. */
-TEST_WITH(a_short_pause_does_not_wait_for_a_swap_period, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_short_pause_does_not_wait_for_a_swap_period)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w, 100);
     w->config.enforce.swap_period = 60 * ASYM_SEC;
     assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
@@ -97,9 +93,8 @@ TEST_WITH(a_short_pause_does_not_wait_for_a_swap_period, engine_fixture_setup, e
     engine_fixture_assert_mask(&t->mask, "4-7");
 }
 
-TEST_WITH(a_pause_takes_back_what_a_child_inherited, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_pause_takes_back_what_a_child_inherited)
 {
-    struct engine_fixture *w = *state;
     steered(w, 100);
     struct engine_fixture_thread *child = engine_fixture_thread(w, 0, 101, 6);
     child->mask = engine_fixture_cpus("4-7");
@@ -111,9 +106,8 @@ TEST_WITH(a_pause_takes_back_what_a_child_inherited, engine_fixture_setup, engin
     engine_fixture_assert_mask(&child->mask, "0-7");
 }
 
-TEST_WITH(hotplug_during_a_pause_steers_nothing, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(hotplug_during_a_pause_steers_nothing)
 {
-    struct engine_fixture *w = *state;
     steered(w, 100);
     w->paused = true;
     engine_fixture_run(w, TICK);
@@ -125,7 +119,7 @@ TEST_WITH(hotplug_during_a_pause_steers_nothing, engine_fixture_setup, engine_fi
     assert_int_equal(w->n, 0);
 }
 
-TEST_WITH(an_ignored_process_is_put_back_also_while_it_sleeps, engine_fixture_setup, engine_fixture_teardown)
+TEST(an_ignored_process_is_put_back_also_while_it_sleeps)
 {
     for (int sleeps = 0; sleeps < 2; sleeps++) {
         struct engine_fixture w;
@@ -160,9 +154,8 @@ static void adopt(struct engine_fixture *w)
     w->procs[0].adopted = w->now + 1;
 }
 
-TEST_WITH(an_adopted_thread_keeps_its_present_mask_as_its_own, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(an_adopted_thread_keeps_its_present_mask_as_its_own)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = foreign(w, "3-5");
     adopt(w);
     engine_fixture_run(w, TICK);
@@ -176,9 +169,8 @@ TEST_WITH(an_adopted_thread_keeps_its_present_mask_as_its_own, engine_fixture_se
     engine_fixture_assert_mask(&t->mask, "3-5");
 }
 
-TEST_WITH(a_change_after_the_adoption_counts_again, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_change_after_the_adoption_counts_again)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = foreign(w, "3-5");
     adopt(w);
     engine_fixture_run(w, TICK);
@@ -194,9 +186,8 @@ TEST_WITH(a_change_after_the_adoption_counts_again, engine_fixture_setup, engine
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &engine_fixture_placed);
 }
 
-TEST_WITH(a_refusal_by_the_kernel_is_tried_again_after_an_adoption, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_refusal_by_the_kernel_is_tried_again_after_an_adoption)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_step(w, TICK);
     engine_fixture_answer(w, ASYM_OUTCOME_HANDS_OFF, -EPERM);
@@ -208,9 +199,8 @@ TEST_WITH(a_refusal_by_the_kernel_is_tried_again_after_an_adoption, engine_fixtu
     assert_int_equal(w->actions[0].kind, ASYM_ACTION_STEER);
 }
 
-TEST_WITH(a_mask_of_its_own_does_not_exclude_an_adopted_thread, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_mask_of_its_own_does_not_exclude_an_adopted_thread)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     t->mask = engine_fixture_cpus("2-5");
     engine_fixture_run(w, TICK);
@@ -226,9 +216,8 @@ TEST_WITH(a_mask_of_its_own_does_not_exclude_an_adopted_thread, engine_fixture_s
 }
 
 /* The engine drops the state of a thread that sleeps, and keeps only why it leaves it alone. */
-TEST_WITH(a_thread_is_adopted_also_while_it_sleeps, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_thread_is_adopted_also_while_it_sleeps)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = foreign(w, "3-5");
     t->listed = false;
     engine_fixture_run(w, 60 * ASYM_SEC);

@@ -26,21 +26,18 @@ struct fixture {
     char file[128];
 };
 
-static int set_up(void **state)
+static void set_up(struct fixture *f)
 {
-    static struct fixture f;
-    tree_make(&f.tree);
-    snprintf(f.file, sizeof f.file, "%s/profiles", f.tree.path);
-    *state = &f;
-    return 0;
+    tree_make(&f->tree);
+    snprintf(f->file, sizeof f->file, "%s/profiles", f->tree.path);
 }
 
-static int tear_down(void **state)
+static void tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     tree_remove(&f->tree);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct fixture, f, set_up, tear_down)
 
 static char *read_text(const char *file)
 {
@@ -77,9 +74,8 @@ static bool near(double a, double b)
 
 /* -- reading -- */
 
-TEST_WITH(a_file_of_profiles_is_read, set_up, tear_down)
+TEST_F(a_file_of_profiles_is_read)
 {
-    struct fixture *f = *state;
     tree_write(&f->tree, "profiles", "%s",
                "; measured by hand\n"
                "[/usr/bin/gzip]\n"
@@ -128,9 +124,8 @@ TEST(a_profile_is_put_in_the_order_of_the_machines_types)
     assert_true(near(p.ips[0], 0) && p.mpki[0] < 0 && near(p.ips[ASYM_MAX_TYPES - 1], 0));
 }
 
-TEST_WITH(the_profile_of_another_build_is_not_found, set_up, tear_down)
+TEST_F(the_profile_of_another_build_is_not_found)
 {
-    struct fixture *f = *state;
     tree_write(&f->tree, "profiles", "[/a]\nbuild_id = 00ff\n[/b]\n");
     struct asym_profiles *p = load(f);
     assert_non_null(asym_profiles_find(p, "/a", "00ff"));
@@ -147,9 +142,8 @@ TEST_WITH(the_profile_of_another_build_is_not_found, set_up, tear_down)
     asym_profiles_free(NULL);
 }
 
-TEST_WITH(mistakes_are_reported_with_file_and_line, set_up, tear_down)
+TEST_F(mistakes_are_reported_with_file_and_line)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *text, *message;
     } rows[] = {
@@ -195,9 +189,8 @@ TEST_WITH(mistakes_are_reported_with_file_and_line, set_up, tear_down)
     }
 }
 
-TEST_WITH(files_that_are_no_profiles_are_reported, set_up, tear_down)
+TEST_F(files_that_are_no_profiles_are_reported)
 {
-    struct fixture *f = *state;
     struct asym_profiles *p = NULL;
     struct asym_error err = {""};
     char line[400];
@@ -228,9 +221,8 @@ static const struct asym_profile_entry gzip = {
     .n_types = 2,
     .types = {{.name = "P-core", .ips = 9e9, .mpki = 0.25}, {.name = "E-core 2", .ips = 4.5e9, .mpki = -1}}};
 
-TEST_WITH(a_profile_that_is_written_is_read_back, set_up, tear_down)
+TEST_F(a_profile_that_is_written_is_read_back)
 {
-    struct fixture *f = *state;
     struct stat st;
     save(f, &gzip);
     assert_string_equal(read_text(f->file), "[/usr/bin/gzip]\nbuild_id = 00ff\nips.P-core = 9000000000.000\n"
@@ -244,9 +236,8 @@ TEST_WITH(a_profile_that_is_written_is_read_back, set_up, tear_down)
     asym_profiles_free(p);
 }
 
-TEST_WITH(one_section_is_replaced_and_the_rest_stays_byte_by_byte, set_up, tear_down)
+TEST_F(one_section_is_replaced_and_the_rest_stays_byte_by_byte)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *before, *after;
     } rows[] = {
@@ -277,9 +268,8 @@ TEST_WITH(one_section_is_replaced_and_the_rest_stays_byte_by_byte, set_up, tear_
     }
 }
 
-TEST_WITH(hostile_paths_are_written_and_found_again, set_up, tear_down)
+TEST_F(hostile_paths_are_written_and_found_again)
 {
-    struct fixture *f = *state;
     static const char *const paths[] = {
         "/a]b",   "/[",  "/ ",        "/a ;b",     "/a#",      "/=", "/\n[/x]\nips.a = 1",
         "/\\x41", "/\\", "/\xff\xfe", "/\xc3\xa9", "/\x1b[2J", "/A"};
@@ -299,9 +289,8 @@ TEST_WITH(hostile_paths_are_written_and_found_again, set_up, tear_down)
     asym_profiles_free(p);
 }
 
-TEST_WITH(what_cannot_be_read_back_is_not_written, set_up, tear_down)
+TEST_F(what_cannot_be_read_back_is_not_written)
 {
-    struct fixture *f = *state;
     static const char *const names[] = {"", "a=b", "a:b", "a ;b", " a", "a ", "a\nb", "[x]", "\xc3\xa9"};
     struct asym_profile_entry profile = gzip;
     struct asym_error err;
@@ -338,9 +327,8 @@ static int count_files(const struct tree *t)
     return atoi(text);
 }
 
-TEST_WITH(a_failed_write_leaves_the_file_and_nothing_beside_it, set_up, tear_down)
+TEST_F(a_failed_write_leaves_the_file_and_nothing_beside_it)
 {
-    struct fixture *f = *state;
     struct asym_error err = {""};
     char path[300];
     save(f, &gzip);
@@ -365,9 +353,8 @@ TEST_WITH(a_failed_write_leaves_the_file_and_nothing_beside_it, set_up, tear_dow
     free(before);
 }
 
-TEST_WITH(a_link_stays_one, set_up, tear_down)
+TEST_F(a_link_stays_one)
 {
-    struct fixture *f = *state;
     struct stat st;
     tree_write(&f->tree, "real/file", "[/a]\n");
     tree_link(&f->tree, "profiles", "real/file");
@@ -377,9 +364,8 @@ TEST_WITH(a_link_stays_one, set_up, tear_down)
     assert_non_null(strstr(read_text(f->file), "[/a]\n"));
 }
 
-TEST_WITH(writers_at_once_lose_nothing, set_up, tear_down)
+TEST_F(writers_at_once_lose_nothing)
 {
-    struct fixture *f = *state;
     enum { WRITERS = 4, EACH = 10 };
     pid_t pids[WRITERS];
     for (int w = 0; w < WRITERS; w++) {

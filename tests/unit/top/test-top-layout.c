@@ -20,9 +20,8 @@ struct fixture {
     struct asym_top_shown shown;
 };
 
-static int setup(void **state)
+static void setup(struct fixture *f)
 {
-    struct fixture *f = calloc(1, sizeof *f);
     f->view = (struct asym_top_view){.columns = 80, .rows = 24, .sort = ASYM_TOP_RUNNABLE};
     snprintf(f->frame.policy, sizeof f->frame.policy, "pa");
     snprintf(f->frame.policy_reason, sizeof f->frame.policy_reason, "auto: the machine has two types of core");
@@ -31,19 +30,16 @@ static int setup(void **state)
     f->frame.changes = 32;
     f->frame.cpu_usage = 0.0041;
     f->frame.memory = 5 << 20;
-    *state = f;
-    return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
     asym_top_frame_done(&f->frame);
     asym_top_order_done(&f->order);
     asym_top_page_done(&f->page);
-    free(f);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct fixture, f, setup, teardown)
 
 static void add_cpus(struct fixture *f, unsigned n_fast, unsigned n_slow)
 {
@@ -147,9 +143,8 @@ static void compare_golden(const struct fixture *f, const char *name)
         fail_msg("not as %s:\n%s", path, text);
 }
 
-TEST_WITH(the_screen_fits_each_size, setup, teardown)
+TEST_F(the_screen_fits_each_size)
 {
-    struct fixture *f = *state;
     static const struct {
         unsigned columns, rows;
         const char *name;
@@ -162,9 +157,8 @@ TEST_WITH(the_screen_fits_each_size, setup, teardown)
     }
 }
 
-TEST_WITH(many_cpus_collapse_to_a_row_for_each_type, setup, teardown)
+TEST_F(many_cpus_collapse_to_a_row_for_each_type)
 {
-    struct fixture *f = *state;
     add_cpus(f, 64, 192);
     add_apps(f, 4);
     lay_out(f, 80, 24);
@@ -178,9 +172,8 @@ TEST_WITH(many_cpus_collapse_to_a_row_for_each_type, setup, teardown)
 }
 
 /* Sixteen CPUs of eight fast cores look like sixteen fast cores, if the screen does not tell them apart. */
-TEST_WITH(hyperthreads_are_told_from_cores, setup, teardown)
+TEST_F(hyperthreads_are_told_from_cores)
 {
-    struct fixture *f = *state;
     add_cpus(f, 16, 8);
     for (unsigned i = 0; i < 16; i++)
         f->frame.cpus[i].smt_rank = i % 2;
@@ -210,9 +203,8 @@ static void assert_sound(const struct fixture *f)
     }
 }
 
-TEST_WITH(no_size_breaks_the_screen, setup, teardown)
+TEST_F(no_size_breaks_the_screen)
 {
-    struct fixture *f = *state;
     add_cpus(f, 3, 21);
     add_apps(f, 20);
     f->view.why = "one line that is longer than a narrow screen is wide\n\n漢字漢字漢字漢字\n";
@@ -227,9 +219,8 @@ TEST_WITH(no_size_breaks_the_screen, setup, teardown)
             }
 }
 
-TEST_WITH(bytes_of_a_name_do_not_reach_the_terminal, setup, teardown)
+TEST_F(bytes_of_a_name_do_not_reach_the_terminal)
 {
-    struct fixture *f = *state;
     add_cpus(f, 1, 0);
     snprintf(f->frame.cpus[0].comm, sizeof f->frame.cpus[0].comm, "\033]0;owned\a");
     f->frame.cpus[0].busy = 1;
@@ -258,9 +249,8 @@ static enum asym_top_action press(struct fixture *f, uint32_t key)
     return action;
 }
 
-TEST_WITH(keys_sort_by_each_column, setup, teardown)
+TEST_F(keys_sort_by_each_column)
 {
-    struct fixture *f = *state;
     add_cpus(f, 2, 2);
     add_apps(f, 0);
     lay_out(f, 200, 60);
@@ -295,9 +285,8 @@ TEST_WITH(keys_sort_by_each_column, setup, teardown)
     assert_int_equal(pid_at(f, 0), 4712);
 }
 
-TEST_WITH(equal_lines_keep_their_places, setup, teardown)
+TEST_F(equal_lines_keep_their_places)
 {
-    struct fixture *f = *state;
     for (uint32_t i = 0; i < 100; i++)
         add_app(f, 100 + (i * 37) % 100, "same", "MP", 1, "");
     lay_out(f, 80, 24);
@@ -311,9 +300,8 @@ static void type(struct fixture *f, const char *text)
         press(f, (unsigned char)*text);
 }
 
-TEST_WITH(a_filter_takes_effect_while_it_is_typed, setup, teardown)
+TEST_F(a_filter_takes_effect_while_it_is_typed)
 {
-    struct fixture *f = *state;
     add_apps(f, 30);
     lay_out(f, 80, 24);
     type(f, "/WORKER-1q");
@@ -344,9 +332,8 @@ TEST_WITH(a_filter_takes_effect_while_it_is_typed, setup, teardown)
     assert_true(strlen(f->view.filter) < sizeof f->view.filter);
 }
 
-TEST_WITH(the_cursor_follows_its_application, setup, teardown)
+TEST_F(the_cursor_follows_its_application)
 {
-    struct fixture *f = *state;
     add_apps(f, 30);
     lay_out(f, 80, 24);
     press(f, ASYM_TOP_KEY_DOWN);
@@ -371,9 +358,8 @@ TEST_WITH(the_cursor_follows_its_application, setup, teardown)
     assert_int_equal(press(f, ASYM_TOP_KEY_ENTER), ASYM_TOP_DRAW);
 }
 
-TEST_WITH(keys_move_the_cursor_and_the_table, setup, teardown)
+TEST_F(keys_move_the_cursor_and_the_table)
 {
-    struct fixture *f = *state;
     add_apps(f, 30);
     lay_out(f, 80, 24);
     press(f, ASYM_TOP_KEY_UP);
@@ -394,9 +380,8 @@ TEST_WITH(keys_move_the_cursor_and_the_table, setup, teardown)
     assert_int_equal(f->shown.first, 0);
 }
 
-TEST_WITH(pause_is_done_after_a_yes_only, setup, teardown)
+TEST_F(pause_is_done_after_a_yes_only)
 {
-    struct fixture *f = *state;
     add_apps(f, 0);
     lay_out(f, 80, 24);
     assert_int_equal(press(f, 'p'), ASYM_TOP_DRAW);
@@ -422,9 +407,8 @@ TEST_WITH(pause_is_done_after_a_yes_only, setup, teardown)
 }
 
 /* The cursor may be on another process when the answer comes: the question is about the first one. */
-TEST_WITH(orders_are_given_after_a_yes_only, setup, teardown)
+TEST_F(orders_are_given_after_a_yes_only)
 {
-    struct fixture *f = *state;
     static const struct {
         uint32_t key;
         enum asym_top_action action;
@@ -459,9 +443,8 @@ TEST_WITH(orders_are_given_after_a_yes_only, setup, teardown)
     assert_int_equal(f->view.mode, ASYM_TOP_TABLE);
 }
 
-TEST_WITH(a_policy_is_typed_and_confirmed, setup, teardown)
+TEST_F(a_policy_is_typed_and_confirmed)
 {
-    struct fixture *f = *state;
     static const char *const policies[] = {"none", "pa", "priority", NULL};
     f->view.policies = policies;
     lay_out(f, 80, 24);
@@ -488,9 +471,8 @@ static bool has_ended(uint32_t pid)
     return pid == 4712;
 }
 
-TEST_WITH(idle_rows_stay_for_a_time, setup, teardown)
+TEST_F(idle_rows_stay_for_a_time)
 {
-    struct fixture *f = *state;
     struct asym_top_frame next = {.n_apps = 0};
     static const struct {
         asym_usec after;
@@ -513,9 +495,8 @@ TEST_WITH(idle_rows_stay_for_a_time, setup, teardown)
 }
 
 /* A build has another number of compilers in each frame. */
-TEST_WITH(a_job_keeps_its_one_row, setup, teardown)
+TEST_F(a_job_keeps_its_one_row)
 {
-    struct fixture *f = *state;
     struct asym_top_frame next = {.n_apps = 0};
     add_apps(f, 0);
     struct asym_top_app *make = &f->frame.apps[0];
@@ -535,9 +516,8 @@ TEST_WITH(a_job_keeps_its_one_row, setup, teardown)
     assert_string_equal(f->view.question, "Keep make (4711), each process of the job, on fast CPUs until it ends? y/n");
 }
 
-TEST_WITH(why_is_wrapped_and_scrolls, setup, teardown)
+TEST_F(why_is_wrapped_and_scrolls)
 {
-    struct fixture *f = *state;
     add_apps(f, 0);
     lay_out(f, 40, 10);
     press(f, ASYM_TOP_KEY_DOWN);
@@ -562,12 +542,11 @@ TEST_WITH(why_is_wrapped_and_scrolls, setup, teardown)
     assert_shows(f, "MOVES   how often asymd gave its threads another CPU in the last minute", true);
 }
 
-TEST_WITH(slow_frames_come_less_often, setup, teardown)
+TEST_F(slow_frames_come_less_often)
 {
     assert_int_equal(asym_top_pace(ASYM_SEC, 10000), ASYM_SEC);
     assert_int_equal(asym_top_pace(ASYM_SEC, 10001), ASYM_SEC + 100);
     assert_int_equal(asym_top_pace(ASYM_SEC, 70000), 7 * ASYM_SEC);
-    struct fixture *f = *state;
     f->view.every = 7 * ASYM_SEC;
     lay_out(f, 200, 60);
     assert_shows(f, "a frame every 7.0 s", true);

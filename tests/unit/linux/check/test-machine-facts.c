@@ -15,25 +15,21 @@ struct fixture {
     struct asym_root root;
 };
 
-static int set_up(void **state)
+static void set_up(struct fixture *f)
 {
-    static struct fixture f;
-    tree_make(&f.tree);
-    tree_write(&f.tree, "proc/stat", "cpu 1 2 3\n");
-    tree_mkdir(&f.tree, "sys");
-    if (asym_root_open(f.tree.path, &f.root, NULL) < 0)
-        return -1;
-    *state = &f;
-    return 0;
+    tree_make(&f->tree);
+    tree_write(&f->tree, "proc/stat", "cpu 1 2 3\n");
+    tree_mkdir(&f->tree, "sys");
+    assert_int_equal(asym_root_open(f->tree.path, &f->root, NULL), 0);
 }
 
-static int tear_down(void **state)
+static void tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     asym_root_done(&f->root);
     tree_remove(&f->tree);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct fixture, f, set_up, tear_down)
 
 struct found {
     const char *name;
@@ -95,17 +91,15 @@ TEST(facts_of_the_live_machine_can_all_be_read)
     asym_root_done(&root);
 }
 
-TEST_WITH(facts_of_a_capture_say_nothing_of_files_left_out, set_up, tear_down)
+TEST_F(facts_of_a_capture_say_nothing_of_files_left_out)
 {
-    struct fixture *f = *state;
     struct found all = {.name = "none of this name"};
     assert_int_equal(asym_facts_each(&f->root, find, &all), 0);
     assert_int_equal(all.n, 0);
 }
 
-TEST_WITH(facts_of_a_live_machine_name_what_it_lacks, set_up, tear_down)
+TEST_F(facts_of_a_live_machine_name_what_it_lacks)
 {
-    struct fixture *f = *state;
     f->root.live = true; /* a live machine whose files the test writes */
     expect_fact(f, "cpufreq", ASYM_FACT_LACK, "no driver");
     expect_fact(f, "schedstat", ASYM_FACT_LACK, "sample");
@@ -115,9 +109,8 @@ TEST_WITH(facts_of_a_live_machine_name_what_it_lacks, set_up, tear_down)
     expect_fact(f, "autogroup", ASYM_FACT_GOOD, "off");
 }
 
-TEST_WITH(facts_name_what_is_there, set_up, tear_down)
+TEST_F(facts_name_what_is_there)
 {
-    struct fixture *f = *state;
     const struct tree *t = &f->tree;
     tree_write(t, "proc/sys/kernel/osrelease", "6.1.0-13-amd64\n");
     tree_write_cpu(t, 0, "cpufreq/scaling_driver", "intel_pstate\n");
@@ -142,9 +135,8 @@ TEST_WITH(facts_name_what_is_there, set_up, tear_down)
     expect_fact(f, "autogroup", ASYM_FACT_NOTE, "inside a session");
 }
 
-TEST_WITH(cgroups_with_weights_of_their_own_are_counted, set_up, tear_down)
+TEST_F(cgroups_with_weights_of_their_own_are_counted)
 {
-    struct fixture *f = *state;
     const struct tree *t = &f->tree;
     tree_write(t, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu io\n");
     expect_fact(f, "cgroups", ASYM_FACT_GOOD, "version 2, no cgroup");
@@ -169,9 +161,8 @@ static unsigned find_rivals(const struct fixture *f, unsigned at_once, bool with
     return n;
 }
 
-TEST_WITH(rivals_are_named_with_what_follows, set_up, tear_down)
+TEST_F(rivals_are_named_with_what_follows)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *name, *file, *text, *says;
     } rows[] = {
@@ -209,9 +200,8 @@ TEST_WITH(rivals_are_named_with_what_follows, set_up, tear_down)
     }
 }
 
-TEST_WITH(a_look_for_rivals_is_done_in_parts, set_up, tear_down)
+TEST_F(a_look_for_rivals_is_done_in_parts)
 {
-    struct fixture *f = *state;
     struct found found = {.name = "none of this name"};
     char path[64];
     for (int i = 0; i < 30; i++) {
@@ -230,9 +220,8 @@ TEST_WITH(a_look_for_rivals_is_done_in_parts, set_up, tear_down)
     asym_rivals_free(rivals);
 }
 
-TEST_WITH(cgroups_of_version_1_are_counted, set_up, tear_down)
+TEST_F(cgroups_of_version_1_are_counted)
 {
-    struct fixture *f = *state;
     const struct tree *t = &f->tree;
     tree_write(t, "proc/mounts", "cgroup /cgroup/cpu cgroup rw,relatime,cpuacct,cpu 0 0\n");
     tree_write(t, "cgroup/cpu/cpu.shares", "1024\n");
@@ -242,9 +231,8 @@ TEST_WITH(cgroups_of_version_1_are_counted, set_up, tear_down)
                 "version 1, the cpu controller divides the CPUs between 1 cgroups (1 with");
 }
 
-TEST_WITH(hidepid_is_seen_in_the_mount_that_counts, set_up, tear_down)
+TEST_F(hidepid_is_seen_in_the_mount_that_counts)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *mounts;
         enum asym_fact_level level;
@@ -265,9 +253,8 @@ TEST_WITH(hidepid_is_seen_in_the_mount_that_counts, set_up, tear_down)
     }
 }
 
-TEST_WITH(bad_files_of_facts_are_distinguished_from_numbers, set_up, tear_down)
+TEST_F(bad_files_of_facts_are_distinguished_from_numbers)
 {
-    struct fixture *f = *state;
     static const unsigned char junk[] = {0xff, 0, 'x', '\n', 0x1b, '['};
     static const char *const files[] = {"proc/sys/kernel/osrelease",
                                         "proc/sys/kernel/perf_event_paranoid",

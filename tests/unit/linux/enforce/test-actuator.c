@@ -15,6 +15,7 @@
 #include "linux/enforce/ledger-internal.h"
 #include "support/fake-kernel.h"
 #include "support/test.h"
+#include "support/tree.h"
 
 /* No real process has these numbers: kernel.pid_max is at most 4194304. */
 #define PID            2000000000
@@ -23,39 +24,38 @@
 #define NO_SETAFFINITY 0x04000000u
 
 struct actuator_fixture {
-    char dir[64];
+    struct tree tree;
     struct asym_ledger *ledger;
     struct asym_actuator *actuator;
     struct fake_thread *thread;
 };
 
 /* CPUs 0-7, and one thread that may run on all of them. */
-static int set_up(void **state)
+static void set_up(struct actuator_fixture *f)
 {
-    struct actuator_fixture *f = calloc(1, sizeof *f);
-    if (!f)
-        return -1;
     fake_kernel_reset();
-    snprintf(f->dir, sizeof f->dir, "/tmp/asymd-actuator-XXXXXX");
-    if (!mkdtemp(f->dir) || asym_ledger_open(f->dir, &f->ledger, NULL) < 0 ||
-        asym_actuator_linux_new(f->ledger, &f->actuator) < 0)
-        return -1;
+    tree_make(&f->tree);
+    assert_int_equal(asym_ledger_open(f->tree.path, &f->ledger, NULL), 0);
+    assert_int_equal(asym_actuator_linux_new(f->ledger, &f->actuator), 0);
     fake_kernel_cpus(f->ledger, "0-7", "0-7", "");
     f->thread = fake_kernel_thread(PID, TID, fake_mask(0xff));
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct actuator_fixture *f)
 {
-    struct actuator_fixture *f = *state;
-    char command[128];
     f->actuator->close(f->actuator);
     asym_ledger_close(f->ledger);
-    snprintf(command, sizeof command, "rm -rf %s", f->dir);
-    free(f);
-    return system(command);
+    tree_remove(&f->tree);
 }
+
+static void start_over(struct actuator_fixture *f)
+{
+    tear_down(f);
+    *f = (struct actuator_fixture){0};
+    set_up(f);
+}
+
+#define TEST_F(name) TEST_IN(name, struct actuator_fixture, f, set_up, tear_down)
 
 static struct asym_action action(enum asym_action_kind kind, uint64_t expect, uint64_t mask)
 {
@@ -98,7 +98,7 @@ static void is_on_record(const struct fake_thread *t)
 {
     char path[128], line[512], start[64];
     bool found = false;
-    snprintf(path, sizeof path, "%s/ledger", watched->dir);
+    snprintf(path, sizeof path, "%s/ledger", watched->tree.path);
     snprintf(start, sizeof start, "T %d %d ", (int)t->tid, (int)t->tgid);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
@@ -108,9 +108,8 @@ static void is_on_record(const struct fake_thread *t)
     assert_true(found);
 }
 
-TEST_WITH(a_thread_is_steered_after_that_is_on_record, set_up, tear_down)
+TEST_F(a_thread_is_steered_after_that_is_on_record)
 {
-    struct actuator_fixture *f = *state;
     watched = f;
     fake_kernel_watch(is_on_record);
     steer(f, 0xff, 0xf0);
@@ -122,9 +121,8 @@ TEST_WITH(a_thread_is_steered_after_that_is_on_record, set_up, tear_down)
 }
 
 /* sched_getaffinity hides the offline CPUs 8 to 11; the snapshot has them. */
-TEST_WITH(a_thread_gets_its_offline_cpus_back_that_only_the_snapshot_shows, set_up, tear_down)
+TEST_F(a_thread_gets_its_offline_cpus_back_that_only_the_snapshot_shows)
 {
-    struct actuator_fixture *f = *state;
     fake_kernel_cpus(f->ledger, "0-7", "0-11", "");
     f->thread->cpuset = fake_mask(0xfff);
     steer(f, 0xaff, 0xf0);
@@ -135,9 +133,8 @@ TEST_WITH(a_thread_gets_its_offline_cpus_back_that_only_the_snapshot_shows, set_
 }
 
 /* The actuator does not know the offline CPUs of its mask: the observer learns them, and the core steers by its next snapshot. */
-TEST_WITH(a_thread_with_another_mask_waits_for_the_next_snapshot, set_up, tear_down)
+TEST_F(a_thread_with_another_mask_waits_for_the_next_snapshot)
 {
-    struct actuator_fixture *f = *state;
     f->thread->mask = fake_mask(0xf0);
     expect(f, action(ASYM_ACTION_STEER, 0xff, 0xf0), ASYM_OUTCOME_RETRY, -EAGAIN);
     expect(f, action(ASYM_ACTION_STEER, 0xff, 0x0f), ASYM_OUTCOME_RETRY, -EAGAIN);
@@ -145,9 +142,8 @@ TEST_WITH(a_thread_with_another_mask_waits_for_the_next_snapshot, set_up, tear_d
     assert_int_equal(asym_ledger_count(f->ledger), 0);
 }
 
-TEST_WITH(several_actions_have_an_outcome_each, set_up, tear_down)
+TEST_F(several_actions_have_an_outcome_each)
 {
-    struct actuator_fixture *f = *state;
     struct fake_thread *other = fake_kernel_thread(PID, TID + 2, fake_mask(0xff));
     struct asym_action actions[3];
     struct asym_outcome outcomes[3];
@@ -165,9 +161,8 @@ TEST_WITH(several_actions_have_an_outcome_each, set_up, tear_down)
     assert_int_equal(asym_ledger_count(f->ledger), 2);
 }
 
-TEST_WITH(a_release_gives_everything_back, set_up, tear_down)
+TEST_F(a_release_gives_everything_back)
 {
-    struct actuator_fixture *f = *state;
     expect(f, boost(ASYM_ACTION_STEER, 0xff, 0xf0, 0, -5), ASYM_OUTCOME_DONE, 0);
     assert_mask(&f->thread->mask, 0xf0);
     assert_int_equal(f->thread->nice, -5);
@@ -181,9 +176,8 @@ TEST_WITH(a_release_gives_everything_back, set_up, tear_down)
 }
 
 /* The fork guard has released it, or has dropped its record when it ended: only the first is a change. */
-TEST_WITH(a_release_without_a_record_tells_whether_the_thread_lives, set_up, tear_down)
+TEST_F(a_release_without_a_record_tells_whether_the_thread_lives)
 {
-    struct actuator_fixture *f = *state;
     expect(f, action(ASYM_ACTION_RELEASE, 0xf0, 0xff), ASYM_OUTCOME_DONE, 0);
     steer(f, 0xff, 0xf0);
     fake_kernel_end(TID);
@@ -193,9 +187,8 @@ TEST_WITH(a_release_without_a_record_tells_whether_the_thread_lives, set_up, tea
     expect(f, action(ASYM_ACTION_RELEASE, 0xf0, 0xff), ASYM_OUTCOME_GONE, -ESRCH);
 }
 
-TEST_WITH(a_mask_of_its_own_is_given_back_as_it_was, set_up, tear_down)
+TEST_F(a_mask_of_its_own_is_given_back_as_it_was)
 {
-    struct actuator_fixture *f = *state;
     f->thread->mask = fake_mask(0x3c);
     steer(f, 0x3c, 0x30);
     expect(f, action(ASYM_ACTION_RELEASE, 0x30, 0x3c), ASYM_OUTCOME_DONE, 0);
@@ -203,9 +196,8 @@ TEST_WITH(a_mask_of_its_own_is_given_back_as_it_was, set_up, tear_down)
     assert_false(f->thread->set_full_cpuset);
 }
 
-TEST_WITH(all_of_a_cpuset_is_given_back_as_all_of_it, set_up, tear_down)
+TEST_F(all_of_a_cpuset_is_given_back_as_all_of_it)
 {
-    struct actuator_fixture *f = *state;
     f->thread->mask = f->thread->cpuset = fake_mask(0x3f);
     steer(f, 0x3f, 0x30);
     f->thread->cpuset = fake_mask(0xff); /* the cpuset grows meanwhile */
@@ -214,9 +206,8 @@ TEST_WITH(all_of_a_cpuset_is_given_back_as_all_of_it, set_up, tear_down)
 }
 
 /* asymd touches a thread for the first time only if the thread is still as in the snapshot. */
-TEST_WITH(what_has_changed_since_the_snapshot_is_left_alone, set_up, tear_down)
+TEST_F(what_has_changed_since_the_snapshot_is_left_alone)
 {
-    struct actuator_fixture *f = *state;
     expect(f, action(ASYM_ACTION_STEER, 0x7f, 0xf0), ASYM_OUTCOME_RETRY, -EAGAIN);
     expect(f, boost(ASYM_ACTION_STEER, 0xff, 0xf0, 1, -5), ASYM_OUTCOME_RETRY, -EAGAIN);
     f->thread->start = 1001;
@@ -225,9 +216,8 @@ TEST_WITH(what_has_changed_since_the_snapshot_is_left_alone, set_up, tear_down)
     assert_int_equal(asym_ledger_count(f->ledger), 0);
 }
 
-TEST_WITH(some_threads_are_never_steered, set_up, tear_down)
+TEST_F(some_threads_are_never_steered)
 {
-    struct actuator_fixture *f = *state;
     static const uint32_t policies[] = {SCHED_FIFO, SCHED_RR, SCHED_DEADLINE};
     for (size_t i = 0; i < ASYM_LENGTH(policies); i++) {
         f->thread->policy = policies[i];
@@ -243,9 +233,8 @@ TEST_WITH(some_threads_are_never_steered, set_up, tear_down)
 }
 
 /* The kernel has cut the mask to a cpuset, and the core has seen that. Then the entry's before is the cut mask. */
-TEST_WITH(a_mask_that_the_kernel_has_cut_is_known_where_the_core_has_seen_it, set_up, tear_down)
+TEST_F(a_mask_that_the_kernel_has_cut_is_known_where_the_core_has_seen_it)
 {
-    struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
     f->thread->mask = fake_mask(0x30);
     steer(f, 0x30, 0x0f);
@@ -257,9 +246,8 @@ TEST_WITH(a_mask_that_the_kernel_has_cut_is_known_where_the_core_has_seen_it, se
 }
 
 /* The thread has the mask that asymd set, although the core expects another one; or it has the planned mask already. */
-TEST_WITH(a_steered_thread_is_steered_on, set_up, tear_down)
+TEST_F(a_steered_thread_is_steered_on)
 {
-    struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
     steer(f, 0xf0, 0x0f);
     steer(f, 0x55, 0x03);
@@ -270,9 +258,8 @@ TEST_WITH(a_steered_thread_is_steered_on, set_up, tear_down)
     assert_int_equal(f->thread->n_set_mask, 4);
 }
 
-TEST_WITH(a_steered_thread_that_has_chosen_for_itself_is_left_alone, set_up, tear_down)
+TEST_F(a_steered_thread_that_has_chosen_for_itself_is_left_alone)
 {
-    struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
     f->thread->mask = fake_mask(0x81);
     expect(f, action(ASYM_ACTION_STEER, 0xf0, 0x0f), ASYM_OUTCOME_RETRY, -EAGAIN);
@@ -281,9 +268,8 @@ TEST_WITH(a_steered_thread_that_has_chosen_for_itself_is_left_alone, set_up, tea
     assert_int_equal(asym_ledger_count(f->ledger), 0);
 }
 
-TEST_WITH(a_nice_value_of_another_is_no_affinity_of_another, set_up, tear_down)
+TEST_F(a_nice_value_of_another_is_no_affinity_of_another)
 {
-    struct actuator_fixture *f = *state;
     static const enum asym_action_kind kinds[] = {ASYM_ACTION_STEER, ASYM_ACTION_RELEASE};
     for (size_t i = 0; i < 2; i++) {
         f->thread->nice = 0;
@@ -296,9 +282,8 @@ TEST_WITH(a_nice_value_of_another_is_no_affinity_of_another, set_up, tear_down)
     }
 }
 
-TEST_WITH(a_thread_that_moves_is_put_on_its_transit_cpu_first, set_up, tear_down)
+TEST_F(a_thread_that_moves_is_put_on_its_transit_cpu_first)
 {
-    struct actuator_fixture *f = *state;
     struct asym_action a = action(ASYM_ACTION_STEER, 0xff, 0xf0);
     a.transit_cpu = 5 + 1;
     expect(f, a, ASYM_OUTCOME_DONE, 0);
@@ -312,9 +297,8 @@ TEST_WITH(a_thread_that_moves_is_put_on_its_transit_cpu_first, set_up, tear_down
     assert_int_equal(f->thread->n_set_mask, 3);
 }
 
-TEST_WITH(a_thread_that_cannot_go_on_goes_back, set_up, tear_down)
+TEST_F(a_thread_that_cannot_go_on_goes_back)
 {
-    struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
     struct asym_action a = action(ASYM_ACTION_STEER, 0xf0, 0x0f);
     a.transit_cpu = 2 + 1;
@@ -328,9 +312,8 @@ TEST_WITH(a_thread_that_cannot_go_on_goes_back, set_up, tear_down)
 }
 
 /* The kernel refuses the new mask and the previous one: the thread does not stay on its transit CPU if it can get the original. */
-TEST_WITH(a_thread_that_is_stranded_on_its_transit_cpu_gets_its_original_mask, set_up, tear_down)
+TEST_F(a_thread_that_is_stranded_on_its_transit_cpu_gets_its_original_mask)
 {
-    struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
     struct asym_action a = action(ASYM_ACTION_STEER, 0xf0, 0x0f);
     a.transit_cpu = 2 + 1;
@@ -341,9 +324,8 @@ TEST_WITH(a_thread_that_is_stranded_on_its_transit_cpu_gets_its_original_mask, s
 }
 
 /* A program that had set the flag itself keeps it. */
-TEST_WITH(a_thread_with_its_own_reset_on_fork_keeps_it_without_the_boost, set_up, tear_down)
+TEST_F(a_thread_with_its_own_reset_on_fork_keeps_it_without_the_boost)
 {
-    struct actuator_fixture *f = *state;
     f->thread->reset_on_fork = true;
     expect(f, boost(ASYM_ACTION_STEER, 0xff, 0xf0, 0, -5), ASYM_OUTCOME_DONE, 0);
     expect(f, boost(ASYM_ACTION_STEER, 0xf0, 0x0f, -5, 0), ASYM_OUTCOME_DONE, 0);
@@ -351,9 +333,8 @@ TEST_WITH(a_thread_with_its_own_reset_on_fork_keeps_it_without_the_boost, set_up
     assert_true(f->thread->reset_on_fork);
 }
 
-TEST_WITH(a_refusal_leaves_nothing_behind, set_up, tear_down)
+TEST_F(a_refusal_leaves_nothing_behind)
 {
-    struct actuator_fixture *f = *state;
     static const struct {
         enum fake_call call;
         int error;
@@ -376,9 +357,8 @@ TEST_WITH(a_refusal_leaves_nothing_behind, set_up, tear_down)
 }
 
 /* The thread keeps its present mask, and its entry stays in the ledger. */
-TEST_WITH(a_steered_thread_that_may_be_asked_again_stays_steered, set_up, tear_down)
+TEST_F(a_steered_thread_that_may_be_asked_again_stays_steered)
 {
-    struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
     fake_kernel_fail(f->thread, FAKE_SET_MASK, -EINVAL, 0);
     expect(f, boost(ASYM_ACTION_STEER, 0xf0, 0x0f, 0, -5), ASYM_OUTCOME_RETRY, -EINVAL);
@@ -389,9 +369,8 @@ TEST_WITH(a_steered_thread_that_may_be_asked_again_stays_steered, set_up, tear_d
     expect(f, action(ASYM_ACTION_RELEASE, 0xf0, 0xff), ASYM_OUTCOME_DONE, 0);
 }
 
-TEST_WITH(a_release_that_the_kernel_refuses_stays_on_record, set_up, tear_down)
+TEST_F(a_release_that_the_kernel_refuses_stays_on_record)
 {
-    struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
     fake_kernel_fail(f->thread, FAKE_SET_MASK, -EPERM, 0);
     expect(f, action(ASYM_ACTION_RELEASE, 0xf0, 0xff), ASYM_OUTCOME_HANDS_OFF, -EPERM);
@@ -401,9 +380,8 @@ TEST_WITH(a_release_that_the_kernel_refuses_stays_on_record, set_up, tear_down)
     assert_int_equal(asym_ledger_count(f->ledger), 0);
 }
 
-TEST_WITH(a_tid_that_is_used_again_is_another_thread, set_up, tear_down)
+TEST_F(a_tid_that_is_used_again_is_another_thread)
 {
-    struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
     f->thread->start = 200000;
     struct asym_action a = action(ASYM_ACTION_RELEASE, 0xf0, 0xff);
@@ -414,9 +392,8 @@ TEST_WITH(a_tid_that_is_used_again_is_another_thread, set_up, tear_down)
 }
 
 /* Someone else has set the mask by now. The boost is still asymd's. */
-TEST_WITH(a_thread_that_is_forgotten_keeps_its_mask_and_gives_its_boost_back, set_up, tear_down)
+TEST_F(a_thread_that_is_forgotten_keeps_its_mask_and_gives_its_boost_back)
 {
-    struct actuator_fixture *f = *state;
     expect(f, boost(ASYM_ACTION_STEER, 0xff, 0xf0, 0, -5), ASYM_OUTCOME_DONE, 0);
     f->thread->mask = fake_mask(0x81);
     expect(f, action(ASYM_ACTION_FORGET, 0x81, 0x81), ASYM_OUTCOME_DONE, 0);
@@ -428,9 +405,8 @@ TEST_WITH(a_thread_that_is_forgotten_keeps_its_mask_and_gives_its_boost_back, se
 }
 
 /* A thread without an entry has inherited 0xf0 and nice -5 from a creator that originally had 0xff and nice 0. */
-TEST_WITH(what_was_inherited_is_repaired, set_up, tear_down)
+TEST_F(what_was_inherited_is_repaired)
 {
-    struct actuator_fixture *f = *state;
     f->thread->mask = fake_mask(0xf0);
     f->thread->nice = -5;
     f->thread->reset_on_fork = true;
@@ -443,9 +419,8 @@ TEST_WITH(what_was_inherited_is_repaired, set_up, tear_down)
 }
 
 /* Another thread had this number before, and called exec. Its record is of no use any more. */
-TEST_WITH(a_repair_drops_the_record_of_the_former_leader, set_up, tear_down)
+TEST_F(a_repair_drops_the_record_of_the_former_leader)
 {
-    struct actuator_fixture *f = *state;
     expect(f, boost(ASYM_ACTION_STEER, 0xff, 0x0f, 0, -5), ASYM_OUTCOME_DONE, 0);
     f->thread->mask = fake_mask(0xf0);
     f->thread->nice = 0;
@@ -469,7 +444,7 @@ static struct asym_action of(int32_t tid, struct asym_action a)
  * The boost brought the flag. The kernel keeps both at exec, and the leader has no record. The thread may have raised its nice
  * value, and an action on it may have failed before the repair. A flag of its own stays.
  */
-TEST(a_boost_and_its_flag_that_came_by_exec_are_taken_back)
+TEST_F(a_boost_and_its_flag_that_came_by_exec_are_taken_back)
 {
     static const struct {
         int8_t nice;
@@ -485,9 +460,6 @@ TEST(a_boost_and_its_flag_that_came_by_exec_are_taken_back)
         {.nice = -3, .fails = true, .kind = ASYM_ACTION_RELEASE, .own_flag = true},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        void *fresh;
-        assert_int_equal(set_up(&fresh), 0);
-        struct actuator_fixture *f = fresh;
         struct fake_thread *leader = fake_kernel_thread(PID, PID, fake_mask(0xf0));
         f->thread->reset_on_fork = rows[i].own_flag;
         expect(f, boost(ASYM_ACTION_STEER, 0xff, 0xf0, 0, -5), ASYM_OUTCOME_DONE, 0);
@@ -502,18 +474,15 @@ TEST(a_boost_and_its_flag_that_came_by_exec_are_taken_back)
         assert_mask(&leader->mask, 0xff);
         assert_int_equal(leader->nice, 0);
         assert_int_equal(leader->reset_on_fork, rows[i].own_flag);
-        assert_int_equal(tear_down(&fresh), 0);
+        start_over(f);
     }
 }
 
 /* Both workers have ended. The one with a flag of its own had the leader's nice value, or one that it could raise to that. */
-TEST(the_flag_at_exec_is_that_of_the_worker_with_the_same_nice_value)
+TEST_F(the_flag_at_exec_is_that_of_the_worker_with_the_same_nice_value)
 {
     static const int8_t boosts[][2] = {{-3, -5}, {-5, -3}};
     for (size_t i = 0; i < ASYM_LENGTH(boosts); i++) {
-        void *fresh;
-        assert_int_equal(set_up(&fresh), 0);
-        struct actuator_fixture *f = fresh;
         struct fake_thread *leader = fake_kernel_thread(PID, PID, fake_mask(0xf0));
         fake_kernel_thread(PID, TID + 1, fake_mask(0xff));
         f->thread->reset_on_fork = true;
@@ -525,13 +494,12 @@ TEST(the_flag_at_exec_is_that_of_the_worker_with_the_same_nice_value)
         fake_kernel_end(TID + 1);
         expect(f, of(PID, boost(ASYM_ACTION_REPAIR, 0xf0, 0xff, -3, 0)), ASYM_OUTCOME_DONE, 0);
         assert_int_equal(leader->reset_on_fork, boosts[i][0] == -3);
-        assert_int_equal(tear_down(&fresh), 0);
+        start_over(f);
     }
 }
 
-TEST_WITH(a_repaired_thread_gets_all_of_its_cpuset, set_up, tear_down)
+TEST_F(a_repaired_thread_gets_all_of_its_cpuset)
 {
-    struct actuator_fixture *f = *state;
     struct asym_action a = action(ASYM_ACTION_REPAIR, 0xf0, 0xff);
     a.full_cpuset = true;
     f->thread->mask = fake_mask(0xf0);
@@ -544,9 +512,8 @@ TEST_WITH(a_repaired_thread_gets_all_of_its_cpuset, set_up, tear_down)
     assert_mask(&f->thread->mask, 0xff);
 }
 
-TEST_WITH(a_repair_changes_only_what_was_inherited, set_up, tear_down)
+TEST_F(a_repair_changes_only_what_was_inherited)
 {
-    struct actuator_fixture *f = *state;
     static const struct {
         const char *what;
         uint64_t mask, want_mask;
@@ -578,9 +545,8 @@ TEST_WITH(a_repair_changes_only_what_was_inherited, set_up, tear_down)
     }
 }
 
-TEST_WITH(a_repair_without_a_boost_leaves_nice_alone, set_up, tear_down)
+TEST_F(a_repair_without_a_boost_leaves_nice_alone)
 {
-    struct actuator_fixture *f = *state;
     f->thread->mask = fake_mask(0xf0);
     expect(f, action(ASYM_ACTION_REPAIR, 0xf0, 0xff), ASYM_OUTCOME_DONE, 0);
     assert_int_equal(f->thread->n_set_nice, 0);
@@ -589,9 +555,8 @@ TEST_WITH(a_repair_without_a_boost_leaves_nice_alone, set_up, tear_down)
 }
 
 /* The fork guard has released the process, and the snapshot behind the plan may be older than that. */
-TEST_WITH(a_process_that_was_released_just_now_is_not_steered, set_up, tear_down)
+TEST_F(a_process_that_was_released_just_now_is_not_steered)
 {
-    struct actuator_fixture *f = *state;
     steer(f, 0xff, 0xf0);
     asym_fork_guard_on_event(f->ledger, &(struct asym_process_event){.kind = ASYM_PROCESS_EVENT_FORK,
                                                                      .pid = PID + 9,
@@ -616,9 +581,8 @@ static void limit_files(rlim_t bytes)
 }
 
 /* If the ledger cannot be written, the actuator steers no thread, but still releases threads. */
-TEST_WITH(without_a_record_nothing_is_steered, set_up, tear_down)
+TEST_F(without_a_record_nothing_is_steered)
 {
-    struct actuator_fixture *f = *state;
     struct fake_thread *other = fake_kernel_thread(PID, TID + 1, fake_mask(0xff));
     steer(f, 0xff, 0xf0);
     struct asym_action actions[] = {action(ASYM_ACTION_RELEASE, 0xf0, 0xff), action(ASYM_ACTION_STEER, 0xff, 0x0f)};

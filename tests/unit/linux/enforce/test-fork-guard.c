@@ -12,6 +12,7 @@
 #include "linux/enforce/ledger-internal.h"
 #include "support/fake-kernel.h"
 #include "support/test.h"
+#include "support/tree.h"
 
 /* No real process has these numbers: kernel.pid_max is at most 4194304. */
 #define PID   2000000000 /* a process with two threads: its leader and TID */
@@ -22,7 +23,7 @@
 #define NOW   (1000 * ASYM_SEC)
 
 struct fork_guard_fixture {
-    char dir[64];
+    struct tree tree;
     struct asym_ledger *ledger;
     struct fake_thread *leader, *thread, *other;
 };
@@ -49,15 +50,11 @@ static struct asym_ledger_entry *steered(struct fork_guard_fixture *f, struct fa
 }
 
 /* The machine has CPUs 0-7. Both threads of the first process and the only thread of the other are steered. */
-static int set_up(void **state)
+static void set_up(struct fork_guard_fixture *f)
 {
-    struct fork_guard_fixture *f = calloc(1, sizeof *f);
-    if (!f)
-        return -1;
     fake_kernel_reset();
-    snprintf(f->dir, sizeof f->dir, "/tmp/asymd-fork-guard-XXXXXX");
-    if (!mkdtemp(f->dir) || asym_ledger_open(f->dir, &f->ledger, NULL) < 0)
-        return -1;
+    tree_make(&f->tree);
+    assert_int_equal(asym_ledger_open(f->tree.path, &f->ledger, NULL), 0);
     fake_kernel_cpus(f->ledger, "0-7", "0-7", "");
     f->leader = fake_kernel_thread(PID, PID, fake_mask(0xff));
     f->thread = fake_kernel_thread(PID, TID, fake_mask(0xff));
@@ -65,19 +62,15 @@ static int set_up(void **state)
     steered(f, f->leader, 0, 0);
     steered(f, f->thread, 0, 0);
     steered(f, f->other, 0, 0);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct fork_guard_fixture *f)
 {
-    struct fork_guard_fixture *f = *state;
-    char command[128];
     asym_ledger_close(f->ledger);
-    snprintf(command, sizeof command, "rm -rf %s", f->dir);
-    free(f);
-    return system(command);
+    tree_remove(&f->tree);
 }
+
+#define TEST_F(name) TEST_IN(name, struct fork_guard_fixture, f, set_up, tear_down)
 
 static void deliver(struct fork_guard_fixture *f, enum asym_process_event_kind kind, int32_t tgid, int32_t pid,
                     int32_t parent)
@@ -110,9 +103,8 @@ static void assert_thread(const struct fake_thread *t, uint64_t bits, int8_t nic
         fail_msg("thread %d: mask %#llx, nice %d", t->tid, (unsigned long long)t->mask.w[0], t->nice);
 }
 
-TEST_WITH(a_fork_repairs_the_child_and_releases_the_process, set_up, tear_down)
+TEST_F(a_fork_repairs_the_child_and_releases_the_process)
 {
-    struct fork_guard_fixture *f = *state;
     struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
     deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
     assert_thread(child, 0xff, 0);
@@ -126,21 +118,19 @@ TEST_WITH(a_fork_repairs_the_child_and_releases_the_process, set_up, tear_down)
 }
 
 /* The file must show the release, because asymd may be killed after the fork. */
-TEST_WITH(a_release_is_on_record, set_up, tear_down)
+TEST_F(a_release_is_on_record)
 {
-    struct fork_guard_fixture *f = *state;
     struct asym_ledger *again = NULL;
     child_of(f->thread, CHILD, CHILD);
     deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
-    assert_int_equal(asym_ledger_peek(f->dir, &again, NULL), 0);
+    assert_int_equal(asym_ledger_peek(f->tree.path, &again, NULL), 0);
     assert_int_equal(asym_ledger_count(again), 1);
     assert_non_null(asym_ledger_find(again, OTHER));
     asym_ledger_close(again);
 }
 
-TEST_WITH(a_fork_of_a_process_that_is_not_steered_changes_nothing, set_up, tear_down)
+TEST_F(a_fork_of_a_process_that_is_not_steered_changes_nothing)
 {
-    struct fork_guard_fixture *f = *state;
     struct fake_thread *stranger = fake_kernel_thread(CHILD, CHILD, fake_mask(0xf0));
     struct fake_thread *child = child_of(stranger, CHILD + 1, CHILD + 1);
     deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD + 1, CHILD + 1, CHILD);
@@ -149,9 +139,8 @@ TEST_WITH(a_fork_of_a_process_that_is_not_steered_changes_nothing, set_up, tear_
     assert_int_equal(asym_ledger_count(f->ledger), 3);
 }
 
-TEST_WITH(a_child_that_has_chosen_for_itself_keeps_that, set_up, tear_down)
+TEST_F(a_child_that_has_chosen_for_itself_keeps_that)
 {
-    struct fork_guard_fixture *f = *state;
     struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
     child->mask = fake_mask(0x01);
     deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
@@ -160,9 +149,8 @@ TEST_WITH(a_child_that_has_chosen_for_itself_keeps_that, set_up, tear_down)
 }
 
 /* Reset-on-fork gives the child 0. Without asymd the child would have its creator's nice value. */
-TEST_WITH(a_child_of_a_boosted_thread_has_its_creators_nice_value, set_up, tear_down)
+TEST_F(a_child_of_a_boosted_thread_has_its_creators_nice_value)
 {
-    struct fork_guard_fixture *f = *state;
     struct fake_thread *boosted = fake_kernel_thread(CHILD, CHILD, fake_mask(0xff));
     steered(f, boosted, 5, -5);
     struct fake_thread *child = child_of(boosted, CHILD + 1, CHILD + 1);
@@ -174,9 +162,8 @@ TEST_WITH(a_child_of_a_boosted_thread_has_its_creators_nice_value, set_up, tear_
 }
 
 /* The kernel does not name the creating thread. The fork guard takes one whose mask and nice value the new thread has. */
-TEST_WITH(a_new_thread_is_repaired_and_its_process_stays_steered, set_up, tear_down)
+TEST_F(a_new_thread_is_repaired_and_its_process_stays_steered)
 {
-    struct fork_guard_fixture *f = *state;
     struct fake_thread *newborn = child_of(f->thread, PID, TID + 1), *own;
     deliver(f, ASYM_PROCESS_EVENT_CLONE, PID, TID + 1, 0);
     assert_thread(newborn, 0xff, 0);
@@ -187,9 +174,8 @@ TEST_WITH(a_new_thread_is_repaired_and_its_process_stays_steered, set_up, tear_d
     assert_thread(own, 0x30, 0);
 }
 
-TEST_WITH(the_nice_value_decides_between_two_possible_creators, set_up, tear_down)
+TEST_F(the_nice_value_decides_between_two_possible_creators)
 {
-    struct fork_guard_fixture *f = *state;
     struct fake_thread *a = fake_kernel_thread(CHILD, CHILD, fake_mask(0xf3));
     struct fake_thread *b = fake_kernel_thread(CHILD, CHILD + 1, fake_mask(0xfc));
     steered(f, a, 0, 0);
@@ -202,9 +188,8 @@ TEST_WITH(the_nice_value_decides_between_two_possible_creators, set_up, tear_dow
 }
 
 /* Events wait in a queue. By now the core may steer the new thread itself. */
-TEST_WITH(a_new_thread_that_is_steered_by_now_is_left_alone, set_up, tear_down)
+TEST_F(a_new_thread_that_is_steered_by_now_is_left_alone)
 {
-    struct fork_guard_fixture *f = *state;
     struct fake_thread *newborn = fake_kernel_thread(PID, TID + 1, fake_mask(0xff));
     steered(f, newborn, 0, 0);
     deliver(f, ASYM_PROCESS_EVENT_CLONE, PID, TID + 1, 0);
@@ -215,9 +200,8 @@ TEST_WITH(a_new_thread_that_is_steered_by_now_is_left_alone, set_up, tear_down)
 }
 
 /* The child had a narrowed mask until its repair. Its own children may have inherited that until then, and not later. */
-TEST_WITH(children_of_a_child_are_repaired_too, set_up, tear_down)
+TEST_F(children_of_a_child_are_repaired_too)
 {
-    struct fork_guard_fixture *f = *state;
     struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
     struct fake_thread *grandchild = child_of(child, CHILD + 1, CHILD + 1), *late;
     deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
@@ -233,9 +217,8 @@ TEST_WITH(children_of_a_child_are_repaired_too, set_up, tear_down)
     assert_thread(late, 0xf0, 0);
 }
 
-TEST_WITH(a_second_child_of_a_process_released_is_repaired, set_up, tear_down)
+TEST_F(a_second_child_of_a_process_released_is_repaired)
 {
-    struct fork_guard_fixture *f = *state;
     struct fake_thread *first = child_of(f->thread, CHILD, CHILD), *second = child_of(f->leader, CHILD + 1, CHILD + 1);
     struct fake_thread *newborn = child_of(f->leader, PID, TID + 1);
     deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
@@ -247,9 +230,8 @@ TEST_WITH(a_second_child_of_a_process_released_is_repaired, set_up, tear_down)
 }
 
 /* The thread that called exec now has the leader's TID, and still has its own mask. */
-TEST_WITH(an_exec_repairs_the_image_and_releases_the_process, set_up, tear_down)
+TEST_F(an_exec_repairs_the_image_and_releases_the_process)
 {
-    struct fork_guard_fixture *f = *state;
     fake_kernel_end(TID);
     deliver(f, ASYM_PROCESS_EVENT_EXEC, PID, PID, 0);
     assert_thread(f->leader, 0xff, 0);
@@ -260,9 +242,8 @@ TEST_WITH(an_exec_repairs_the_image_and_releases_the_process, set_up, tear_down)
     assert_false(asym_ledger_was_released(f->ledger, CHILD, 0));
 }
 
-TEST_WITH(an_exec_of_a_boosted_thread_gives_nice_and_flag_back, set_up, tear_down)
+TEST_F(an_exec_of_a_boosted_thread_gives_nice_and_flag_back)
 {
-    struct fork_guard_fixture *f = *state;
     struct fake_thread *leader = fake_kernel_thread(CHILD, CHILD, fake_mask(0xff));
     struct fake_thread *caller = fake_kernel_thread(CHILD, CHILD + 1, fake_mask(0x7f));
     steered(f, caller, 3, -5);
@@ -278,9 +259,8 @@ TEST_WITH(an_exec_of_a_boosted_thread_gives_nice_and_flag_back, set_up, tear_dow
 }
 
 /* The events of its last children may come after its exit. */
-TEST_WITH(a_thread_that_ends_is_forgotten_and_its_children_are_not, set_up, tear_down)
+TEST_F(a_thread_that_ends_is_forgotten_and_its_children_are_not)
 {
-    struct fork_guard_fixture *f = *state;
     struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
     fake_kernel_end(TID);
     deliver(f, ASYM_PROCESS_EVENT_EXIT, PID, TID, 0);
@@ -297,9 +277,8 @@ TEST_WITH(a_thread_that_ends_is_forgotten_and_its_children_are_not, set_up, tear
     assert_non_null(asym_ledger_find(f->ledger, OTHER));
 }
 
-TEST_WITH(what_the_kernel_refuses_to_take_back_stays_on_record, set_up, tear_down)
+TEST_F(what_the_kernel_refuses_to_take_back_stays_on_record)
 {
-    struct fork_guard_fixture *f = *state;
     struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
     fake_kernel_fail(f->thread, FAKE_SET_MASK, -EPERM, 0);
     deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
@@ -310,9 +289,8 @@ TEST_WITH(what_the_kernel_refuses_to_take_back_stays_on_record, set_up, tear_dow
     assert_int_equal(asym_ledger_count(f->ledger), 2);
 }
 
-TEST_WITH(a_child_that_is_gone_already_does_no_harm, set_up, tear_down)
+TEST_F(a_child_that_is_gone_already_does_no_harm)
 {
-    struct fork_guard_fixture *f = *state;
     struct fake_thread *grandchild = child_of(f->thread, CHILD + 1, CHILD + 1);
     deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
     assert_thread(f->thread, 0xff, 0);
@@ -325,9 +303,8 @@ TEST_WITH(a_child_that_is_gone_already_does_no_harm, set_up, tear_down)
     assert_thread(grandchild, 0xff, 0);
 }
 
-TEST_WITH(lost_events_change_nothing, set_up, tear_down)
+TEST_F(lost_events_change_nothing)
 {
-    struct fork_guard_fixture *f = *state;
     deliver(f, ASYM_PROCESS_EVENT_LOST, 0, 0, 0);
     assert_int_equal(asym_ledger_count(f->ledger), 3);
     assert_thread(f->thread, 0xf0, 0);

@@ -17,6 +17,7 @@
 #include "linux/enforce/restore.h"
 #include "support/fake-kernel.h"
 #include "support/test.h"
+#include "support/tree.h"
 
 /* No real process has this number: kernel.pid_max is at most 4194304. */
 #define TID     2000000000
@@ -45,7 +46,7 @@ ALLOCATES(void *, reallocarray, (void *p, size_t n, size_t size), (p, n, size))
 ALLOCATES(DIR *, opendir, (const char *path), (path))
 
 struct restore_fixture {
-    char dir[64];
+    struct tree tree;
     struct asym_ledger *ledger;
     struct fake_thread *self; /* the leader of this process; it started before the steering */
     struct fake_thread *inherited_affinity[N_INHERITED]; /* threads of this process; they started after it */
@@ -78,45 +79,36 @@ static int higher_first(const void *a, const void *b)
 }
 
 /* The machine has CPUs 0-7. */
-static int set_up(void **state)
+static void set_up(struct restore_fixture *f)
 {
-    struct restore_fixture *f = calloc(1, sizeof *f);
-    if (!f)
-        return -1;
     fake_kernel_reset();
-    snprintf(f->dir, sizeof f->dir, "/tmp/asymd-restore-XXXXXX");
-    if (!mkdtemp(f->dir) || asym_ledger_open(f->dir, &f->ledger, NULL) < 0)
-        return -1;
+    tree_make(&f->tree);
+    assert_int_equal(asym_ledger_open(f->tree.path, &f->ledger, NULL), 0);
     fake_kernel_cpus(f->ledger, "0-7", "0-7", "");
     pthread_barrier_init(&f->begin, NULL, N_INHERITED + 1);
     pthread_barrier_init(&f->end, NULL, N_INHERITED + 1);
     for (size_t i = 0; i < N_INHERITED; i++)
-        if (pthread_create(&f->threads[i], NULL, be_there, f) != 0)
-            return -1;
+        assert_int_equal(pthread_create(&f->threads[i], NULL, be_there, f), 0);
     pthread_barrier_wait(&f->begin);
     /* /proc lists threads by TID. So the second of these threads is checked before the first. */
     qsort(f->tids, N_INHERITED, sizeof *f->tids, higher_first);
     f->self = born_at(getpid(), 1000, 0xff);
     for (size_t i = 0; i < N_INHERITED; i++)
         f->inherited_affinity[i] = born_at(f->tids[i], SINCE + 10, 0xf0);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct restore_fixture *f)
 {
-    struct restore_fixture *f = *state;
-    char command[128];
     pthread_barrier_wait(&f->end);
     for (size_t i = 0; i < N_INHERITED; i++)
         pthread_join(f->threads[i], NULL);
     pthread_barrier_destroy(&f->begin);
     pthread_barrier_destroy(&f->end);
     asym_ledger_close(f->ledger);
-    snprintf(command, sizeof command, "rm -rf %s", f->dir);
-    free(f);
-    return system(command);
+    tree_remove(&f->tree);
 }
+
+#define TEST_F(name) TEST_IN(name, struct restore_fixture, f, set_up, tear_down)
 
 /* Adds an entry: a thread of this process with these originals, for which asymd set 0xf0. */
 static struct asym_ledger_entry *on_record(struct restore_fixture *f, int32_t tid, uint64_t original, int8_t nice)
@@ -146,9 +138,8 @@ static void assert_mask(const struct fake_thread *t, uint64_t bits)
         fail_msg("thread %d: mask %#llx", t->tid, (unsigned long long)t->mask.w[0]);
 }
 
-TEST_WITH(each_thread_on_record_is_counted_once, set_up, tear_down)
+TEST_F(each_thread_on_record_is_counted_once)
 {
-    struct restore_fixture *f = *state;
     static const struct {
         uint64_t mask;
         int refusal;
@@ -187,9 +178,8 @@ TEST_WITH(each_thread_on_record_is_counted_once, set_up, tear_down)
     assert_int_equal(asym_ledger_count(f->ledger), 0);
 }
 
-TEST_WITH(inherited_masks_are_found_and_replaced_by_those_of_the_creator, set_up, tear_down)
+TEST_F(inherited_masks_are_found_and_replaced_by_those_of_the_creator)
 {
-    struct restore_fixture *f = *state;
     on_record(f, TID, 0x3f, 0); /* has exited */
     f->inherited_affinity[1]->mask = fake_mask(0x81);
     const struct asym_restore_report report = restore(f);
@@ -202,9 +192,8 @@ TEST_WITH(inherited_masks_are_found_and_replaced_by_those_of_the_creator, set_up
 }
 
 /* A thread that started before the steering has inherited nothing from it. Kernel threads never inherit. */
-TEST_WITH(a_thread_that_chose_the_same_mask_keeps_it, set_up, tear_down)
+TEST_F(a_thread_that_chose_the_same_mask_keeps_it)
 {
-    struct restore_fixture *f = *state;
     on_record(f, TID, 0x3f, 0);
     f->inherited_affinity[0]->start = SINCE - 2;
     f->inherited_affinity[1]->flags = KTHREAD;
@@ -216,9 +205,8 @@ TEST_WITH(a_thread_that_chose_the_same_mask_keeps_it, set_up, tear_down)
 }
 
 /* The entry belongs to an earlier process with the same number. */
-TEST_WITH(an_entry_of_an_earlier_process_says_nothing_of_this_one, set_up, tear_down)
+TEST_F(an_entry_of_an_earlier_process_says_nothing_of_this_one)
 {
-    struct restore_fixture *f = *state;
     on_record(f, TID, 0x3f, 0);
     f->self->start = 1001;
     assert_int_equal(restore(f).inherited, 0);
@@ -226,9 +214,8 @@ TEST_WITH(an_entry_of_an_earlier_process_says_nothing_of_this_one, set_up, tear_
 }
 
 /* The order of the two entries must not matter: compare_content sorts them by nice values, then by masks. */
-TEST_WITH(of_several_creators_the_best_is_believed, set_up, tear_down)
+TEST_F(of_several_creators_the_best_is_believed)
 {
-    struct restore_fixture *f = *state;
     static const struct {
         const char *what;
         uint64_t masks[2];
@@ -263,9 +250,8 @@ static void fork_now(const struct fake_thread *t)
         forks->inherited_affinity[1]->mask = fake_mask(0xf0);
 }
 
-TEST_WITH(grandchildren_with_inherited_masks_are_found, set_up, tear_down)
+TEST_F(grandchildren_with_inherited_masks_are_found)
 {
-    struct restore_fixture *f = *state;
     on_record(f, TID, 0x3f, 0);
     forks = f;
     f->inherited_affinity[1]->mask = fake_mask(0xff);
@@ -275,9 +261,8 @@ TEST_WITH(grandchildren_with_inherited_masks_are_found, set_up, tear_down)
     assert_mask(f->inherited_affinity[1], 0x3f);
 }
 
-TEST_WITH(a_child_has_the_mask_that_its_creator_had_in_transit, set_up, tear_down)
+TEST_F(a_child_has_the_mask_that_its_creator_had_in_transit)
 {
-    struct restore_fixture *f = *state;
     struct asym_ledger_entry *e = on_record(f, TID, 0x3f, 0);
     e->transit_cpu = 6 + 1;
     e->under_way = true;
@@ -288,9 +273,8 @@ TEST_WITH(a_child_has_the_mask_that_its_creator_had_in_transit, set_up, tear_dow
     assert_mask(f->inherited_affinity[1], 0x80);
 }
 
-TEST_WITH(what_an_asymd_that_died_has_left_is_counted, set_up, tear_down)
+TEST_F(what_an_asymd_that_died_has_left_is_counted)
 {
-    struct restore_fixture *f = *state;
     static const uint64_t masks[] = {0xf0, 0x3f, 0x81,
                                      0x3f}; /* left; its own; of another program; left with a nice value */
     for (size_t i = 0; i < ASYM_LENGTH(masks) + 1; i++) {
@@ -302,19 +286,18 @@ TEST_WITH(what_an_asymd_that_died_has_left_is_counted, set_up, tear_down)
             born_at(TID + (int32_t)i, 1000, masks[i])->nice = i == ASYM_LENGTH(masks) - 1 ? -5 : 0;
     }
     assert_int_equal(asym_ledger_flush(f->ledger), 0);
-    assert_int_equal(asym_ledger_in_use(f->dir), 1);
-    assert_int_equal(asym_ledger_left(f->dir), 0);
+    assert_int_equal(asym_ledger_in_use(f->tree.path), 1);
+    assert_int_equal(asym_ledger_left(f->tree.path), 0);
     asym_ledger_close(ASYM_TAKE(f->ledger));
-    assert_int_equal(asym_ledger_in_use(f->dir), 0);
-    assert_int_equal(asym_ledger_left(f->dir), 2);
+    assert_int_equal(asym_ledger_in_use(f->tree.path), 0);
+    assert_int_equal(asym_ledger_left(f->tree.path), 2);
     assert_int_equal(asym_ledger_in_use("/proc"), -ENOENT);
     assert_int_equal(asym_ledger_in_use("/nonexistent-asymd"), -ENOENT);
     assert_int_equal(asym_ledger_left("/nonexistent-asymd"), 0);
 }
 
-TEST_WITH(without_memory_all_is_restored, set_up, tear_down)
+TEST_F(without_memory_all_is_restored)
 {
-    struct restore_fixture *f = *state;
     on_record(f, TID, 0x3f, 0);
     born_at(TID, 1000, 0xf0);
     f->inherited_affinity[1]->mask = fake_mask(0x81);
@@ -329,9 +312,8 @@ TEST_WITH(without_memory_all_is_restored, set_up, tear_down)
 }
 
 /* As where /proc is not mounted, or was mounted anew with hidepid. */
-TEST_WITH(a_thread_that_proc_does_not_show_has_not_ended, set_up, tear_down)
+TEST_F(a_thread_that_proc_does_not_show_has_not_ended)
 {
-    struct restore_fixture *f = *state;
     on_record(f, TID, 0x3f, 0);
     for (size_t i = 0; i < N_INHERITED; i++)
         f->inherited_affinity[i]->mask = fake_mask(0xff);
@@ -347,9 +329,8 @@ TEST_WITH(a_thread_that_proc_does_not_show_has_not_ended, set_up, tear_down)
 }
 
 /* A child that could not be repaired is found by the next restore: its creator stays on record. */
-TEST_WITH(a_child_that_could_not_be_repaired_keeps_its_creator_on_record, set_up, tear_down)
+TEST_F(a_child_that_could_not_be_repaired_keeps_its_creator_on_record)
 {
-    struct restore_fixture *f = *state;
     on_record(f, TID, 0x3f, 0);
     f->inherited_affinity[1]->mask = fake_mask(0xff);
     fake_kernel_fail(f->inherited_affinity[0], FAKE_SET_MASK, -EPERM, 0);

@@ -92,37 +92,37 @@ struct fixture {
     bool sampled;
 };
 
-static int set_up(void **state)
+static void set_up(struct fixture *f)
 {
-    struct fixture *f = calloc(1, sizeof *f);
-    if (!f)
-        return -1;
     listing_error = connector.n = 0;
     memset(&affinity, 0, sizeof affinity);
     tree_make(&f->tree);
     tree_machine(&f->tree, "0-7", "0-7");
     tree_write(&f->tree, "proc/uptime", "%d.00 1.00\n", UPTIME_SECONDS);
     tree_write(&f->tree, "proc/meminfo", "MemTotal: 1 kB\n");
-    if (asym_root_open(f->tree.path, &f->root, NULL) < 0)
-        return -1;
+    assert_int_equal(asym_root_open(f->tree.path, &f->root, NULL), 0);
     f->machine.n_cpus = 8;
     for (unsigned c = 0; c < 8; c++)
         asym_mask_set(&f->machine.online, c);
     f->machine.usable = f->machine.online;
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     if (f->source)
         f->source->close(f->source);
     asym_root_done(&f->root);
     tree_remove(&f->tree);
-    free(f);
-    return 0;
 }
+
+static void start_over(struct fixture *f)
+{
+    tear_down(f);
+    *f = (struct fixture){0};
+    set_up(f);
+}
+
+#define TEST_F(name) TEST_IN(name, struct fixture, f, set_up, tear_down)
 
 struct thread {
     int pid, tid;
@@ -225,9 +225,8 @@ static const struct asym_proc *proc_of(const struct fixture *f, int32_t tid)
     return &f->s.procs[t->proc];
 }
 
-TEST_WITH(running_threads_are_listed_with_their_facts, set_up, tear_down)
+TEST_F(running_threads_are_listed_with_their_facts)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "build", .state = 'S', .start = 90000});
     put(f, (struct thread){.pid = 10, .tid = 12, .comm = "worker", .state = 'R', .start = 90010, .mask = "f0"});
     put(f,
@@ -267,9 +266,8 @@ static void assert_close(double got, double wanted)
  * A live machine whose files the test writes. The source gets the masks from the real kernel: both PIDs exist, that of this
  * process and that of its parent.
  */
-TEST_WITH(shares_are_of_the_time_between_two_samples, set_up, tear_down)
+TEST_F(shares_are_of_the_time_between_two_samples)
 {
-    struct fixture *f = *state;
     const int pid = getpid(), other = getppid();
     open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
     f->root.live = true;
@@ -300,9 +298,8 @@ TEST_WITH(shares_are_of_the_time_between_two_samples, set_up, tear_down)
     assert_close(task_of(f, pid)->running, 1);
 }
 
-TEST_WITH(equal_masks_have_equal_addresses, set_up, tear_down)
+TEST_F(equal_masks_have_equal_addresses)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .mask = "0f"});
     put(f, (struct thread){.pid = 20, .tid = 20, .comm = "b", .state = 'R', .mask = "ff"});
     put(f, (struct thread){.pid = 30, .tid = 30, .comm = "c", .state = 'R', .mask = "ffffffff,ffffffff,0000000f"});
@@ -315,9 +312,8 @@ TEST_WITH(equal_masks_have_equal_addresses, set_up, tear_down)
     assert_ptr_not_equal(task_of(f, 10)->mask, task_of(f, 20)->mask);
 }
 
-TEST_WITH(kernel_threads_are_left_out, set_up, tear_down)
+TEST_F(kernel_threads_are_left_out)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 2, .tid = 2, .comm = "kthreadd", .state = 'R', .flags = KTHREAD});
     put(f, (struct thread){.pid = 3, .tid = 3, .comm = "program", .state = 'R'});
     sample(f);
@@ -327,9 +323,8 @@ TEST_WITH(kernel_threads_are_left_out, set_up, tear_down)
     assert_int_equal(f->s.coverage.n_threads, 1);
 }
 
-TEST_WITH(zombies_are_not_listed, set_up, tear_down)
+TEST_F(zombies_are_not_listed)
 {
-    struct fixture *f = *state;
     sample(f);
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "dead", .state = 'Z', .start = 5});
     put(f, (struct thread){.pid = 11, .tid = 11, .comm = "leader", .state = 'Z', .start = 5});
@@ -341,9 +336,8 @@ TEST_WITH(zombies_are_not_listed, set_up, tear_down)
     }
 }
 
-TEST_WITH(hostile_names_are_kept_as_they_are, set_up, tear_down)
+TEST_F(hostile_names_are_kept_as_they_are)
 {
-    struct fixture *f = *state;
     static const char *const names[] = {"a) R 1 1", ")\n)", "\xff\xfe\x80", "((((", "x) Z 0 (y", "", ")"};
     for (size_t i = 0; i < ASYM_LENGTH(names); i++)
         put(f, (struct thread){.pid = 10 + (int)i, .tid = 10 + (int)i, .comm = names[i], .state = 'R'});
@@ -352,9 +346,8 @@ TEST_WITH(hostile_names_are_kept_as_they_are, set_up, tear_down)
         assert_string_equal(task_of(f, 10 + (int)i)->comm, names[i]);
 }
 
-TEST_WITH(junk_files_cost_only_their_thread, set_up, tear_down)
+TEST_F(junk_files_cost_only_their_thread)
 {
-    struct fixture *f = *state;
     for (int pid = 10; pid < 18; pid++) {
         put(f, (struct thread){.pid = pid, .tid = pid, .comm = "ok", .state = 'R'});
         put(f, (struct thread){.pid = pid, .tid = pid + 100, .comm = "ok", .state = 'R'});
@@ -388,9 +381,8 @@ static asym_usec time_of(clockid_t clock)
 }
 
 /* One that began between two samples. The clock of its start has whole ticks. */
-TEST_WITH(a_newborn_was_runnable_for_its_age_at_most, set_up, tear_down)
+TEST_F(a_newborn_was_runnable_for_its_age_at_most)
 {
-    struct fixture *f = *state;
     const int pid = getpid(), other = getppid();
     const asym_usec tick = ASYM_SEC / (asym_usec)sysconf(_SC_CLK_TCK);
     open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
@@ -411,9 +403,8 @@ TEST_WITH(a_newborn_was_runnable_for_its_age_at_most, set_up, tear_down)
         fail_msg("runnable for %.0f us at an age of %.0f us", runnable, age);
 }
 
-TEST_WITH(a_tree_without_schedstat_still_shows_states, set_up, tear_down)
+TEST_F(a_tree_without_schedstat_still_shows_states)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
     tree_unlink(&f->tree, "proc/10/task/10/schedstat");
     sample(f);
@@ -428,9 +419,8 @@ static bool said_to_have_hardly_run(struct fixture *f, int32_t tid)
     return task_of(f, tid)->flags & ASYM_TASK_HARDLY_RAN;
 }
 
-TEST_WITH(a_thread_that_has_run_for_less_than_a_millisecond_is_reported, set_up, tear_down)
+TEST_F(a_thread_that_has_run_for_less_than_a_millisecond_is_reported)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
     tree_write(&f->tree, "proc/10/task/10/schedstat", "999999 5000000000 9\n");
     assert_true(said_to_have_hardly_run(f, 10));
@@ -440,17 +430,15 @@ TEST_WITH(a_thread_that_has_run_for_less_than_a_millisecond_is_reported, set_up,
     assert_false(said_to_have_hardly_run(f, 10));
 }
 
-TEST_WITH(a_thread_with_an_unknown_run_time_is_not_reported, set_up, tear_down)
+TEST_F(a_thread_with_an_unknown_run_time_is_not_reported)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .ticks = "0 0"});
     tree_unlink(&f->tree, "proc/10/task/10/schedstat");
     assert_false(said_to_have_hardly_run(f, 10));
 }
 
-TEST_WITH(ticks_are_used_where_the_kernel_has_no_schedstat, set_up, tear_down)
+TEST_F(ticks_are_used_where_the_kernel_has_no_schedstat)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *ticks;
         bool hardly;
@@ -463,9 +451,8 @@ TEST_WITH(ticks_are_used_where_the_kernel_has_no_schedstat, set_up, tear_down)
     }
 }
 
-TEST_WITH(a_process_that_vanishes_between_two_samples_is_forgotten, set_up, tear_down)
+TEST_F(a_process_that_vanishes_between_two_samples_is_forgotten)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "a", .state = 'R'});
     put(f, (struct thread){.pid = 20, .tid = 20, .comm = "b", .state = 'R'});
@@ -488,10 +475,9 @@ TEST_WITH(a_process_that_vanishes_between_two_samples_is_forgotten, set_up, tear
 }
 
 /* The descriptors have run out, or a security module refuses the directory. The files of known threads can still be read. */
-TEST_WITH(a_thread_that_cannot_be_read_is_left_out_and_the_others_are_sampled, set_up, tear_down)
+TEST_F(a_thread_that_cannot_be_read_is_left_out_and_the_others_are_sampled)
 {
     static const int errors[] = {-ENOMEM, -EIO};
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "a", .state = 'R'});
     put(f, (struct thread){.pid = 20, .tid = 20, .comm = "b", .state = 'R'});
@@ -509,10 +495,9 @@ TEST_WITH(a_thread_that_cannot_be_read_is_left_out_and_the_others_are_sampled, s
     }
 }
 
-TEST_WITH(known_threads_stay_when_they_cannot_be_listed, set_up, tear_down)
+TEST_F(known_threads_stay_when_they_cannot_be_listed)
 {
     static const int errors[] = {-EMFILE, -ENFILE, -ENOMEM, -EACCES};
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "a", .state = 'R'});
     put(f, (struct thread){.pid = 10, .tid = 12, .comm = "a", .state = 'R'});
@@ -557,9 +542,8 @@ static void report(enum asym_process_event_kind kind, int32_t pid, int32_t tgid)
 }
 
 /* The kernel keeps a leader that has ended as a zombie until the other threads have ended and the parent has reaped it. */
-TEST_WITH(a_leader_that_has_ended_stays_until_it_is_reaped, set_up, tear_down)
+TEST_F(a_leader_that_has_ended_stays_until_it_is_reaped)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "leader", .state = 'S'});
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "worker", .state = 'R'});
     open_with_connector(f);
@@ -584,9 +568,8 @@ TEST_WITH(a_leader_that_has_ended_stays_until_it_is_reaped, set_up, tear_down)
 }
 
 /* exec by another thread: the kernel ends the leader, and that thread gets its TID and its start time. */
-TEST_WITH(the_exec_of_another_thread_does_not_make_the_leader_new, set_up, tear_down)
+TEST_F(the_exec_of_another_thread_does_not_make_the_leader_new)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000});
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "a", .state = 'R', .start = 2});
     tree_write(&f->tree, "proc/10/task/10/schedstat", "9000000 0 9\n");
@@ -603,9 +586,8 @@ TEST_WITH(the_exec_of_another_thread_does_not_make_the_leader_new, set_up, tear_
     assert_int_equal(task_of(f, 10)->flags, 0);
 }
 
-TEST_WITH(newborn_threads_are_listed_once_though_idle, set_up, tear_down)
+TEST_F(newborn_threads_are_listed_once_though_idle)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'S', .start = 1});
     sample(f);
     assert_int_equal(f->s.n_tasks, 0);
@@ -619,9 +601,8 @@ TEST_WITH(newborn_threads_are_listed_once_though_idle, set_up, tear_down)
     assert_null(task_of(f, 20));
 }
 
-TEST_WITH(a_reused_tid_is_recognised_by_its_start_time, set_up, tear_down)
+TEST_F(a_reused_tid_is_recognised_by_its_start_time)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "leader", .state = 'S', .start = 1});
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "old", .state = 'R', .start = 2, .mask = "0f"});
     sample(f);
@@ -636,9 +617,8 @@ TEST_WITH(a_reused_tid_is_recognised_by_its_start_time, set_up, tear_down)
 }
 
 /* PID and start time stay, and the counters of the leader are replaced by lower ones. */
-TEST_WITH(a_thread_that_takes_its_leaders_place_by_exec_is_not_new, set_up, tear_down)
+TEST_F(a_thread_that_takes_its_leaders_place_by_exec_is_not_new)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1});
     tree_write(&f->tree, "proc/10/task/10/schedstat", "9000000 0 9\n");
     sample(f);
@@ -652,14 +632,10 @@ TEST_WITH(a_thread_that_takes_its_leaders_place_by_exec_is_not_new, set_up, tear
  * Another thread calls exec, and has the leader's number then. It sleeps by then, and is listed nevertheless. The next snapshot
  * does not say it again. Either asymd has never seen the leader run, or the counters are lower than the leader's.
  */
-TEST_WITH(an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack, set_up, tear_down)
+TEST_F(an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack)
 {
     static const char *const counters[] = {"90000000000 0 900\n", "500000 0 1\n"};
     for (size_t i = 0; i < ASYM_LENGTH(counters); i++) {
-        struct fixture *f;
-        void *fresh;
-        assert_int_equal(set_up(&fresh), 0);
-        f = fresh;
         struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = "SR"[i], .start = 1, .stack = 7000};
         put(f, t);
         put(f, (struct thread){.pid = 10, .tid = 11, .comm = "a", .state = 'R', .start = 2});
@@ -682,14 +658,13 @@ TEST_WITH(an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack, set_up,
         sample(f);
         assert_non_null(task_of(f, 10));
         assert_int_equal(task_of(f, 10)->flags & ASYM_TASK_EXECUTED, 0);
-        assert_int_equal(tear_down(&fresh), 0);
+        start_over(f);
     }
 }
 
 /* Another thread calls exec. It has the leader's mask, and the nice value that asymd lent it. */
-TEST_WITH(an_exec_that_brings_only_a_nice_value_is_told, set_up, tear_down)
+TEST_F(an_exec_that_brings_only_a_nice_value_is_told)
 {
-    struct fixture *f = *state;
     struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
     put(f, t);
     sample(f);
@@ -713,9 +688,8 @@ TEST_WITH(an_exec_that_brings_only_a_nice_value_is_told, set_up, tear_down)
 }
 
 /* Its mask is as before. It may have chosen that itself. */
-TEST_WITH(a_leader_that_calls_exec_itself_is_still_the_leader, set_up, tear_down)
+TEST_F(a_leader_that_calls_exec_itself_is_still_the_leader)
 {
-    struct fixture *f = *state;
     struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
     put(f, t);
     sample(f);
@@ -728,9 +702,8 @@ TEST_WITH(a_leader_that_calls_exec_itself_is_still_the_leader, set_up, tear_down
 }
 
 /* Its number may be another thread's by now, and its mask, too. */
-TEST_WITH(a_process_that_is_calling_exec_is_not_listed, set_up, tear_down)
+TEST_F(a_process_that_is_calling_exec_is_not_listed)
 {
-    struct fixture *f = *state;
     struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
     put(f, t);
     sample(f);
@@ -748,10 +721,9 @@ TEST_WITH(a_process_that_is_calling_exec_is_not_listed, set_up, tear_down)
 }
 
 /* A process that hides its addresses, or shows them again, has not called exec for that reason. */
-TEST_WITH(a_stack_that_is_hidden_is_no_exec, set_up, tear_down)
+TEST_F(a_stack_that_is_hidden_is_no_exec)
 {
     static const unsigned stacks[] = {7000, 0, 7000};
-    struct fixture *f = *state;
     for (size_t i = 0; i < ASYM_LENGTH(stacks); i++) {
         put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = stacks[i]});
         sample(f);
@@ -804,9 +776,8 @@ static void refresh(struct fixture *f)
 }
 
 /* The core must not see the mask before it sees the exec: it would take the mask for the leader's own. */
-TEST_WITH(a_refresh_leaves_the_mask_of_a_caller_of_exec_to_the_next_sample, set_up, tear_down)
+TEST_F(a_refresh_leaves_the_mask_of_a_caller_of_exec_to_the_next_sample)
 {
-    struct fixture *f = *state;
     struct thread t = live_leader(f);
     t.executing = true;
     t.stack = 0;
@@ -832,9 +803,8 @@ static void exec_before_the_mask_is_read(void *ctx)
     exec_with(ctx, caller_of_exec, 0xf0);
 }
 
-TEST_WITH(an_exec_while_a_sample_reads_the_leader_is_seen_by_the_next_one, set_up, tear_down)
+TEST_F(an_exec_while_a_sample_reads_the_leader_is_seen_by_the_next_one)
 {
-    struct fixture *f = *state;
     struct thread t = live_leader(f);
     caller_of_exec = &t;
     affinity.before = exec_before_the_mask_is_read;
@@ -850,9 +820,8 @@ TEST_WITH(an_exec_while_a_sample_reads_the_leader_is_seen_by_the_next_one, set_u
 }
 
 /* For example, the user has run taskset. That needs no wait for a sample. */
-TEST_WITH(a_refresh_shows_the_mask_of_a_leader_that_has_not_called_exec, set_up, tear_down)
+TEST_F(a_refresh_shows_the_mask_of_a_leader_that_has_not_called_exec)
 {
-    struct fixture *f = *state;
     struct thread t = live_leader(f);
     affinity.mask = (struct asym_mask){.w = {0xf0}};
     refresh(f);
@@ -863,9 +832,8 @@ TEST_WITH(a_refresh_shows_the_mask_of_a_leader_that_has_not_called_exec, set_up,
 }
 
 /* The new process calls exec after asymd has found it. Its inherited mask is repaired without a wait for the end of that. */
-TEST_WITH(a_newborn_process_that_is_calling_exec_is_listed, set_up, tear_down)
+TEST_F(a_newborn_process_that_is_calling_exec_is_listed)
 {
-    struct fixture *f = *state;
     struct thread t = {.pid = 20, .tid = 20, .comm = "a", .state = 'S', .start = 5, .stack = 7000, .mask = "f0"};
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'S'});
     sample(f);
@@ -887,9 +855,8 @@ TEST_WITH(a_newborn_process_that_is_calling_exec_is_listed, set_up, tear_down)
 }
 
 /* asymd knows no earlier program of it. */
-TEST_WITH(a_process_that_is_calling_exec_when_it_is_found_is_listed, set_up, tear_down)
+TEST_F(a_process_that_is_calling_exec_when_it_is_found_is_listed)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .executing = true});
     sample(f);
     assert_non_null(task_of(f, 10));
@@ -897,9 +864,8 @@ TEST_WITH(a_process_that_is_calling_exec_when_it_is_found_is_listed, set_up, tea
 }
 
 /* The process has ended. The next one with its number is calling exec, and may have inherited a mask. */
-TEST_WITH(a_process_that_is_calling_exec_is_not_the_one_that_had_its_number, set_up, tear_down)
+TEST_F(a_process_that_is_calling_exec_is_not_the_one_that_had_its_number)
 {
-    struct fixture *f = *state;
     struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
     put(f, t);
     sample(f);
@@ -914,7 +880,7 @@ TEST_WITH(a_process_that_is_calling_exec_is_not_the_one_that_had_its_number, set
 }
 
 /* A leader that ends has no memory, either. It was runnable until then; and no sample need read it again once it has ended. */
-TEST_WITH(a_leader_that_ends_is_not_taken_for_a_caller_of_exec, set_up, tear_down)
+TEST_F(a_leader_that_ends_is_not_taken_for_a_caller_of_exec)
 {
     static const struct {
         char state;
@@ -922,10 +888,6 @@ TEST_WITH(a_leader_that_ends_is_not_taken_for_a_caller_of_exec, set_up, tear_dow
         bool listed;
     } rows[] = {{'R', "4", true}, {'D', "4", false}, {'Z', "0", false}, {'X', "0", false}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct fixture *f;
-        void *fresh;
-        assert_int_equal(set_up(&fresh), 0);
-        f = fresh;
         struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
         put(f, t);
         sample(f);
@@ -939,14 +901,13 @@ TEST_WITH(a_leader_that_ends_is_not_taken_for_a_caller_of_exec, set_up, tear_dow
         const struct asym_process *proc = asym_procfs_find(asym_procfs_of(f->source), 10);
         assert_int_equal(proc->due, rows[i].listed ? ASYM_DUE_READ : ASYM_DUE_IF_RAN);
         assert_int_equal(proc->last_exec, 0);
-        assert_int_equal(tear_down(&fresh), 0);
+        start_over(f);
     }
 }
 
 /* The program that has forked is gone; what the new one forks counts. A child that is found with the exec may be of either. */
-TEST_WITH(a_fork_before_an_exec_is_of_the_previous_program, set_up, tear_down)
+TEST_F(a_fork_before_an_exec_is_of_the_previous_program)
 {
-    struct fixture *f = *state;
     struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
     put(f, t);
     sample(f);
@@ -975,9 +936,8 @@ static void tell(struct fixture *f, uint64_t start, enum asym_outcome_kind kind)
 }
 
 /* asymd need not read what it has set itself, in the thread that it was set in. */
-TEST_WITH(the_mask_that_was_set_is_known, set_up, tear_down)
+TEST_F(the_mask_that_was_set_is_known)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 7});
     sample(f);
     tell(f, 6, ASYM_OUTCOME_DONE);
@@ -988,9 +948,8 @@ TEST_WITH(the_mask_that_was_set_is_known, set_up, tear_down)
     assert_int_equal(task_of(f, 10)->mask->w[0], 0x0f);
 }
 
-TEST_WITH(a_number_that_another_process_has_now_is_another_application, set_up, tear_down)
+TEST_F(a_number_that_another_process_has_now_is_another_application)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "old", .state = 'R', .start = 1, .ppid = 1});
     put(f, (struct thread){.pid = 20, .tid = 20, .comm = "parent", .state = 'R', .start = 5});
     sample(f);
@@ -1006,9 +965,8 @@ TEST_WITH(a_number_that_another_process_has_now_is_another_application, set_up, 
     assert_true(proc_of(f, 20)->last_fork != 0);
 }
 
-TEST_WITH(a_program_that_renames_itself_has_its_new_name, set_up, tear_down)
+TEST_F(a_program_that_renames_itself_has_its_new_name)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "sh", .state = 'R', .start = 1});
     sample(f);
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "make", .state = 'R', .start = 1});
@@ -1016,9 +974,8 @@ TEST_WITH(a_program_that_renames_itself_has_its_new_name, set_up, tear_down)
     assert_string_equal(f->s.apps[0].comm, "make");
 }
 
-TEST_WITH(only_what_was_asked_for_and_its_descendants_are_seen, set_up, tear_down)
+TEST_F(only_what_was_asked_for_and_its_descendants_are_seen)
 {
-    struct fixture *f = *state;
     static const int32_t pids[] = {50};
     put(f, (struct thread){.pid = 1, .tid = 1, .comm = "init", .state = 'R', .start = 1});
     put(f, (struct thread){.pid = 50, .tid = 50, .comm = "wanted", .state = 'R', .start = 10, .ppid = 1});
@@ -1069,9 +1026,8 @@ static struct thread job_with_library(struct fixture *f, unsigned start, const c
     return t;
 }
 
-TEST_WITH(one_thread_with_a_runtime_that_counts_late_is_reported, set_up, tear_down)
+TEST_F(one_thread_with_a_runtime_that_counts_late_is_reported)
 {
-    struct fixture *f = *state;
     job_with_library(f, 90000, "/usr/lib/libomp.so.5");
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90001});
@@ -1088,9 +1044,8 @@ TEST_WITH(one_thread_with_a_runtime_that_counts_late_is_reported, set_up, tear_d
 }
 
 /* At every age of the process, asymd finds a library that is loaded while the program settles. */
-TEST_WITH(a_library_that_an_old_process_loads_after_an_exec_is_found, set_up, tear_down)
+TEST_F(a_library_that_an_old_process_loads_after_an_exec_is_found)
 {
-    struct fixture *f = *state;
     struct thread t = job_with_library(f, 1, "/usr/lib/libc.so.6");
     struct asym_procfs *p = (struct asym_procfs *)f->source;
     struct asym_process *proc = asym_procfs_find(p, 10);
@@ -1106,9 +1061,8 @@ TEST_WITH(a_library_that_an_old_process_loads_after_an_exec_is_found, set_up, te
 }
 
 /* asymd does not wait for a leader that leaves the work to other threads. */
-TEST_WITH(a_thread_that_waits_for_its_threads_passes_the_limit_in_time, set_up, tear_down)
+TEST_F(a_thread_that_waits_for_its_threads_passes_the_limit_in_time)
 {
-    struct fixture *f = *state;
     job_with_library(f, 90000, "/usr/lib/libomp.so.5");
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90001});
     struct asym_procfs *p = (struct asym_procfs *)f->source;
@@ -1120,9 +1074,8 @@ TEST_WITH(a_thread_that_waits_for_its_threads_passes_the_limit_in_time, set_up, 
     assert_int_equal(proc_of(f, 10)->flags, 0);
 }
 
-TEST_WITH(a_library_that_is_loaded_later_is_found, set_up, tear_down)
+TEST_F(a_library_that_is_loaded_later_is_found)
 {
-    struct fixture *f = *state;
     struct thread t = job_with_library(f, 90000, "/usr/lib/libc.so.6");
     assert_int_equal(proc_of(f, 10)->flags, 0);
     put_maps(f, "/usr/lib/libtbb.so.12");
@@ -1137,9 +1090,8 @@ TEST_WITH(a_library_that_is_loaded_later_is_found, set_up, tear_down)
 }
 
 /* A file system that hangs may keep the memory of such a process locked. */
-TEST_WITH(maps_of_a_program_that_waits_for_a_disk_are_left_unread, set_up, tear_down)
+TEST_F(maps_of_a_program_that_waits_for_a_disk_are_left_unread)
 {
-    struct fixture *f = *state;
     job_with_library(f, 90000, "/usr/lib/libc.so.6");
     put_maps(f, "/usr/lib/libomp.so.5");
     let_maps_age(f);
@@ -1206,9 +1158,8 @@ static void open_with_job(struct fixture *f, struct fake_reader *fake)
     open_with_reader(f, fake, NULL);
 }
 
-TEST_WITH(what_is_mapped_is_not_known_until_the_answer_comes, set_up, tear_down)
+TEST_F(what_is_mapped_is_not_known_until_the_answer_comes)
 {
-    struct fixture *f = *state;
     struct fake_reader fake;
     open_with_job(f, &fake);
     sample(f);
@@ -1246,9 +1197,8 @@ static void let_time_pass(struct fixture *f, int32_t pid)
     sample(f);
 }
 
-TEST_WITH(one_that_cannot_be_read_is_left_alone_until_it_has_threads, set_up, tear_down)
+TEST_F(one_that_cannot_be_read_is_left_alone_until_it_has_threads)
 {
-    struct fixture *f = *state;
     struct fake_reader fake;
     open_with_job(f, &fake);
     sample(f);
@@ -1271,9 +1221,8 @@ TEST_WITH(one_that_cannot_be_read_is_left_alone_until_it_has_threads, set_up, te
 }
 
 /* Other users keep the reader busy. They cannot keep asymd from steering a process: it goes by what it knows, and asks on. */
-TEST_WITH(one_that_is_not_read_for_long_is_not_left_alone, set_up, tear_down)
+TEST_F(one_that_is_not_read_for_long_is_not_left_alone)
 {
-    struct fixture *f = *state;
     struct fake_reader fake;
     open_with_job(f, &fake);
     fake.refuses = -EAGAIN;
@@ -1296,9 +1245,8 @@ TEST_WITH(one_that_is_not_read_for_long_is_not_left_alone, set_up, tear_down)
 }
 
 /* asymd would not know who has to wait if the process hangs. */
-TEST_WITH(one_whose_user_is_unknown_is_read_when_it_is_known, set_up, tear_down)
+TEST_F(one_whose_user_is_unknown_is_read_when_it_is_known)
 {
-    struct fixture *f = *state;
     struct fake_reader fake;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000});
     tree_unlink(&f->tree, "proc/10/status");
@@ -1327,9 +1275,8 @@ static void lose_events(struct fixture *f, struct fake_reader *fake)
 }
 
 /* One user's storm of forks loses events again and again. It must not keep asymd from steering the processes of all users. */
-TEST_WITH(after_lost_events_one_that_has_not_called_exec_keeps_its_facts, set_up, tear_down)
+TEST_F(after_lost_events_one_that_has_not_called_exec_keeps_its_facts)
 {
-    struct fixture *f = *state;
     struct fake_reader fake;
     struct thread t = {.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000, .stack = 5000};
     put(f, t);
@@ -1358,9 +1305,8 @@ TEST_WITH(after_lost_events_one_that_has_not_called_exec_keeps_its_facts, set_up
     assert_int_equal(asym_procfs_find(p, 10)->program, program);
 }
 
-TEST_WITH(after_lost_events_one_that_has_called_exec_is_read_again, set_up, tear_down)
+TEST_F(after_lost_events_one_that_has_called_exec_is_read_again)
 {
-    struct fixture *f = *state;
     struct fake_reader fake;
     struct thread t = {.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000, .stack = 5000};
     put(f, t);
@@ -1403,9 +1349,8 @@ static void fail_and_wait(struct fixture *f, struct fake_reader *fake, int error
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
 }
 
-TEST_WITH(one_that_could_not_be_read_is_read_again_after_a_time, set_up, tear_down)
+TEST_F(one_that_could_not_be_read_is_read_again_after_a_time)
 {
-    struct fixture *f = *state;
     struct fake_reader fake;
     open_with_job(f, &fake);
     sample(f);
@@ -1434,9 +1379,8 @@ static struct asym_settings *load_rules(struct fixture *f, const char *text)
     return settings;
 }
 
-TEST_WITH(a_rule_for_command_lines_waits_for_the_answer, set_up, tear_down)
+TEST_F(a_rule_for_command_lines_waits_for_the_answer)
 {
-    struct fixture *f = *state;
     struct fake_reader fake;
     struct asym_settings *settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = ignore\n");
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000});
@@ -1464,9 +1408,8 @@ TEST_WITH(a_rule_for_command_lines_waits_for_the_answer, set_up, tear_down)
 }
 
 /* The reader may be busy with other users. What is known counts then, and the command line as soon as it comes. */
-TEST_WITH(a_rule_for_names_does_not_wait_for_a_command_line_for_ever, set_up, tear_down)
+TEST_F(a_rule_for_names_does_not_wait_for_a_command_line_for_ever)
 {
-    struct fixture *f = *state;
     struct fake_reader fake;
     struct asym_settings *settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = slow\n"
                                                    "[rule \"y\"]\nmatch_comm = job\naction = ignore\n");
@@ -1490,9 +1433,8 @@ TEST_WITH(a_rule_for_names_does_not_wait_for_a_command_line_for_ever, set_up, te
     asym_settings_free(settings);
 }
 
-TEST_WITH(a_rule_for_names_follows_a_process_that_renames_itself, set_up, tear_down)
+TEST_F(a_rule_for_names_follows_a_process_that_renames_itself)
 {
-    struct fixture *f = *state;
     struct asym_settings *settings = load_rules(f, "[rule \"x\"]\nmatch_comm = job\naction = ignore\n");
     const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .rules = settings->rules};
     assert_int_equal(asym_procfs_new(&config, &f->source, NULL), 0);
@@ -1509,9 +1451,8 @@ static struct asym_taskid id_of(int32_t pid, int32_t tid, uint64_t start)
     return (struct asym_taskid){.tid = tid, .tgid = pid, .start = start};
 }
 
-TEST_WITH(the_rule_of_a_process_that_sleeps_is_known_on_request, set_up, tear_down)
+TEST_F(the_rule_of_a_process_that_sleeps_is_known_on_request)
 {
-    struct fixture *f = *state;
     struct asym_proc proc;
     struct asym_settings *before = load_rules(f, "[rule \"old\"]\nmatch_comm = job\naction = slow\n"),
                          *after = load_rules(f, "[rule \"new\"]\nmatch_comm = job\naction = ignore\n");
@@ -1542,9 +1483,8 @@ TEST_WITH(the_rule_of_a_process_that_sleeps_is_known_on_request, set_up, tear_do
     asym_settings_free(after);
 }
 
-TEST_WITH(the_rule_of_a_process_that_sleeps_waits_for_its_command_line, set_up, tear_down)
+TEST_F(the_rule_of_a_process_that_sleeps_waits_for_its_command_line)
 {
-    struct fixture *f = *state;
     struct fake_reader fake;
     struct asym_proc proc;
     struct asym_settings *settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = ignore\n");
@@ -1590,10 +1530,9 @@ static int sample_in_pieces(struct fixture *f)
 }
 
 /* Each call ends after one process. The snapshot at the end is complete and has no process twice. */
-TEST_WITH(a_sample_in_pieces_has_the_same_result, set_up, tear_down)
+TEST_F(a_sample_in_pieces_has_the_same_result)
 {
     enum { N = 30 };
-    struct fixture *f = *state;
     for (int i = 0; i < N; i++)
         put(f, (struct thread){.pid = 10 + i, .tid = 10 + i, .comm = "job", .state = 'R', .start = 90000});
     open_in_pieces(f, NULL);
@@ -1652,9 +1591,8 @@ static void cut_a_scan(struct fixture *f)
     assert_int_equal(p->scan.cut->pid, 10);
 }
 
-TEST_WITH(one_process_is_read_in_pieces, set_up, tear_down)
+TEST_F(one_process_is_read_in_pieces)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 900, .tid = 900, .comm = "other", .state = 'R', .start = 80000});
     put_threads(f, 90000);
     open_in_pieces(f, NULL);
@@ -1676,9 +1614,8 @@ TEST_WITH(one_process_is_read_in_pieces, set_up, tear_down)
 }
 
 /* The scan of the new process is cut, too. */
-TEST_WITH(a_process_that_takes_over_a_pid_is_read_in_pieces, set_up, tear_down)
+TEST_F(a_process_that_takes_over_a_pid_is_read_in_pieces)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 900, .tid = 900, .comm = "other", .state = 'R', .start = 80000});
     put_threads(f, 90000);
     open_in_pieces(f, NULL);
@@ -1697,10 +1634,9 @@ TEST_WITH(a_process_that_takes_over_a_pid_is_read_in_pieces, set_up, tear_down)
  * The new process has the PID after the first threads of the old one were read, its leader among them. The other threads of the
  * new process have other TIDs than those of the old one, or the same TIDs.
  */
-TEST_WITH(a_pid_that_is_taken_over_between_two_pieces_shows_only_the_new_process, set_up, tear_down)
+TEST_F(a_pid_that_is_taken_over_between_two_pieces_shows_only_the_new_process)
 {
     static const int shifts[] = {1000, 0};
-    struct fixture *f = *state;
     struct asym_settings *settings = load_rules(f, "[rule \"old\"]\nmatch_comm = job\naction = ignore\n");
     open_in_pieces(f, settings->rules);
     for (size_t i = 0; i < ASYM_LENGTH(shifts); i++) {
@@ -1724,9 +1660,8 @@ TEST_WITH(a_pid_that_is_taken_over_between_two_pieces_shows_only_the_new_process
 }
 
 /* The process has ended after its first threads were read. */
-TEST_WITH(a_process_that_ends_between_two_pieces_is_forgotten, set_up, tear_down)
+TEST_F(a_process_that_ends_between_two_pieces_is_forgotten)
 {
-    struct fixture *f = *state;
     put_threads(f, 90000);
     open_in_pieces(f, NULL);
     sample_in_pieces(f);
@@ -1739,9 +1674,8 @@ TEST_WITH(a_process_that_ends_between_two_pieces_is_forgotten, set_up, tear_down
 }
 
 /* A disk that is slow for a moment hangs one reading. The source does not request other facts in the same moment. */
-TEST_WITH(one_whose_command_line_hangs_is_left_alone_for_a_time, set_up, tear_down)
+TEST_F(one_whose_command_line_hangs_is_left_alone_for_a_time)
 {
-    struct fixture *f = *state;
     struct fake_reader fake;
     struct asym_settings *settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = ignore\n");
     put(f, (struct thread){
@@ -1759,10 +1693,9 @@ TEST_WITH(one_whose_command_line_hangs_is_left_alone_for_a_time, set_up, tear_do
 }
 
 /* The test frees the old rules while the listed processes point to their names. */
-TEST_WITH(rules_that_change_between_two_pieces_apply_to_the_full_sample, set_up, tear_down)
+TEST_F(rules_that_change_between_two_pieces_apply_to_the_full_sample)
 {
     enum { N = 30 };
-    struct fixture *f = *state;
     struct asym_error err = {""};
     struct asym_settings *before = load_rules(f, "[rule \"old\"]\nmatch_comm = job\naction = ignore\n"),
                          *after = load_rules(f, "[rule \"new\"]\nmatch_comm = job\naction = steer\n");
@@ -1786,10 +1719,9 @@ TEST_WITH(rules_that_change_between_two_pieces_apply_to_the_full_sample, set_up,
     asym_settings_free(after);
 }
 
-TEST_WITH(a_rule_for_cgroups_matches_the_processes_of_that_one, set_up, tear_down)
+TEST_F(a_rule_for_cgroups_matches_the_processes_of_that_one)
 {
     enum { N = 4 };
-    struct fixture *f = *state;
     struct asym_error err = {""};
     struct asym_settings *settings = load_rules(f, "[rule \"batch\"]\nmatch_cgroup = /batch\naction = ignore\n");
     const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .rules = settings->rules};
@@ -1808,18 +1740,16 @@ TEST_WITH(a_rule_for_cgroups_matches_the_processes_of_that_one, set_up, tear_dow
     asym_settings_free(settings);
 }
 
-TEST_WITH(a_program_of_that_moment_has_its_maps_left_unread, set_up, tear_down)
+TEST_F(a_program_of_that_moment_has_its_maps_left_unread)
 {
-    struct fixture *f = *state;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "cc", .state = 'R', .start = UPTIME_SECONDS * 100});
     put_maps(f, "/usr/lib/libomp.so.5");
     sample(f);
     assert_int_equal(proc_of(f, 10)->flags, 0);
 }
 
-TEST_WITH(parents_in_a_ring_end, set_up, tear_down)
+TEST_F(parents_in_a_ring_end)
 {
-    struct fixture *f = *state;
     static const int32_t pids[] = {50};
     put(f, (struct thread){.pid = 50, .tid = 50, .comm = "wanted", .state = 'R'});
     put(f, (struct thread){.pid = 60, .tid = 60, .comm = "a", .state = 'R', .ppid = 70});
@@ -1830,9 +1760,8 @@ TEST_WITH(parents_in_a_ring_end, set_up, tear_down)
     assert_int_equal(f->s.n_tasks, 1);
 }
 
-TEST_WITH(a_pid_that_does_not_exist_is_reported, set_up, tear_down)
+TEST_F(a_pid_that_does_not_exist_is_reported)
 {
-    struct fixture *f = *state;
     static const int32_t pids[] = {51};
     struct asym_error err = {""};
     const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .pids = pids, .n_pids = 1};
@@ -1841,9 +1770,8 @@ TEST_WITH(a_pid_that_does_not_exist_is_reported, set_up, tear_down)
     assert_null(f->source);
 }
 
-TEST_WITH(a_root_without_proc_is_reported, set_up, tear_down)
+TEST_F(a_root_without_proc_is_reported)
 {
-    struct fixture *f = *state;
     struct asym_error err = {""};
     take_away(f, "proc");
     const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine};
@@ -1859,9 +1787,8 @@ static void put_in_cgroup(const struct fixture *f, int pid, const char *text)
     tree_write(&f->tree, file, "%s", text);
 }
 
-TEST_WITH(a_cpuset_is_that_of_the_nearest_cgroup_that_has_one, set_up, tear_down)
+TEST_F(a_cpuset_is_that_of_the_nearest_cgroup_that_has_one)
 {
-    struct fixture *f = *state;
     tree_write(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", "0-7\n");
     tree_write(&f->tree, "sys/fs/cgroup/batch/cpuset.cpus.effective", "0-3\n");
     tree_mkdir(&f->tree, "sys/fs/cgroup/batch/a/b");
@@ -1882,9 +1809,8 @@ TEST_WITH(a_cpuset_is_that_of_the_nearest_cgroup_that_has_one, set_up, tear_down
 }
 
 /* isolcpus=6,7: a thread that lacks only isolated CPUs has not narrowed its mask. */
-TEST_WITH(isolated_cpus_are_left_out_where_the_mask_leaves_them_out, set_up, tear_down)
+TEST_F(isolated_cpus_are_left_out_where_the_mask_leaves_them_out)
 {
-    struct fixture *f = *state;
     tree_write(&f->tree, "sys/devices/system/cpu/isolated", "6-7\n");
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "default", .state = 'R', .mask = "3f"});
     put(f, (struct thread){.pid = 11, .tid = 11, .comm = "asked", .state = 'R', .mask = "c0"});
@@ -1895,9 +1821,8 @@ TEST_WITH(isolated_cpus_are_left_out_where_the_mask_leaves_them_out, set_up, tea
     assert_int_equal(task_of(f, 12)->cpuset->w[0], 0xff);
 }
 
-TEST_WITH(processes_of_one_cgroup_are_one_application, set_up, tear_down)
+TEST_F(processes_of_one_cgroup_are_one_application)
 {
-    struct fixture *f = *state;
     put_in_cgroup(f, 10, "0::/a\n");
     put_in_cgroup(f, 11, "0::/b\n");
     put_in_cgroup(f, 12, "0::/a\n");
@@ -1964,9 +1889,8 @@ static void expect_members(const struct fixture *f, int32_t pgrp, int sum)
 }
 
 /* make waits for its compilers. The job keeps its name and its identity when make ends before them. */
-TEST_WITH(a_command_line_of_a_shell_is_one_application, set_up, tear_down)
+TEST_F(a_command_line_of_a_shell_is_one_application)
 {
-    struct fixture *f = *state;
     put_job(f, 20, 20, "make", 'S');
     put_job(f, 21, 20, "cc1", 'R');
     put_job(f, 22, 20, "cc1", 'R');
@@ -2002,10 +1926,9 @@ TEST_WITH(a_command_line_of_a_shell_is_one_application, set_up, tear_down)
 }
 
 /* Also of two sessions in one job, and while no event makes asymd list the processes again. */
-TEST_WITH(where_autogroups_are_on_the_session_is_the_nice_group, set_up, tear_down)
+TEST_F(where_autogroups_are_on_the_session_is_the_nice_group)
 {
     static const char *const switches[] = {NULL, "0\n", "1\n", "0\n"};
-    struct fixture *f = *state;
     for (int pid = 20; pid < 22; pid++)
         put(f, (struct thread){
                    .pid = pid, .tid = pid, .comm = "a", .state = 'R', .pgrp = 20, .has_tty = true, .session = pid - 8});
@@ -2022,9 +1945,8 @@ TEST_WITH(where_autogroups_are_on_the_session_is_the_nice_group, set_up, tear_do
 }
 
 /* A later process group with the number is another application, whether asymd has seen the end of the first one or not. */
-TEST_WITH(a_process_follows_its_process_group, set_up, tear_down)
+TEST_F(a_process_follows_its_process_group)
 {
-    struct fixture *f = *state;
     put_job(f, 20, 20, "sh", 'R');
     put_job(f, 21, 20, "a", 'R');
     put_job(f, 22, 40, "orphan", 'R');
@@ -2046,7 +1968,7 @@ TEST_WITH(a_process_follows_its_process_group, set_up, tear_down)
 }
 
 /* Process 30 has a terminal, and 31 none. Both are in process group 30, where the leader of another PID namespace has 0. */
-TEST(one_without_a_terminal_belongs_to_its_service_or_container)
+TEST_F(one_without_a_terminal_belongs_to_its_service_or_container)
 {
     static const struct {
         const char *cgroup;
@@ -2074,8 +1996,6 @@ TEST(one_without_a_terminal_belongs_to_its_service_or_container)
         {"2:cpuset:/\n1:name=systemd:/user.slice/user-0.slice/session-c1.scope\n", 30, false},
     };
     for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
-        struct fixture *f;
-        assert_int_equal(set_up((void **)&f), 0);
         put_job(f, 30, 30, "leader", 'R');
         put(f, (struct thread){.pid = 31, .tid = 31, .comm = "x", .state = 'R', .pgrp = cases[i].pgrp});
         put(f, (struct thread){.pid = 32, .tid = 32, .comm = "x", .state = 'R', .pgrp = cases[i].pgrp});
@@ -2090,7 +2010,7 @@ TEST(one_without_a_terminal_belongs_to_its_service_or_container)
         const uint32_t n_procs = cases[i].is_unit ? 2 : cases[i].pgrp > 0 ? 3 : 1;
         if ((app_of(f, 31)->cgroup != NULL) != cases[i].is_unit || app_of(f, 32)->n_procs != n_procs)
             fail_msg("%s", cases[i].cgroup);
-        tear_down((void **)&f);
+        start_over(f);
     }
 }
 

@@ -3,16 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/macro.h"
 #include "linux/check/machine-facts.h"
@@ -20,6 +14,7 @@
 #include "linux/perf/counters-live.h"
 #include "support/tree.h"
 #include "support/counters-replay.h"
+#include "support/test.h"
 
 enum { FDS = 64, FIRST_FD = 1000, BASE = 100 };
 
@@ -127,30 +122,26 @@ static int fake_alive(void *ctx, const struct asym_taskid *id)
     return id->tid == k->dead ? -ESRCH : 0;
 }
 
-static int set_up(void **state)
+static void set_up(struct fixture *f)
 {
-    static struct fixture f;
-    memset(&f.k, 0, sizeof f.k);
-    f.calls = (struct asym_counters_calls){.ctx = &f.k,
-                                           .open = fake_open,
-                                           .enable = fake_enable,
-                                           .read = fake_read,
-                                           .close = fake_close,
-                                           .alive = fake_alive};
-    tree_make(&f.tree);
-    tree_machine(&f.tree, "0-3", "0-3");
-    assert_int_equal(asym_root_open(f.tree.path, &f.root, NULL), 0);
-    *state = &f;
-    return 0;
+    f->calls = (struct asym_counters_calls){.ctx = &f->k,
+                                            .open = fake_open,
+                                            .enable = fake_enable,
+                                            .read = fake_read,
+                                            .close = fake_close,
+                                            .alive = fake_alive};
+    tree_make(&f->tree);
+    tree_machine(&f->tree, "0-3", "0-3");
+    assert_int_equal(asym_root_open(f->tree.path, &f->root, NULL), 0);
 }
 
-static int tear_down(void **state)
+static void tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     asym_root_done(&f->root);
     tree_remove(&f->tree);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct fixture, f, set_up, tear_down)
 
 static void plain_pmu(const struct fixture *f)
 {
@@ -186,9 +177,8 @@ static struct asym_taskid thread(int32_t tid)
 
 /* -- groups -- */
 
-static void a_group_read_is_taken_apart_and_nothing_else_is(void **state)
+TEST(a_group_read_is_taken_apart_and_nothing_else_is)
 {
-    (void)state;
     const uint64_t good[] = {2, 10, 5, 111, 222};
     struct asym_group_read g = {.n = 77};
     assert_int_equal(asym_group_parse(good, sizeof good, 2, &g), 0);
@@ -204,9 +194,8 @@ static void a_group_read_is_taken_apart_and_nothing_else_is(void **state)
     assert_int_equal(g.n, 77);
 }
 
-static void scaling_is_exact_and_never_overflows(void **state)
+TEST(scaling_is_exact_and_never_overflows)
 {
-    (void)state;
     static const struct {
         uint64_t value, enabled, running, scaled;
     } rows[] = {
@@ -231,9 +220,8 @@ static void step(struct asym_group_sum *s, uint64_t enabled, uint64_t running, u
     asym_group_advance(s, &g, 1, 1);
 }
 
-static void each_interval_is_scaled_by_its_own_share_and_no_figure_goes_down(void **state)
+TEST(each_interval_is_scaled_by_its_own_share_and_no_figure_goes_down)
 {
-    (void)state;
     struct asym_group_sum s = {0};
     step(&s, 0, 0, 0);
     assert_true(s.value[0] == 0 && s.share > 0.999);
@@ -251,9 +239,8 @@ static void each_interval_is_scaled_by_its_own_share_and_no_figure_goes_down(voi
     assert_true(s.value[0] == 900 && s.on_cpu == 400);
 }
 
-static void of_two_kinds_of_cores_the_times_run_add_up(void **state)
+TEST(of_two_kinds_of_cores_the_times_run_add_up)
 {
-    (void)state;
     struct asym_group_sum s = {0};
     /* 60 on one PMU and 40 on the other, both always enabled and not multiplexed: no value needs scaling. */
     struct asym_group_read g[2] = {{.n = 1, .enabled = 100, .running = 60, .value = {600}},
@@ -276,9 +263,8 @@ static void of_two_kinds_of_cores_the_times_run_add_up(void **state)
 
 /* -- live counters, over the test's system calls -- */
 
-static void one_group_counts_a_thread(void **state)
+TEST_F(one_group_counts_a_thread)
 {
-    struct fixture *f = *state;
     plain_pmu(f);
     struct asym_counters *c = counters_of(f, 100);
     const struct asym_taskid id = thread(42);
@@ -312,9 +298,8 @@ static void one_group_counts_a_thread(void **state)
     assert_int_equal(f->k.n_open, 0);
 }
 
-static void hybrids_have_a_group_for_each_kind_of_core(void **state)
+TEST_F(hybrids_have_a_group_for_each_kind_of_core)
 {
-    struct fixture *f = *state;
     hybrid_pmus(f);
     struct asym_counters *c = counters_of(f, 100);
     const struct asym_taskid id = thread(42);
@@ -333,9 +318,8 @@ static void hybrids_have_a_group_for_each_kind_of_core(void **state)
     assert_int_equal(f->k.n_open, 0);
 }
 
-static void what_the_pmu_lacks_is_not_valid_and_the_rest_is(void **state)
+TEST_F(what_the_pmu_lacks_is_not_valid_and_the_rest_is)
 {
-    struct fixture *f = *state;
     plain_pmu(f);
     f->k.lacks = 1u << PERF_COUNT_HW_REF_CPU_CYCLES;
     f->k.no_room = 1u << PERF_COUNT_HW_CPU_CYCLES;
@@ -352,9 +336,8 @@ static void what_the_pmu_lacks_is_not_valid_and_the_rest_is(void **state)
     c->close(c);
 }
 
-static void a_group_that_never_ran_has_no_figures(void **state)
+TEST_F(a_group_that_never_ran_has_no_figures)
 {
-    struct fixture *f = *state;
     plain_pmu(f);
     struct asym_counters *c = counters_of(f, 100);
     const struct asym_taskid id = thread(42);
@@ -370,9 +353,8 @@ static void a_group_that_never_ran_has_no_figures(void **state)
     c->close(c);
 }
 
-static void a_thread_that_dies_is_reported_and_its_slot_is_free(void **state)
+TEST_F(a_thread_that_dies_is_reported_and_its_slot_is_free)
 {
-    struct fixture *f = *state;
     plain_pmu(f);
     struct asym_counters *c = counters_of(f, 4);
     const struct asym_taskid id = thread(42), next = thread(43);
@@ -392,9 +374,8 @@ static void a_thread_that_dies_is_reported_and_its_slot_is_free(void **state)
     c->close(c);
 }
 
-static void the_budget_is_kept_and_distinguished_from_the_limits_of_the_process(void **state)
+TEST_F(the_budget_is_kept_and_distinguished_from_the_limits_of_the_process)
 {
-    struct fixture *f = *state;
     plain_pmu(f);
     struct asym_counters *c = counters_of(f, 11);
     const struct asym_taskid id[] = {thread(1), thread(2), thread(3)};
@@ -412,9 +393,8 @@ static void the_budget_is_kept_and_distinguished_from_the_limits_of_the_process(
     c->close(c);
 }
 
-static void every_refusal_is_handed_on(void **state)
+TEST_F(every_refusal_is_handed_on)
 {
-    struct fixture *f = *state;
     static const int errors[] = {-EACCES, -EPERM, -ENOENT, -ENODEV, -EOPNOTSUPP, -EMFILE, -ENFILE, -ENOMEM, -ENOSYS};
     plain_pmu(f);
     struct asym_counters *c = counters_of(f, 100);
@@ -436,9 +416,8 @@ static void every_refusal_is_handed_on(void **state)
     c->close(c);
 }
 
-static void without_the_right_to_count_the_kernel_user_space_is_counted(void **state)
+TEST_F(without_the_right_to_count_the_kernel_user_space_is_counted)
 {
-    struct fixture *f = *state;
     plain_pmu(f);
     f->k.no_kernel = true;
     struct asym_counters *c = counters_of(f, 100);
@@ -453,9 +432,8 @@ static void without_the_right_to_count_the_kernel_user_space_is_counted(void **s
     c->close(c);
 }
 
-static void a_tree_is_counted_from_exec_on_and_read_after_its_end(void **state)
+TEST_F(a_tree_is_counted_from_exec_on_and_read_after_its_end)
 {
-    struct fixture *f = *state;
     plain_pmu(f);
     const struct asym_counters_config config = {.root = &f->root, .max_fds = 100, .tree = true};
     struct asym_counters *c;
@@ -474,9 +452,8 @@ static void a_tree_is_counted_from_exec_on_and_read_after_its_end(void **state)
     c->close(c);
 }
 
-static void without_a_pmu_there_is_a_reason_in_words(void **state)
+TEST_F(without_a_pmu_there_is_a_reason_in_words)
 {
-    struct fixture *f = *state;
     const struct asym_counters_config config = {.root = &f->root, .max_fds = 100};
     struct asym_counters *c = NULL;
     struct asym_error err = {""};
@@ -494,9 +471,8 @@ static void without_a_pmu_there_is_a_reason_in_words(void **state)
 
 /* -- the probe -- */
 
-static void the_probe_distinguishes_each_refusal_in_words(void **state)
+TEST_F(the_probe_distinguishes_each_refusal_in_words)
 {
-    struct fixture *f = *state;
     static const struct {
         int error;
         const char *text, *remedy;
@@ -526,9 +502,8 @@ static void the_probe_distinguishes_each_refusal_in_words(void **state)
     assert_int_equal(f->k.n_open, 0);
 }
 
-static void the_probe_reports_what_can_be_counted(void **state)
+TEST_F(the_probe_reports_what_can_be_counted)
 {
-    struct fixture *f = *state;
     struct asym_counters_coverage s;
     hybrid_pmus(f);
     asym_counters_probe_with(&f->root, &f->calls, &s); /* a captured machine has files only */
@@ -570,9 +545,8 @@ static struct asym_counters *replay(const char *text, unsigned max_fds)
     return c;
 }
 
-static void a_recording_is_read_as_a_thread_is(void **state)
+TEST(a_recording_is_read_as_a_thread_is)
 {
-    (void)state;
     struct asym_counters *c = replay(recording, 100);
     const struct asym_taskid five = thread(5), six = thread(6), none = thread(7);
     struct asym_counts counts;
@@ -606,9 +580,8 @@ static void a_recording_is_read_as_a_thread_is(void **state)
     c->close(c);
 }
 
-static void a_tid_reused_between_two_samples_is_another_thread(void **state)
+TEST(a_tid_reused_between_two_samples_is_another_thread)
 {
-    (void)state;
     struct asym_counters *c = replay(recording, 100);
     const struct asym_taskid six = thread(6);
     struct asym_counts counts;
@@ -619,9 +592,8 @@ static void a_tid_reused_between_two_samples_is_another_thread(void **state)
     c->close(c);
 }
 
-static void a_recording_has_a_budget_too(void **state)
+TEST(a_recording_has_a_budget_too)
 {
-    (void)state;
     struct asym_counters *c = replay("0 1 1 1 1 1 1\n0 2 1 1 1 1 1\n", 7);
     const struct asym_taskid one = thread(1), two = thread(2);
     assert_int_equal(c->watch(c, &one), 0);
@@ -634,9 +606,8 @@ static void a_recording_has_a_budget_too(void **state)
     c->close(c);
 }
 
-static void a_bad_recording_is_refused_with_its_line(void **state)
+TEST(a_bad_recording_is_refused_with_its_line)
 {
-    (void)state;
     static const struct {
         const char *text, *message;
     } rows[] = {
@@ -664,9 +635,8 @@ static void a_bad_recording_is_refused_with_its_line(void **state)
     }
 }
 
-static void a_recording_is_read_from_a_file(void **state)
+TEST_F(a_recording_is_read_from_a_file)
 {
-    struct fixture *f = *state;
     char path[128];
     struct asym_counters *c = NULL;
     struct asym_error err = {""};
@@ -684,9 +654,8 @@ static void a_recording_is_read_from_a_file(void **state)
 }
 
 /* A machine that has PMUs must not seem to have none because this process may open no further file. */
-static void want_of_descriptors_is_no_lack_of_a_pmu(void **state)
+TEST_F(want_of_descriptors_is_no_lack_of_a_pmu)
 {
-    struct fixture *f = *state;
     void (*const machines[])(const struct fixture *) = {plain_pmu, hybrid_pmus};
     struct asym_pmu pmus[ASYM_COUNTERS_PMUS];
     for (size_t i = 0; i < ASYM_LENGTH(machines); i++) {
@@ -709,9 +678,8 @@ static void want_of_descriptors_is_no_lack_of_a_pmu(void **state)
 
 /* -- encodings -- */
 
-static void events_are_what_the_kernel_calls_them(void **state)
+TEST(events_are_what_the_kernel_calls_them)
 {
-    (void)state;
     static const struct {
         enum asym_counter counter;
         uint32_t type;
@@ -741,31 +709,5 @@ int main(void)
     /* libpfm would detect the CPU of this machine: on Zen and on Arm, a native event replaces cache-misses. */
     if (setenv("LIBPFM_FORCE_PMU", "perf", 1) < 0)
         return EXIT_FAILURE;
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        cmocka_unit_test(a_group_read_is_taken_apart_and_nothing_else_is),
-        cmocka_unit_test(scaling_is_exact_and_never_overflows),
-        cmocka_unit_test(each_interval_is_scaled_by_its_own_share_and_no_figure_goes_down),
-        cmocka_unit_test(of_two_kinds_of_cores_the_times_run_add_up),
-        TEST(one_group_counts_a_thread),
-        TEST(hybrids_have_a_group_for_each_kind_of_core),
-        TEST(what_the_pmu_lacks_is_not_valid_and_the_rest_is),
-        TEST(a_group_that_never_ran_has_no_figures),
-        TEST(a_thread_that_dies_is_reported_and_its_slot_is_free),
-        TEST(the_budget_is_kept_and_distinguished_from_the_limits_of_the_process),
-        TEST(every_refusal_is_handed_on),
-        TEST(without_the_right_to_count_the_kernel_user_space_is_counted),
-        TEST(a_tree_is_counted_from_exec_on_and_read_after_its_end),
-        TEST(without_a_pmu_there_is_a_reason_in_words),
-        TEST(the_probe_distinguishes_each_refusal_in_words),
-        TEST(the_probe_reports_what_can_be_counted),
-        TEST(want_of_descriptors_is_no_lack_of_a_pmu),
-        cmocka_unit_test(a_recording_is_read_as_a_thread_is),
-        cmocka_unit_test(a_tid_reused_between_two_samples_is_another_thread),
-        cmocka_unit_test(a_recording_has_a_budget_too),
-        cmocka_unit_test(a_bad_recording_is_refused_with_its_line),
-        TEST(a_recording_is_read_from_a_file),
-        cmocka_unit_test(events_are_what_the_kernel_calls_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(NULL, NULL);
 }

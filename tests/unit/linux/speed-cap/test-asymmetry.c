@@ -102,10 +102,8 @@ struct fixture {
 };
 
 /* Eight CPUs, two to a frequency domain. */
-static int set_up(void **state)
+static void set_up(struct fixture *f)
 {
-    struct fixture *f = calloc(1, sizeof *f);
-    assert_non_null(f);
     tree_make(&f->dir);
     f->machine.n_cpus = CPUS;
     fake = (struct fake){.writes_left = 1000};
@@ -117,18 +115,15 @@ static int set_up(void **state)
     f->machine.usable = f->machine.online;
     assert_int_equal(asym_machine_finish(&f->machine), 0);
     assert_int_equal(asym_asymmetry_open(f->dir.path, methods, &f->a, &f->err), 0);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     asym_asymmetry_close(f->a);
     tree_remove(&f->dir);
-    free(f);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct fixture, f, set_up, tear_down)
 
 /* Drops the state in memory, as a kill does. */
 static void reopen(struct fixture *f)
@@ -160,9 +155,8 @@ static bool file_is_there(const struct fixture *f)
     return access(path, F_OK) == 0;
 }
 
-TEST_WITH(slow_cpus_are_held_and_given_back, set_up, tear_down)
+TEST_F(slow_cpus_are_held_and_given_back)
 {
-    struct fixture *f = *state;
     struct asym_undo_report report;
     assert_int_equal(set(f, "4-7", 0.5), 0);
     assert_true(fake.state[4].low == MAX / 2 && fake.state[4].high == MAX / 2 && fake.state[6].high == MAX / 2);
@@ -179,9 +173,8 @@ TEST_WITH(slow_cpus_are_held_and_given_back, set_up, tear_down)
     assert_true(asym_mask_empty(&asym_asymmetry_caps(f->a)->cpus));
 }
 
-TEST_WITH(a_killed_one_is_put_back_by_the_next, set_up, tear_down)
+TEST_F(a_killed_one_is_put_back_by_the_next)
 {
-    struct fixture *f = *state;
     for (int writes = 0; writes <= 4; writes++) {
         struct asym_undo_report report;
         fake.writes_left = writes;
@@ -196,9 +189,8 @@ TEST_WITH(a_killed_one_is_put_back_by_the_next, set_up, tear_down)
     }
 }
 
-TEST_WITH(what_the_driver_rounds_is_reported_and_given_back, set_up, tear_down)
+TEST_F(what_the_driver_rounds_is_reported_and_given_back)
 {
-    struct fixture *f = *state;
     struct asym_undo_report report;
     assert_int_equal(set(f, "2-3", 0.55), 0); /* 1,540,000 kHz */
     assert_int_equal(fake.state[2].high, 1500000);
@@ -209,9 +201,8 @@ TEST_WITH(what_the_driver_rounds_is_reported_and_given_back, set_up, tear_down)
     assert_true(as_before());
 }
 
-TEST_WITH(what_is_held_already_is_not_written_again, set_up, tear_down)
+TEST_F(what_is_held_already_is_not_written_again)
 {
-    struct fixture *f = *state;
     assert_int_equal(set(f, "4-7", 0.5), 0);
     int writes = fake.n_writes;
     assert_int_equal(set(f, "4-7", 0.5), 0);
@@ -221,18 +212,16 @@ TEST_WITH(what_is_held_already_is_not_written_again, set_up, tear_down)
     assert_true(fake.state[2].high == 700000 && fake.state[6].high == 700000);
 }
 
-TEST_WITH(part_of_a_domain_is_refused_in_words, set_up, tear_down)
+TEST_F(part_of_a_domain_is_refused_in_words)
 {
-    struct fixture *f = *state;
     assert_int_equal(set(f, "4,6-7", 0.5), -EINVAL);
     assert_non_null(strstr(f->err.text, "CPU 4 shares its frequency with CPUs 5"));
     assert_true(as_before());
     assert_false(file_is_there(f));
 }
 
-TEST_WITH(a_refusal_puts_everything_back, set_up, tear_down)
+TEST_F(a_refusal_puts_everything_back)
 {
-    struct fixture *f = *state;
     static const int errors[] = {-EBUSY, -EIO, -EINVAL, -EACCES};
     for (size_t i = 0; i < ASYM_LENGTH(errors); i++) {
         fake.refuse[6] = errors[i];
@@ -244,9 +233,8 @@ TEST_WITH(a_refusal_puts_everything_back, set_up, tear_down)
     }
 }
 
-TEST_WITH(a_driver_that_accepts_and_ignores_a_write_is_reported, set_up, tear_down)
+TEST_F(a_driver_that_accepts_and_ignores_a_write_is_reported)
 {
-    struct fixture *f = *state;
     fake.ignores = true;
     assert_int_equal(set(f, "4-7", 0.5), -ENOTSUP);
     assert_non_null(strstr(f->err.text, "ignores it"));
@@ -264,9 +252,8 @@ static void let_workers_finish(void)
 }
 
 /* Seen in the virtual machine on a busy host: asymd took its limits for ignored, and never restored them. */
-TEST_WITH(limits_that_take_a_while_are_waited_for, set_up, tear_down)
+TEST_F(limits_that_take_a_while_are_waited_for)
 {
-    struct fixture *f = *state;
     struct asym_undo_report report;
     fake.lag = 5;
     assert_int_equal(set(f, "4-7", 0.5), 0);
@@ -280,9 +267,8 @@ TEST_WITH(limits_that_take_a_while_are_waited_for, set_up, tear_down)
     assert_true(as_before());
 }
 
-TEST_WITH(changes_in_progress_when_asymd_is_killed_are_undone, set_up, tear_down)
+TEST_F(changes_in_progress_when_asymd_is_killed_are_undone)
 {
-    struct fixture *f = *state;
     struct asym_undo_report report;
     fake.lag = 1000;
     fake.writes_left = 1;
@@ -298,9 +284,8 @@ TEST_WITH(changes_in_progress_when_asymd_is_killed_are_undone, set_up, tear_down
     assert_true(as_before());
 }
 
-TEST_WITH(what_another_program_changed_is_let_go, set_up, tear_down)
+TEST_F(what_another_program_changed_is_let_go)
 {
-    struct fixture *f = *state;
     struct asym_mask gone;
     struct asym_undo_report report;
     assert_int_equal(set(f, "4-7", 0.5), 0);
@@ -319,9 +304,8 @@ TEST_WITH(what_another_program_changed_is_let_go, set_up, tear_down)
     assert_true(fake.state[6].high == MAX);
 }
 
-TEST_WITH(a_field_that_another_program_changed_stays_at_the_next_start, set_up, tear_down)
+TEST_F(a_field_that_another_program_changed_stays_at_the_next_start)
 {
-    struct fixture *f = *state;
     struct asym_undo_report report;
     assert_int_equal(set(f, "4-5", 0.5), 0);
     fake.state[4].high = 2100000;
@@ -331,9 +315,8 @@ TEST_WITH(a_field_that_another_program_changed_stays_at_the_next_start, set_up, 
     assert_true(fake.state[4].high == 2100000 && fake.state[4].low == MIN + 400000);
 }
 
-TEST_WITH(an_offline_cpu_is_held_again_when_it_comes_back, set_up, tear_down)
+TEST_F(an_offline_cpu_is_held_again_when_it_comes_back)
 {
-    struct fixture *f = *state;
     struct asym_mask gone;
     assert_int_equal(set(f, "4-7", 0.5), 0);
     fake.offline[4] = fake.offline[5] = true;
@@ -353,9 +336,8 @@ static void offline(int first, int last, bool is)
 }
 
 /* A reload, or a start after a kill, while a capped CPU is offline: the others stay capped, and asymd restores it later. */
-TEST_WITH(what_is_offline_neither_stops_others_nor_is_forgotten, set_up, tear_down)
+TEST_F(what_is_offline_neither_stops_others_nor_is_forgotten)
 {
-    struct fixture *f = *state;
     struct asym_undo_report report;
     struct asym_mask gone;
     for (int killed = 0; killed < 2; killed++) {
@@ -379,9 +361,8 @@ TEST_WITH(what_is_offline_neither_stops_others_nor_is_forgotten, set_up, tear_do
     }
 }
 
-TEST_WITH(a_list_holds_those_of_it_that_are_there, set_up, tear_down)
+TEST_F(a_list_holds_those_of_it_that_are_there)
 {
-    struct fixture *f = *state;
     struct asym_undo_report report;
     offline(6, 7, true);
     asym_mask_clear(&f->machine.usable, 6);
@@ -400,9 +381,8 @@ TEST_WITH(a_list_holds_those_of_it_that_are_there, set_up, tear_down)
 }
 
 /* The machines of the papers have three, four and eight speeds. */
-TEST_WITH(cpus_get_a_speed_each_and_are_restored_after_a_kill, set_up, tear_down)
+TEST_F(cpus_get_a_speed_each_and_are_restored_after_a_kill)
 {
-    struct fixture *f = *state;
     struct asym_undo_report report;
     struct asym_slow_speeds speeds;
     struct asym_mask slow;
@@ -427,9 +407,8 @@ TEST_WITH(cpus_get_a_speed_each_and_are_restored_after_a_kill, set_up, tear_down
 }
 
 /* Each sibling has its own duty cycle, and the larger one is in force. */
-TEST_WITH(every_cpu_of_a_full_core_is_capped, set_up, tear_down)
+TEST_F(every_cpu_of_a_full_core_is_capped)
 {
-    struct fixture *f = *state;
     static struct asym_cap_method of_cores;
     struct asym_undo_report report;
     const struct asym_slow_speeds speed = {.rest = {.share = 0.5}};
@@ -449,9 +428,8 @@ TEST_WITH(every_cpu_of_a_full_core_is_capped, set_up, tear_down)
 }
 
 /* The files of CPU 5 also show its domain. */
-TEST_WITH(a_domain_is_reached_by_any_cpu_that_is_online, set_up, tear_down)
+TEST_F(a_domain_is_reached_by_any_cpu_that_is_online)
 {
-    struct fixture *f = *state;
     struct asym_mask gone;
     struct asym_undo_report report;
     assert_int_equal(set(f, "4-5", 0.5), 0);
@@ -464,9 +442,8 @@ TEST_WITH(a_domain_is_reached_by_any_cpu_that_is_online, set_up, tear_down)
     assert_true(fake.state[5].high == MAX && fake.state[5].low == MIN + 400000);
 }
 
-TEST_WITH(what_cannot_be_put_back_stays_in_the_file, set_up, tear_down)
+TEST_F(what_cannot_be_put_back_stays_in_the_file)
 {
-    struct fixture *f = *state;
     struct asym_undo_report report;
     assert_int_equal(set(f, "4-7", 0.5), 0);
     fake.offline[4] = fake.offline[5] = true;
@@ -479,9 +456,8 @@ TEST_WITH(what_cannot_be_put_back_stays_in_the_file, set_up, tear_down)
     assert_true(as_before());
 }
 
-TEST_WITH(bad_files_are_renamed_and_lose_nothing_that_can_be_read, set_up, tear_down)
+TEST_F(bad_files_are_renamed_and_lose_nothing_that_can_be_read)
 {
-    struct fixture *f = *state;
     struct asym_undo_report report;
     char path[128];
     static const char *const junk[] = {"fake 4 4-5 - 1 2 3\n", "fake x 4-5 - 1 2 3 4 set\n",
@@ -506,9 +482,8 @@ TEST_WITH(bad_files_are_renamed_and_lose_nothing_that_can_be_read, set_up, tear_
     assert_int_equal(report.restored + report.foreign + report.failed, 0);
 }
 
-TEST_WITH(what_is_removed_is_written_again_and_nothing_through_a_link, set_up, tear_down)
+TEST_F(what_is_removed_is_written_again_and_nothing_through_a_link)
 {
-    struct fixture *f = *state;
     struct asym_mask let_go;
     struct asym_undo_report report;
     char path[128], text[16] = "";

@@ -9,20 +9,18 @@
 #include "support/tree.h"
 #include "support/test.h"
 
-static int set_up(void **state)
+static void set_up(struct tree *tree)
 {
-    static struct tree tree;
-    tree_make(&tree);
-    tree_mkdir(&tree, "proc");
-    *state = &tree;
-    return 0;
+    tree_make(tree);
+    tree_mkdir(tree, "proc");
 }
 
-static int tear_down(void **state)
+static void tear_down(struct tree *tree)
 {
-    tree_remove(*state);
-    return 0;
+    tree_remove(tree);
 }
+
+#define TEST_F(name) TEST_IN(name, struct tree, tree, set_up, tear_down)
 
 /* The CPUs of /job in that hierarchy; 0: it has no cpuset. */
 static uint64_t cpus_of_job(const struct tree *tree, enum asym_cgroup_kind kind)
@@ -37,7 +35,7 @@ static uint64_t cpus_of_job(const struct tree *tree, enum asym_cgroup_kind kind)
     return r < 0 ? 0 : cpus.w[0];
 }
 
-TEST_WITH(a_hierarchy_is_found_where_it_is_mounted, set_up, tear_down)
+TEST_F(a_hierarchy_is_found_where_it_is_mounted)
 {
     static const struct {
         const char *mounts, *file;
@@ -55,7 +53,6 @@ TEST_WITH(a_hierarchy_is_found_where_it_is_mounted, set_up, tear_down)
         {NULL, "sys/fs/cgroup/cpuset/job/cpuset.cpus", ASYM_CGROUP_CPUSET},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct tree *tree = *state;
         static char overlay[9000];
         memset(overlay, 'l', sizeof overlay - 1);
         if (rows[i].mounts)
@@ -65,14 +62,13 @@ TEST_WITH(a_hierarchy_is_found_where_it_is_mounted, set_up, tear_down)
         if (cpus_of_job(tree, rows[i].kind) != 6)
             fail_msg("row %zu: %s", i, rows[i].file);
         tree_remove(tree);
-        set_up(state);
+        set_up(tree);
     }
 }
 
 /* A mount in another place hides what lies in the usual one, which may belong to another tree. */
-TEST_WITH(a_mount_that_is_known_is_believed, set_up, tear_down)
+TEST_F(a_mount_that_is_known_is_believed)
 {
-    const struct tree *tree = *state;
     tree_write(tree, "proc/mounts", "c /run/cg cgroup2 rw 0 0\n");
     tree_write(tree, "sys/fs/cgroup/job/cpuset.cpus.effective", "0\n");
     assert_int_equal(cpus_of_job(tree, ASYM_CGROUP_UNIFIED), 0);
@@ -83,9 +79,8 @@ TEST_WITH(a_mount_that_is_known_is_believed, set_up, tear_down)
 }
 
 /* A user can make a read of the mounts wait: asymd reads them at its start only. */
-TEST_WITH(mounts_that_are_kept_are_not_read_again, set_up, tear_down)
+TEST_F(mounts_that_are_kept_are_not_read_again)
 {
-    const struct tree *tree = *state;
     ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
     struct asym_cgroup_mounts mounts;
     assert_int_equal(asym_root_open(tree->path, &root, NULL), 0);

@@ -23,25 +23,21 @@ struct fixture {
     struct asym_root root;
 };
 
-static int set_up(void **state)
+static void set_up(struct fixture *f)
 {
-    static struct fixture f;
-    tree_make(&f.tree);
-    tree_write(&f.tree, "proc/stat", "cpu 1 2 3\n");
-    tree_mkdir(&f.tree, "sys");
-    if (asym_root_open(f.tree.path, &f.root, NULL) < 0)
-        return -1;
-    *state = &f;
-    return 0;
+    tree_make(&f->tree);
+    tree_write(&f->tree, "proc/stat", "cpu 1 2 3\n");
+    tree_mkdir(&f->tree, "sys");
+    assert_int_equal(asym_root_open(f->tree.path, &f->root, NULL), 0);
 }
 
-static int tear_down(void **state)
+static void tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     asym_root_done(&f->root);
     tree_remove(&f->tree);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct fixture, f, set_up, tear_down)
 
 TEST(root_null_and_slash_are_the_live_machine)
 {
@@ -57,9 +53,8 @@ TEST(root_null_and_slash_are_the_live_machine)
     }
 }
 
-TEST_WITH(captured_root_is_not_live, set_up, tear_down)
+TEST_F(captured_root_is_not_live)
 {
-    struct fixture *f = *state;
     char buf[64];
     assert_false(f->root.live);
     assert_int_equal(asym_root_read(&f->root, "proc/stat", buf, sizeof buf), 10);
@@ -83,9 +78,8 @@ TEST(bad_root_without_proc_and_sys_is_refused_in_words)
     tree_remove(&t);
 }
 
-TEST_WITH(bad_root_that_is_missing_or_a_file_is_refused_in_words, set_up, tear_down)
+TEST_F(bad_root_that_is_missing_or_a_file_is_refused_in_words)
 {
-    struct fixture *f = *state;
     char path[128];
     struct asym_error err = {""};
     struct asym_root root;
@@ -139,9 +133,8 @@ static void make_links(const struct tree *t)
     tree_link(t, "sys/dangling", "nowhere");
 }
 
-TEST_WITH(links_never_lead_out_of_a_captured_root, set_up, tear_down)
+TEST_F(links_never_lead_out_of_a_captured_root)
 {
-    struct fixture *f = *state;
     make_links(&f->tree);
     check_links(f);
 }
@@ -160,9 +153,8 @@ static void refuse_openat2(int error)
     assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
-TEST_WITH(links_never_lead_out_where_openat2_is_not_to_be_had, set_up, tear_down)
+TEST_F(links_never_lead_out_where_openat2_is_not_to_be_had)
 {
-    struct fixture *f = *state;
     static const int errors[] = {ENOSYS, EPERM};
     make_links(&f->tree);
     for (size_t i = 0; i < 2; i++) {
@@ -180,9 +172,8 @@ TEST_WITH(links_never_lead_out_where_openat2_is_not_to_be_had, set_up, tear_down
     }
 }
 
-TEST_WITH(bad_file_that_is_a_fifo_or_a_directory_is_refused_without_waiting, set_up, tear_down)
+TEST_F(bad_file_that_is_a_fifo_or_a_directory_is_refused_without_waiting)
 {
-    struct fixture *f = *state;
     char path[128], buf[16];
     snprintf(path, sizeof path, "%s/proc/fifo", f->tree.path);
     assert_int_equal(mkfifo(path, 0600), 0);
@@ -190,9 +181,8 @@ TEST_WITH(bad_file_that_is_a_fifo_or_a_directory_is_refused_without_waiting, set
     assert_int_equal(asym_root_read(&f->root, "proc", buf, sizeof buf), -EINVAL);
 }
 
-TEST_WITH(huge_file_is_read_as_far_as_the_buffer_goes, set_up, tear_down)
+TEST_F(huge_file_is_read_as_far_as_the_buffer_goes)
 {
-    struct fixture *f = *state;
     static char big[100000];
     char buf[16];
     memset(big, 'x', sizeof big);
@@ -205,9 +195,8 @@ TEST_WITH(huge_file_is_read_as_far_as_the_buffer_goes, set_up, tear_down)
     assert_int_equal(asym_root_read(&f->root, "proc/big", buf, 0), -EINVAL);
 }
 
-TEST_WITH(bad_permission_is_reported, set_up, tear_down)
+TEST_F(bad_permission_is_reported)
 {
-    struct fixture *f = *state;
     char buf[16], path[128];
     tree_write(&f->tree, "proc/secret", "1\n");
     snprintf(path, sizeof path, "%s/proc/secret", f->tree.path);

@@ -36,23 +36,17 @@ struct fixture {
     struct asym_error err;
 };
 
-static int set_up(void **state)
+static void set_up(struct fixture *f)
 {
-    struct fixture *f = calloc(1, sizeof *f);
-    if (!f)
-        return -1;
     tree_make(&f->tree);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct fixture *f)
 {
-    struct fixture *f = *state;
     tree_remove(&f->tree);
-    free(f);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct fixture, f, set_up, tear_down)
 
 static int read_tree(struct fixture *f)
 {
@@ -146,9 +140,8 @@ static void build_hybrid(struct fixture *f)
         tree_write_cpu(t, c, "cpufreq/related_cpus", "%u\n", c);
 }
 
-TEST_WITH(intel_hybrid_is_recognised_by_cpufreq, set_up, tear_down)
+TEST_F(intel_hybrid_is_recognised_by_cpufreq)
 {
-    struct fixture *f = *state;
     build_hybrid(f);
     assert_int_equal(read_tree(f), 0);
     assert_int_equal(f->m.n_cpus, 8);
@@ -186,9 +179,8 @@ static void build_big_little(struct fixture *f)
     write_each(f, "4-7", "cpufreq/related_cpus", "4 5 6 7");
 }
 
-TEST_WITH(arm_big_little_is_recognised_by_cpu_capacity, set_up, tear_down)
+TEST_F(arm_big_little_is_recognised_by_cpu_capacity)
 {
-    struct fixture *f = *state;
     build_big_little(f);
     write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "1800000");
     write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "2400000");
@@ -206,9 +198,8 @@ TEST_WITH(arm_big_little_is_recognised_by_cpu_capacity, set_up, tear_down)
     expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: 2400000 kHz on 4-7, 1800000 on 0-3");
 }
 
-TEST_WITH(sources_that_contradict_are_taken_in_their_order, set_up, tear_down)
+TEST_F(sources_that_contradict_are_taken_in_their_order)
 {
-    struct fixture *f = *state;
     build_big_little(f);
     write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "3000000");
     write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "1000000");
@@ -219,9 +210,8 @@ TEST_WITH(sources_that_contradict_are_taken_in_their_order, set_up, tear_down)
 }
 
 /* A missing figure is no difference: the CPU counts as those that it resembles, if these agree. */
-TEST_WITH(one_missing_figure_drops_no_source, set_up, tear_down)
+TEST_F(one_missing_figure_drops_no_source)
 {
-    struct fixture *f = *state;
     build_big_little(f);
     tree_unlink(&f->tree, CPU_DIR "cpu5/cpu_capacity");
     tree_unlink(&f->tree, CPU_DIR "cpu0/cpu_capacity");
@@ -231,9 +221,8 @@ TEST_WITH(one_missing_figure_drops_no_source, set_up, tear_down)
 }
 
 /* hwloc gives the CPUs with a frequency a kind, and leaves out the others. */
-TEST_WITH(cpus_without_a_frequency_are_of_no_other_kind, set_up, tear_down)
+TEST_F(cpus_without_a_frequency_are_of_no_other_kind)
 {
-    struct fixture *f = *state;
     tree_plain(&f->tree, 8);
     write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "3600000");
     assert_int_equal(read_tree(f), 0);
@@ -242,9 +231,8 @@ TEST_WITH(cpus_without_a_frequency_are_of_no_other_kind, set_up, tear_down)
     expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: 3600000 kHz on all; missing on 4-7");
 }
 
-TEST_WITH(source_missing_on_some_cpus_gives_way_to_the_next, set_up, tear_down)
+TEST_F(source_missing_on_some_cpus_gives_way_to_the_next)
 {
-    struct fixture *f = *state;
     tree_plain(&f->tree, 8);
     write_each(f, "0-3", "cpu_capacity", "446");
     write_each(f, "4,6-7", "cpu_capacity", "1024"); /* one cache for all: CPU 5 may be of either */
@@ -258,9 +246,8 @@ TEST_WITH(source_missing_on_some_cpus_gives_way_to_the_next, set_up, tear_down)
 }
 
 /* One CPU without a rank does not hide which CPUs are favoured. */
-TEST_WITH(a_cpu_without_a_rank_is_the_last, set_up, tear_down)
+TEST_F(a_cpu_without_a_rank_is_the_last)
 {
-    struct fixture *f = *state;
     tree_plain(&f->tree, 8);
     for (unsigned c = 0; c < 8; c++)
         tree_write_cpu(&f->tree, c, "cpufreq/amd_pstate_prefcore_ranking", "%u\n", 236 - 10 * c);
@@ -271,9 +258,8 @@ TEST_WITH(a_cpu_without_a_rank_is_the_last, set_up, tear_down)
     assert_int_equal(f->m.cpus[1].rank, f->m.cpus[7].rank);
 }
 
-TEST_WITH(source_missing_on_a_cpu_outside_the_cpuset_is_still_used, set_up, tear_down)
+TEST_F(source_missing_on_a_cpu_outside_the_cpuset_is_still_used)
 {
-    struct fixture *f = *state;
     build_big_little(f);
     tree_unlink(&f->tree, CPU_DIR "cpu5/cpu_capacity");
     tree_write(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", "0-4,6-7\n");
@@ -282,9 +268,8 @@ TEST_WITH(source_missing_on_a_cpu_outside_the_cpuset_is_still_used, set_up, tear
     expect_note(f, ASYM_ORIGIN_CAPACITY, true, "cpu_capacity: 1024 on 4,6-7, 446 on 0-3");
 }
 
-TEST_WITH(all_cpus_alike_are_one_type, set_up, tear_down)
+TEST_F(all_cpus_alike_are_one_type)
 {
-    struct fixture *f = *state;
     tree_plain(&f->tree, 4);
     write_each(f, "0-3", "cpu_capacity", "1024");
     write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "3000000");
@@ -294,9 +279,8 @@ TEST_WITH(all_cpus_alike_are_one_type, set_up, tear_down)
     expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: 3000000 kHz on all");
 }
 
-TEST_WITH(turbo_bins_are_alike_and_capacity_1024_everywhere_tells_nothing, set_up, tear_down)
+TEST_F(turbo_bins_are_alike_and_capacity_1024_everywhere_tells_nothing)
 {
-    struct fixture *f = *state;
     tree_plain(&f->tree, 4);
     write_each(f, "0-3", "cpu_capacity", "1024");
     write_each(f, "0-1", "cpufreq/cpuinfo_max_freq", "5200000");
@@ -307,9 +291,8 @@ TEST_WITH(turbo_bins_are_alike_and_capacity_1024_everywhere_tells_nothing, set_u
                 "cpuinfo_max_freq: 4900000 to 5200000 kHz, less than 10 % apart: asymd counts them as equal");
 }
 
-TEST_WITH(turbo_bins_of_one_core_type_do_not_split_it, set_up, tear_down)
+TEST_F(turbo_bins_of_one_core_type_do_not_split_it)
 {
-    struct fixture *f = *state;
     build_hybrid(f);
     write_each(f, "2-3", "cpufreq/cpuinfo_max_freq", "4900000");
     tree_write(&f->tree, "sys/devices/cpu_core/cpus", "0-3\n");
@@ -321,9 +304,8 @@ TEST_WITH(turbo_bins_of_one_core_type_do_not_split_it, set_up, tear_down)
     assert_int_not_equal(f->m.cpus[0].kind, f->m.cpus[4].kind);
 }
 
-TEST_WITH(scaling_max_freq_is_never_read, set_up, tear_down)
+TEST_F(scaling_max_freq_is_never_read)
 {
-    struct fixture *f = *state;
     tree_plain(&f->tree, 4);
     write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "3000000");
     write_each(f, "0-1", "cpufreq/scaling_max_freq", "1000000");
@@ -341,9 +323,8 @@ static void build_intel(struct fixture *f)
     tree_write(&f->tree, "proc/cpuinfo", "vendor_id\t: GenuineIntel\n");
 }
 
-TEST_WITH(cores_are_called_what_they_are_and_cppc_says_how_fast, set_up, tear_down)
+TEST_F(cores_are_called_what_they_are_and_cppc_says_how_fast)
 {
-    struct fixture *f = *state;
     build_intel(f);
     write_each(f, "0-7", "cpu_capacity", "1024");
     write_each(f, "0-3", "acpi_cppc/highest_perf", "69");
@@ -358,9 +339,8 @@ TEST_WITH(cores_are_called_what_they_are_and_cppc_says_how_fast, set_up, tear_do
     expect_note(f, ASYM_ORIGIN_CPPC, true, "acpi_cppc highest_perf: 69 on 0-3, 42 on 4-7");
 }
 
-TEST_WITH(cppc_that_is_the_same_everywhere_gives_way, set_up, tear_down)
+TEST_F(cppc_that_is_the_same_everywhere_gives_way)
 {
-    struct fixture *f = *state;
     build_intel(f);
     write_each(f, "0-7", "acpi_cppc/highest_perf", "255");
     assert_int_equal(read_tree(f), 0);
@@ -368,9 +348,8 @@ TEST_WITH(cppc_that_is_the_same_everywhere_gives_way, set_up, tear_down)
     expect_note(f, ASYM_ORIGIN_CPPC, false, "acpi_cppc highest_perf: 255 on all");
 }
 
-TEST_WITH(a_source_that_contradicts_the_kinds_is_dropped, set_up, tear_down)
+TEST_F(a_source_that_contradicts_the_kinds_is_dropped)
 {
-    struct fixture *f = *state;
     build_intel(f);
     write_each(f, "0-3", "acpi_cppc/highest_perf", "40");
     write_each(f, "4-7", "acpi_cppc/highest_perf", "60");
@@ -380,9 +359,8 @@ TEST_WITH(a_source_that_contradicts_the_kinds_is_dropped, set_up, tear_down)
     assert_true(note_of(f, ASYM_ORIGIN_CPUFREQ)->used);
 }
 
-TEST_WITH(a_source_that_differs_between_the_threads_of_a_core_is_dropped, set_up, tear_down)
+TEST_F(a_source_that_differs_between_the_threads_of_a_core_is_dropped)
 {
-    struct fixture *f = *state;
     build_intel(f);
     tree_write_cpu(&f->tree, 1, "cpufreq/cpuinfo_max_freq", "3000000\n");
     write_each(f, "0-3", "cpufreq/base_frequency", "3200000");
@@ -394,9 +372,8 @@ TEST_WITH(a_source_that_differs_between_the_threads_of_a_core_is_dropped, set_up
 }
 
 /* As with acpi-cpufreq, or base frequencies on a Core Ultra 200V: the kinds distinguish P and E cores, clocks do not. */
-TEST_WITH(equal_clocks_do_not_make_e_cores_fast, set_up, tear_down)
+TEST_F(equal_clocks_do_not_make_e_cores_fast)
 {
-    struct fixture *f = *state;
     static const char *const e_cores[] = {"4900000", "4600000"};
     build_intel(f);
     for (size_t i = 0; i < ASYM_LENGTH(e_cores); i++) {
@@ -411,9 +388,8 @@ TEST_WITH(equal_clocks_do_not_make_e_cores_fast, set_up, tear_down)
 }
 
 /* A Ryzen with preferred cores: all of one type. */
-TEST_WITH(favoured_cores_are_no_core_types, set_up, tear_down)
+TEST_F(favoured_cores_are_no_core_types)
 {
-    struct fixture *f = *state;
     static const char *const perf[] = {"236", "231", "226", "221", "211", "206", "201", "196"};
     tree_plain(&f->tree, 8);
     for (unsigned c = 0; c < 8; c++) {
@@ -428,9 +404,8 @@ TEST_WITH(favoured_cores_are_no_core_types, set_up, tear_down)
 }
 
 /* The same with acpi-cpufreq, which has no ranking, or with amd-pstate's disabled: only the steps show it. */
-TEST_WITH(a_staircase_of_cppc_levels_is_a_ranking, set_up, tear_down)
+TEST_F(a_staircase_of_cppc_levels_is_a_ranking)
 {
-    struct fixture *f = *state;
     for (int with_file = 0; with_file < 2; with_file++) {
         tree_plain(&f->tree, 8);
         for (unsigned c = 0; c < 8; c++) {
@@ -450,9 +425,8 @@ TEST_WITH(a_staircase_of_cppc_levels_is_a_ranking, set_up, tear_down)
 }
 
 /* Strix Point: four Zen 5 and four Zen 5c with preferred cores among them; hwloc has no kinds of AMD's. */
-TEST_WITH(zen_5_hybrids_without_kinds_are_found_by_their_frequencies, set_up, tear_down)
+TEST_F(zen_5_hybrids_without_kinds_are_found_by_their_frequencies)
 {
-    struct fixture *f = *state;
     static const char *const perf[] = {"208", "203", "198", "193", "140", "135", "130", "125"};
     tree_plain(&f->tree, 8);
     for (unsigned c = 0; c < 8; c++) {
@@ -468,9 +442,8 @@ TEST_WITH(zen_5_hybrids_without_kinds_are_found_by_their_frequencies, set_up, te
 }
 
 /* Meteor Lake: two E cores on the SoC tile, without the L3 of the others. */
-TEST_WITH(low_power_cores_are_a_kind_of_their_own, set_up, tear_down)
+TEST_F(low_power_cores_are_a_kind_of_their_own)
 {
-    struct fixture *f = *state;
     struct tree *t = &f->tree;
     static const char *const own[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
     tree_machine(t, "0-7", "0-7");
@@ -494,9 +467,8 @@ TEST_WITH(low_power_cores_are_a_kind_of_their_own, set_up, tear_down)
 }
 
 /* Core i9-13900K: P cores of 5.5 GHz, two of 5.8. By figures alone those of 5.5 are 5.2 % below, and counted as slow. */
-TEST_WITH(the_kind_decides_first_and_favoured_cores_rank_within_it, set_up, tear_down)
+TEST_F(the_kind_decides_first_and_favoured_cores_rank_within_it)
 {
-    struct fixture *f = *state;
     build_intel(f);
     write_each(f, "0-1", "cpufreq/cpuinfo_max_freq", "5500000");
     write_each(f, "2-3", "cpufreq/cpuinfo_max_freq", "5800000");
@@ -522,9 +494,8 @@ TEST_WITH(the_kind_decides_first_and_favoured_cores_rank_within_it, set_up, tear
     assert_string_equal(f->notes.favour, "acpi_cppc highest_perf");
 }
 
-TEST_WITH(cpus_of_one_pmu_are_one_type_however_far_apart, set_up, tear_down)
+TEST_F(cpus_of_one_pmu_are_one_type_however_far_apart)
 {
-    struct fixture *f = *state;
     build_intel(f);
     write_each(f, "2-3", "cpufreq/cpuinfo_max_freq", "3900000"); /* 78 % of the other P core */
     assert_int_equal(read_tree(f), 0);
@@ -533,9 +504,8 @@ TEST_WITH(cpus_of_one_pmu_are_one_type_however_far_apart, set_up, tear_down)
     assert_int_equal(f->m.cpus[2].rank, 1);
 }
 
-TEST_WITH(a_frequency_counts_for_what_a_kind_does_in_a_cycle, set_up, tear_down)
+TEST_F(a_frequency_counts_for_what_a_kind_does_in_a_cycle)
 {
-    struct fixture *f = *state;
     build_intel(f);
     write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "5500000"); /* Core Ultra 9 285K: 84 % by clock alone */
     write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "4600000");
@@ -545,9 +515,8 @@ TEST_WITH(a_frequency_counts_for_what_a_kind_does_in_a_cycle, set_up, tear_down)
     expect_note(f, ASYM_ORIGIN_CPUFREQ, true, "cpuinfo_max_freq: 5500000 kHz on 0-3, 4600000 on 4-7");
 }
 
-TEST_WITH(the_third_pmu_is_of_low_power_cores, set_up, tear_down)
+TEST_F(the_third_pmu_is_of_low_power_cores)
 {
-    struct fixture *f = *state;
     build_intel(f);
     tree_write(&f->tree, "sys/devices/cpu_atom/cpus", "4-5\n");
     tree_write(&f->tree, "sys/devices/cpu_lowpower/cpus", "6-7\n");
@@ -560,9 +529,8 @@ TEST_WITH(the_third_pmu_is_of_low_power_cores, set_up, tear_down)
 }
 
 /* CPUs without a named kind split only at gaps: preferred cores are above 80 %, Zen c cores below. */
-TEST_WITH(cores_of_no_kind_are_one_type_from_80_percent_up, set_up, tear_down)
+TEST_F(cores_of_no_kind_are_one_type_from_80_percent_up)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *slower;
         unsigned types;
@@ -584,9 +552,8 @@ TEST_WITH(cores_of_no_kind_are_one_type_from_80_percent_up, set_up, tear_down)
 }
 
 /* The laboratory's machine of eight speeds: no step is a gap, but all CPUs together are no one type. */
-TEST_WITH(a_staircase_of_speeds_keeps_its_steps, set_up, tear_down)
+TEST_F(a_staircase_of_speeds_keeps_its_steps)
 {
-    struct fixture *f = *state;
     tree_plain(&f->tree, 8);
     for (unsigned c = 0; c < 8; c++)
         tree_write_cpu(&f->tree, c, "cpufreq/cpuinfo_max_freq", "%u\n", 275000 * (c + 1));
@@ -608,9 +575,8 @@ static void write_midr(struct fixture *f)
     write_each(f, "4-7", "cpu_capacity", "1024");
 }
 
-TEST_WITH(arm_cores_are_of_the_kind_that_their_midr_names, set_up, tear_down)
+TEST_F(arm_cores_are_of_the_kind_that_their_midr_names)
 {
-    struct fixture *f = *state;
     tree_plain(&f->tree, 8);
     write_midr(f);
     assert_int_equal(read_tree(f), 0);
@@ -625,9 +591,8 @@ TEST_WITH(arm_cores_are_of_the_kind_that_their_midr_names, set_up, tear_down)
     assert_int_equal(f->m.n_types, 1);
 }
 
-TEST_WITH(one_midr_ends_where_a_cpu_reaches_less_than_80_percent, set_up, tear_down)
+TEST_F(one_midr_ends_where_a_cpu_reaches_less_than_80_percent)
 {
-    struct fixture *f = *state;
     tree_plain(&f->tree, 8);
     write_each(f, "0-7", "regs/identification/midr_el1", "0x00000000410fd034");
     write_each(f, "0-3", "cpu_capacity", "602");
@@ -638,9 +603,8 @@ TEST_WITH(one_midr_ends_where_a_cpu_reaches_less_than_80_percent, set_up, tear_d
     expect_mask(&f->m.fast, "4-7");
 }
 
-TEST_WITH(the_midr_of_older_kernels_is_in_cpuinfo, set_up, tear_down)
+TEST_F(the_midr_of_older_kernels_is_in_cpuinfo)
 {
-    struct fixture *f = *state;
     tree_plain(&f->tree, 2);
     tree_write(&f->tree, "proc/cpuinfo",
                "processor\t: 0\nFeatures\t: fp\nCPU implementer\t: 0x41\nCPU variant\t: 0x1\nCPU part\t: 0xd05\n\n"
@@ -661,9 +625,8 @@ TEST_WITH(the_midr_of_older_kernels_is_in_cpuinfo, set_up, tear_down)
 }
 
 /* Two CPUs each of two designs. Clocks in MHz; speed: of the first design to the second, 0: neither is known to be faster. */
-TEST_WITH(a_clock_counts_for_what_an_arm_design_does_in_a_cycle, set_up, tear_down)
+TEST_F(a_clock_counts_for_what_an_arm_design_does_in_a_cycle)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *midr[2];
         unsigned mhz[2];
@@ -700,9 +663,8 @@ TEST_WITH(a_clock_counts_for_what_an_arm_design_does_in_a_cycle, set_up, tear_do
 }
 
 /* The clusters of a Snapdragon 820 have a part number each; one MIDR that cannot be read is that of its cpufreq policy. */
-TEST_WITH(one_design_has_several_parts_and_may_miss_one_file, set_up, tear_down)
+TEST_F(one_design_has_several_parts_and_may_miss_one_file)
 {
-    struct fixture *f = *state;
     tree_plain(&f->tree, 4);
     write_each(f, "0-1", "regs/identification/midr_el1", "0x00000000511f2112");
     write_each(f, "2-3", "regs/identification/midr_el1", "0x00000000511f2052");
@@ -721,9 +683,8 @@ TEST_WITH(one_design_has_several_parts_and_may_miss_one_file, set_up, tear_down)
 }
 
 /* Favour compares CPUs of one design, and figures that were not rejected. */
-TEST_WITH(a_clock_that_compares_designs_or_was_rejected_favours_no_cpu, set_up, tear_down)
+TEST_F(a_clock_that_compares_designs_or_was_rejected_favours_no_cpu)
 {
-    struct fixture *f = *state;
     tree_plain(&f->tree, 4);
     write_each(f, "0-1", "regs/identification/midr_el1", "0x00000000990f0010");
     write_each(f, "2-3", "regs/identification/midr_el1", "0x00000000990f0020");
@@ -744,9 +705,8 @@ TEST_WITH(a_clock_that_compares_designs_or_was_rejected_favours_no_cpu, set_up, 
 }
 
 /* acpi-cpufreq multiplies CPPC's ratio into the clock: 5.4 to 7.8 GHz on equal cores. */
-TEST_WITH(even_steps_of_a_boost_are_no_core_types, set_up, tear_down)
+TEST_F(even_steps_of_a_boost_are_no_core_types)
 {
-    struct fixture *f = *state;
     tree_plain(&f->tree, 8);
     for (unsigned c = 0; c < 8; c++)
         tree_write_cpu(&f->tree, c, "cpufreq/cpuinfo_max_freq", "%u\n", 5352000 + 350000 * c);
@@ -769,9 +729,8 @@ TEST_WITH(even_steps_of_a_boost_are_no_core_types, set_up, tear_down)
     assert_int_equal(f->m.cpus[5].rank, 1);
 }
 
-TEST_WITH(kinds_without_an_order_are_reported, set_up, tear_down)
+TEST_F(kinds_without_an_order_are_reported)
 {
-    struct fixture *f = *state;
     tree_plain(&f->tree, 4);
     write_each(f, "0-1", "regs/identification/midr_el1", "0x00000000610f0220");
     write_each(f, "2-3", "regs/identification/midr_el1", "0x00000000610f0230");
@@ -784,9 +743,8 @@ TEST_WITH(kinds_without_an_order_are_reported, set_up, tear_down)
     assert_false(f->notes.unordered);
 }
 
-TEST_WITH(cpus_that_are_alike_only_by_the_cpuset_are_reported, set_up, tear_down)
+TEST_F(cpus_that_are_alike_only_by_the_cpuset_are_reported)
 {
-    struct fixture *f = *state;
     build_intel(f);
     assert_int_equal(read_tree(f), 0);
     assert_false(f->notes.hidden);
@@ -799,9 +757,8 @@ TEST_WITH(cpus_that_are_alike_only_by_the_cpuset_are_reported, set_up, tear_down
     assert_false(f->notes.hidden);
 }
 
-TEST_WITH(the_size_of_l3_makes_no_core_type, set_up, tear_down)
+TEST_F(the_size_of_l3_makes_no_core_type)
 {
-    struct fixture *f = *state;
     tree_plain(&f->tree, 4);
     tree_cache(&f->tree, 3, "0-1");
     tree_cache(&f->tree, 3, "2-3");
@@ -814,9 +771,8 @@ TEST_WITH(the_size_of_l3_makes_no_core_type, set_up, tear_down)
     assert_int_equal(f->m.cpus[3].l3_kib, 32768);
 }
 
-TEST_WITH(one_cpu_is_a_machine, set_up, tear_down)
+TEST_F(one_cpu_is_a_machine)
 {
-    struct fixture *f = *state;
     tree_machine(&f->tree, "0", "0");
     tree_cpu(&f->tree, 0, 0, 0, "0", "0");
     assert_int_equal(read_tree(f), 0);
@@ -824,9 +780,8 @@ TEST_WITH(one_cpu_is_a_machine, set_up, tear_down)
     expect_alike(f);
 }
 
-TEST_WITH(offline_cpus_and_gaps_in_the_numbering_are_kept, set_up, tear_down)
+TEST_F(offline_cpus_and_gaps_in_the_numbering_are_kept)
 {
-    struct fixture *f = *state;
     struct tree *t = &f->tree;
     static const unsigned online[] = {0, 1, 6, 300};
     static const char *const own[] = {"0", "1", "6", "300"};
@@ -856,9 +811,8 @@ static int cpus_of(struct fixture *f, struct asym_mask *online, struct asym_mask
     return r;
 }
 
-TEST_WITH(effective_cpuset_bounds_what_is_usable, set_up, tear_down)
+TEST_F(effective_cpuset_bounds_what_is_usable)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *file, *list, *usable;
     } rows[] = {
@@ -881,9 +835,8 @@ TEST_WITH(effective_cpuset_bounds_what_is_usable, set_up, tear_down)
 }
 
 /* Without either parameter the kernel writes an empty list, or "(null)" in place of that of nohz_full. */
-TEST_WITH(isolated_cpus_are_those_of_isolcpus_and_of_nohz_full, set_up, tear_down)
+TEST_F(isolated_cpus_are_those_of_isolcpus_and_of_nohz_full)
 {
-    struct fixture *f = *state;
     static const struct {
         const char *isolated, *nohz_full, *expected;
     } rows[] = {
@@ -901,9 +854,8 @@ TEST_WITH(isolated_cpus_are_those_of_isolcpus_and_of_nohz_full, set_up, tear_dow
     }
 }
 
-TEST_WITH(cpus_that_come_and_go_are_noticed_without_a_full_read, set_up, tear_down)
+TEST_F(cpus_that_come_and_go_are_noticed_without_a_full_read)
 {
-    struct fixture *f = *state;
     struct asym_mask online, usable;
     tree_plain(&f->tree, 8);
     assert_int_equal(read_tree(f), 0);
@@ -921,9 +873,8 @@ TEST_WITH(cpus_that_come_and_go_are_noticed_without_a_full_read, set_up, tear_do
     assert_int_equal(cpus_of(f, &online, &usable), -ENOENT);
 }
 
-TEST_WITH(intel_core_types_without_frequencies_are_ranked, set_up, tear_down)
+TEST_F(intel_core_types_without_frequencies_are_ranked)
 {
-    struct fixture *f = *state;
     tree_plain(&f->tree, 4);
     tree_write(&f->tree, "sys/devices/cpu_core/cpus", "0-1\n");
     tree_write(&f->tree, "sys/devices/cpu_atom/cpus", "2-3\n");
@@ -933,9 +884,8 @@ TEST_WITH(intel_core_types_without_frequencies_are_ranked, set_up, tear_down)
     expect_note(f, ASYM_ORIGIN_CPUKINDS, true, "hwloc cpukinds: 1.5 on 0-1, 1 on 2-3 (only their order is known)");
 }
 
-TEST_WITH(without_caches_the_package_is_the_llc, set_up, tear_down)
+TEST_F(without_caches_the_package_is_the_llc)
 {
-    struct fixture *f = *state;
     struct tree *t = &f->tree;
     static const char *const own[] = {"0", "1", "2", "3"};
     tree_machine(t, "0-3", "0-3");
@@ -950,9 +900,8 @@ TEST_WITH(without_caches_the_package_is_the_llc, set_up, tear_down)
     assert_int_equal(f->m.n_cores, 4);
 }
 
-TEST_WITH(numa_nodes_are_read, set_up, tear_down)
+TEST_F(numa_nodes_are_read)
 {
-    struct fixture *f = *state;
     struct tree *t = &f->tree;
     tree_plain(t, 4);
     tree_write(t, "sys/devices/system/node/online", "0-1\n");
@@ -967,9 +916,8 @@ TEST_WITH(numa_nodes_are_read, set_up, tear_down)
     assert_int_not_equal(f->m.cpus[1].node, f->m.cpus[2].node);
 }
 
-TEST_WITH(bad_figures_are_taken_for_missing_ones, set_up, tear_down)
+TEST_F(bad_figures_are_taken_for_missing_ones)
 {
-    struct fixture *f = *state;
     static char huge[100000];
     static const struct {
         const char *bytes;
@@ -990,9 +938,8 @@ TEST_WITH(bad_figures_are_taken_for_missing_ones, set_up, tear_down)
     }
 }
 
-TEST_WITH(frequency_domains_are_read_whatever_blanks_are_between, set_up, tear_down)
+TEST_F(frequency_domains_are_read_whatever_blanks_are_between)
 {
-    struct fixture *f = *state;
     build_big_little(f);
     write_each(f, "0-3", "cpufreq/related_cpus", " \n  3 2 1  0 \n");
     write_each(f, "4-7", "cpufreq/related_cpus", "4 5 6 7");
@@ -1004,9 +951,8 @@ TEST_WITH(frequency_domains_are_read_whatever_blanks_are_between, set_up, tear_d
         assert_int_equal(f->m.cpus[c].freq_domain, domains[c]);
 }
 
-TEST_WITH(bad_list_of_online_cpus_is_refused_in_words, set_up, tear_down)
+TEST_F(bad_list_of_online_cpus_is_refused_in_words)
 {
-    struct fixture *f = *state;
     tree_plain(&f->tree, 4);
     struct asym_machine before = f->m;
     tree_write_bytes(&f->tree, CPU_DIR "online", "0-\xff\0\n", 5);
@@ -1022,9 +968,8 @@ TEST_WITH(bad_list_of_online_cpus_is_refused_in_words, set_up, tear_down)
 }
 
 /* Android kernels show the topology of some online CPUs only, or of none. hwloc leaves these CPUs out. */
-TEST_WITH(online_cpus_without_topology_are_cpus, set_up, tear_down)
+TEST_F(online_cpus_without_topology_are_cpus)
 {
-    struct fixture *f = *state;
     static const char *const files[] = {
         "core_id",   "physical_package_id", "thread_siblings",    "core_siblings",
         "core_cpus", "package_cpus",        "core_siblings_list", "thread_siblings_list"};
@@ -1052,9 +997,8 @@ TEST_WITH(online_cpus_without_topology_are_cpus, set_up, tear_down)
     }
 }
 
-TEST_WITH(bad_root_without_cpus_is_refused_in_words, set_up, tear_down)
+TEST_F(bad_root_without_cpus_is_refused_in_words)
 {
-    struct fixture *f = *state;
     tree_mkdir(&f->tree, "proc");
     tree_mkdir(&f->tree, "sys");
     assert_int_equal(read_tree(f), -ENODEV);
@@ -1066,9 +1010,8 @@ TEST_WITH(bad_root_without_cpus_is_refused_in_words, set_up, tear_down)
     assert_int_equal(read_tree(f), -ENODEV);
 }
 
-TEST_WITH(generation_counts_up_and_notes_may_be_left_out, set_up, tear_down)
+TEST_F(generation_counts_up_and_notes_may_be_left_out)
 {
-    struct fixture *f = *state;
     struct asym_root root;
     tree_plain(&f->tree, 2);
     assert_int_equal(asym_root_open(f->tree.path, &root, NULL), 0);
@@ -1078,9 +1021,8 @@ TEST_WITH(generation_counts_up_and_notes_may_be_left_out, set_up, tear_down)
     asym_root_done(&root);
 }
 
-TEST_WITH(root_is_read_by_its_descriptor_after_chdir, set_up, tear_down)
+TEST_F(root_is_read_by_its_descriptor_after_chdir)
 {
-    struct fixture *f = *state;
     struct asym_root root;
     char cwd[512];
     tree_plain(&f->tree, 3);
@@ -1094,9 +1036,8 @@ TEST_WITH(root_is_read_by_its_descriptor_after_chdir, set_up, tear_down)
     asym_root_done(&root);
 }
 
-TEST_WITH(environment_leads_nowhere_and_stays_as_it_was, set_up, tear_down)
+TEST_F(environment_leads_nowhere_and_stays_as_it_was)
 {
-    struct fixture *f = *state;
     static const char *const env[][2] = {{"HWLOC_SYNTHETIC", "core:64 pu:1"}, {"HWLOC_XMLFILE", HYBRID_XML},
                                          {"HWLOC_FSROOT", "/nonexistent"},    {"HWLOC_COMPONENTS", "-linux"},
                                          {"HWLOC_THISSYSTEM", "1"},           {"HWLOC_CPUKINDS_RANKING", "none"}};
@@ -1117,9 +1058,8 @@ TEST_WITH(environment_leads_nowhere_and_stays_as_it_was, set_up, tear_down)
     expect_mask(&f->m.fast, "0-3");
 }
 
-TEST_WITH(live_machine_is_sane, set_up, tear_down)
+TEST_F(live_machine_is_sane)
 {
-    struct fixture *f = *state;
     struct asym_root root;
     char text[8192];
     struct asym_mask online;
@@ -1143,9 +1083,8 @@ TEST_WITH(live_machine_is_sane, set_up, tear_down)
 
 /* XML. */
 
-TEST_WITH(xml_alone_gives_the_machine, set_up, tear_down)
+TEST_F(xml_alone_gives_the_machine)
 {
-    struct fixture *f = *state;
     assert_int_equal(read_xml(f, HYBRID_XML), 0);
     assert_int_equal(f->m.n_cpus, 6);
     expect_mask(&f->m.usable, "0-5");
@@ -1203,9 +1142,8 @@ static void expect_bad_xml(struct fixture *f, const void *bytes, size_t len, con
     assert_memory_equal(&before, &f->m, sizeof before);
 }
 
-TEST_WITH(bad_xml_of_a_newer_hwloc_says_how_to_export_it, set_up, tear_down)
+TEST_F(bad_xml_of_a_newer_hwloc_says_how_to_export_it)
 {
-    struct fixture *f = *state;
     size_t len;
     char *text = slurp(HYBRID_XML, &len), *at = strstr(text, "version=\"2.0\"");
     assert_non_null(at);
@@ -1216,9 +1154,8 @@ TEST_WITH(bad_xml_of_a_newer_hwloc_says_how_to_export_it, set_up, tear_down)
     expect_bad_xml(f, text, len, "newer hwloc");
 }
 
-TEST_WITH(bad_xml_that_is_not_hwlocs_is_refused_in_words, set_up, tear_down)
+TEST_F(bad_xml_that_is_not_hwlocs_is_refused_in_words)
 {
-    struct fixture *f = *state;
     static const char junk[] = "\x7f"
                                "ELF\0<topology version=\"2.0\"></topology>";
     static const char html[] = "<html><topologydiff/></html>\n";
@@ -1234,9 +1171,8 @@ TEST_WITH(bad_xml_that_is_not_hwlocs_is_refused_in_words, set_up, tear_down)
 }
 
 /* hwloc 2.9 crashes on this file with a segmentation fault; a later hwloc may refuse or read it. */
-TEST_WITH(bad_xml_that_hwloc_crashes_over_harms_nothing, set_up, tear_down)
+TEST_F(bad_xml_that_hwloc_crashes_over_harms_nothing)
 {
-    struct fixture *f = *state;
     int r = read_xml(f, ASYM_TEST_DATA "/topology/crashes-hwloc.xml");
     assert_true(r == -EINVAL || r == 0);
     if (r < 0)
@@ -1256,9 +1192,8 @@ int __wrap_hwloc_topology_init(hwloc_topology_t *t)
     return __real_hwloc_topology_init(t);
 }
 
-TEST_WITH(a_crash_of_hwloc_is_an_error_of_the_machine, set_up, tear_down)
+TEST_F(a_crash_of_hwloc_is_an_error_of_the_machine)
 {
-    struct fixture *f = *state;
     build_hybrid(f);
     hwloc_crashes = true;
     const int r = read_tree(f);
@@ -1268,9 +1203,8 @@ TEST_WITH(a_crash_of_hwloc_is_an_error_of_the_machine, set_up, tear_down)
     assert_int_equal(read_tree(f), 0);
 }
 
-TEST_WITH(bad_xml_that_breaks_off_is_refused_wherever_it_does, set_up, tear_down)
+TEST_F(bad_xml_that_breaks_off_is_refused_wherever_it_does)
 {
-    struct fixture *f = *state;
     size_t len;
     static char text[65536];
     memcpy(text, slurp(HYBRID_XML, &len), sizeof text);
@@ -1307,9 +1241,8 @@ static int read_one_cpu(struct fixture *f, const char *set, unsigned number)
     return read_xml(f, path);
 }
 
-TEST_WITH(bad_xml_with_a_cpu_beyond_the_limit_is_refused_in_words, set_up, tear_down)
+TEST_F(bad_xml_with_a_cpu_beyond_the_limit_is_refused_in_words)
 {
-    struct fixture *f = *state;
     char set[1024] = "0x10000000"; /* CPU 1500 */
     for (int i = 0; i < 1500 / 32; i++)
         strcat(set, ",0x0");
@@ -1320,9 +1253,8 @@ TEST_WITH(bad_xml_with_a_cpu_beyond_the_limit_is_refused_in_words, set_up, tear_
     assert_int_equal(f->m.n_cpus, 1);
 }
 
-TEST_WITH(xml_with_a_kind_without_end_is_cut_at_its_cpus, set_up, tear_down)
+TEST_F(xml_with_a_kind_without_end_is_cut_at_its_cpus)
 {
-    struct fixture *f = *state;
     char path[128];
     size_t len;
     char *text = slurp(HYBRID_XML, &len), *at = strstr(text, "<cpukind cpuset=\"0x0000003c\"");
@@ -1334,9 +1266,8 @@ TEST_WITH(xml_with_a_kind_without_end_is_cut_at_its_cpus, set_up, tear_down)
     expect_mask(&f->m.usable, "0-5");
 }
 
-TEST_WITH(bad_permission_on_xml_is_reported, set_up, tear_down)
+TEST_F(bad_permission_on_xml_is_reported)
 {
-    struct fixture *f = *state;
     char path[128];
     size_t len;
     const char *text = slurp(HYBRID_XML, &len);
