@@ -53,6 +53,11 @@ static const struct asym_reason sleeps = {
     .text = "sleeps %.0f %% of the time: shares CPU %.0f and runs there first",
     .sentence = "sleeps %.0f %% of the time, so it shares CPU %.0f, and runs there before the others when it wakes",
     .several = "sleep most of the time: share CPUs and run there first"};
+static const struct asym_reason takes_share = {
+    .text = "a thread of its program has a CPU alone: gets that one's share of the session",
+    .sentence = "gets the share of its session (autogroup) that another thread of it does not need, because "
+                "that one has a CPU to itself",
+    .several = "another thread of the program has a CPU alone: they get its share of the session"};
 static const struct asym_reason fast_cpu = {
     .text = "waited for %.0f %%, has had %.0f %% of a fast CPU: a fast CPU",
     .sentence = "is waited for during %.0f %% of its time and had %.0f %% of a fast CPU lately, so it has one of the "
@@ -110,6 +115,16 @@ static enum asym_pin width_of(const struct asym_seats *q, size_t t, bool leads)
     return q->flooded || sleeper || asym_seats_is_one_of_job(q, t) ? ASYM_PIN_ALL : ASYM_PIN_TYPE;
 }
 
+/*
+ * Where nice values count within a session only, a boost takes from the share that its other threads have on other CPUs. A thread
+ * that is alone needs none of it: the others get it.
+ */
+static int boost_of(const struct asym_seats *q, size_t t, bool leads)
+{
+    const bool gets = q->of[t].counts && q->holds[q->in->threads[t].nice_group] && !q->ret[t].exclusive;
+    return (asym_seats_nice_counts(q, t) ? leads : gets) ? q->p->boost : 0;
+}
+
 static const struct asym_reason *reason_of(const struct asym_seats *q, size_t t)
 {
     const struct asym_seats_thread *s = asym_seats_of(q, t);
@@ -122,6 +137,8 @@ static const struct asym_reason *reason_of(const struct asym_seats *q, size_t t)
                                                  : &of_its_own;
     if (q->claim[t] & ASYM_CLAIM_SIBLINGS)
         return &with_siblings;
+    if (a->nice_delta != 0 && !asym_seats_nice_counts(q, t))
+        return &takes_share;
     if (a->nice_delta != 0)
         return s->duty < SLEEPS_BELOW ? &sleeps : &runs_first;
     if (s->coupled)
@@ -156,7 +173,7 @@ static void answer(struct asym_seats *q, size_t t)
     const bool leads = s->counts && (s->above || leads_its_cpu(q, t));
     a->width = width_of(q, t, leads);
     a->exclusive = q->claim[t] & ASYM_CLAIM_CPU;
-    a->nice_delta = (int8_t)(leads && asym_seats_nice_counts(q, t) ? q->p->boost : 0);
+    a->nice_delta = (int8_t)boost_of(q, t, leads);
     a->counted = true;
     a->reason = reason_of(q, t);
     set_figures(q, t);
@@ -187,6 +204,7 @@ static void take_memory(struct asym_seats *q)
     for (size_t i = 0; i < ASYM_LENGTH(cpus); i++)
         *cpus[i] = asym_arena_take(arena, n_cpus, sizeof **cpus[i]);
     q->together = asym_arena_take(arena, in->n_apps + 1, sizeof *q->together);
+    q->holds = asym_arena_take(arena, in->n_nice_groups + 1, sizeof *q->holds);
     q->groups = asym_arena_take(arena, in->n_nice_groups + 1, sizeof *q->groups);
     q->on = asym_arena_take(arena, in->n_apps + 1, sizeof *q->on);
     q->of = asym_arena_take(arena, n, sizeof *q->of);

@@ -65,8 +65,10 @@ static void note_groups(struct asym_seats *q)
         const int cpu = q->ret[t].cpu;
         if (!q->of[t].counts)
             continue;
-        if (q->crowded ? q->density[t] < q->p->heavy * q->light : cpu >= 0 && q->density[t] < q->top[cpu])
-            q->groups[q->in->threads[t].nice_group] = true;
+        if (q->crowded ? q->density[t] >= q->p->heavy * q->light : cpu < 0 || q->density[t] >= q->top[cpu])
+            continue;
+        uint32_t *of = &q->groups[q->in->threads[t].nice_group];
+        *of = *of == 0 || *of == q->of[t].app + 1 ? q->of[t].app + 1 : ASYM_SEATS_SEVERAL;
     }
 }
 
@@ -167,8 +169,10 @@ static double grant(struct asym_seats *q, size_t n, uint8_t claim, double left)
         if (cost < 0 || cost > left * (holds ? 1 : NEW_FROM_LEFT))
             continue;
         q->claim[q->list[i]] |= claim;
-        if (claim == ASYM_CLAIM_CPU)
+        if (claim == ASYM_CLAIM_CPU) {
             clear_cpu(q, q->list[i]);
+            q->holds[q->in->threads[q->list[i]].nice_group] = true;
+        }
         left -= cost;
     }
     return left;

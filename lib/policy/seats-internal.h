@@ -112,10 +112,14 @@ struct asym_seats {
     struct asym_mask closed; /**< seats that no thread wants */
     double light;            /**< the largest density in the crowd, or in the last one while crowded; 0: none */
     struct asym_mask narrow; /**< CPUs of the crowd's threads that may not run on all: no claim takes one of these */
-    bool *groups;            /**< per nice group: a boost runs before a thread of it */
+    uint32_t
+        *groups; /**< per nice group: the application, + 1, before whose threads a boost runs; 0: none; or SEVERAL */
+    bool *holds; /**< per nice group: a thread of it has a CPU alone */
     bool crowded, presses,
         flooded; /**< threads have or had no seat; unsteered ones need more than is left; far too many threads */
 };
+
+#define ASYM_SEATS_SEVERAL UINT32_MAX
 
 /** Bits of the claims of a thread: to its CPU, and to the siblings of it, which stay idle. */
 enum { ASYM_CLAIM_CPU = 1 << 0, ASYM_CLAIM_SIBLINGS = 1 << 1 };
@@ -176,11 +180,15 @@ double asym_seats_sigma(const struct asym_seats *q, size_t t, double speed, bool
 /** Returns whether the CPU is far from the memory of the thread. */
 bool asym_seats_is_remote(const struct asym_seats *q, size_t t, int cpu);
 
-/** Returns whether a lower nice value lets the thread run before those that share its CPU: a thread of its nice group is one. */
+/**
+ * Returns whether a lower nice value lets the thread run before those that share its CPU: a thread of another program in its nice
+ * group is one.
+ */
 static inline bool asym_seats_nice_counts(const struct asym_seats *q, size_t t)
 {
-    const uint32_t group = q->in->threads[t].nice_group;
-    return group == 0 || q->groups[group];
+    const struct asym_policy_thread *thread = &q->in->threads[t];
+    const uint32_t of = q->groups[thread->nice_group];
+    return thread->nice_group == 0 || (of != 0 && of != thread->app + 1);
 }
 
 /** Returns the share that a new value counts in a mean over tau, after that time. */
