@@ -55,22 +55,6 @@ static int on_name(sd_bus_message *m, void *userdata, sd_bus_error *error)
     return 0;
 }
 
-/* The bus daemon gives the name to asymd, which waits in its queue, or takes it. */
-static int on_owner(sd_bus_message *m, void *userdata, sd_bus_error *error)
-{
-    struct asym_bus *bus = userdata;
-    const char *name;
-    (void)error;
-    if (sd_bus_message_read(m, "s", &name) < 0 || strcmp(name, ASYM_BUS_NAME) != 0)
-        return 0;
-    bus->has_name = sd_bus_message_is_signal(m, NULL, "NameAcquired") > 0;
-    if (bus->has_name)
-        tell(bus, ASYM_BUS_SYSTEM_OWNED, NULL);
-    else
-        tell(bus, ASYM_BUS_SYSTEM_REFUSED, "another process has it");
-    return 0;
-}
-
 static int start(struct asym_bus *bus, sd_bus **ret)
 {
     const char *set = bus->config.system_address ? bus->config.system_address : getenv("DBUS_SYSTEM_BUS_ADDRESS");
@@ -95,24 +79,17 @@ static int start(struct asym_bus *bus, sd_bus **ret)
     return r;
 }
 
-/* The requests wait in the queue of the connection until the bus daemon has answered Hello. */
+/* The request waits in the queue of the connection until the bus daemon has answered Hello. */
 static int request_name(struct asym_bus *bus, sd_bus *b)
 {
-    int r = sd_bus_match_signal_async(b, NULL, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus",
-                                      "NameAcquired", on_owner, NULL, bus);
-    if (r >= 0)
-        r = sd_bus_match_signal_async(b, NULL, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus",
-                                      "NameLost", on_owner, NULL, bus);
-    if (r >= 0)
-        r = sd_bus_request_name_async(b, NULL, ASYM_BUS_NAME, SD_BUS_NAME_QUEUE, on_name, bus);
-    return r;
+    return sd_bus_request_name_async(b, NULL, ASYM_BUS_NAME, 0, on_name, bus);
 }
 
 /* The bus daemon may read asymd's policy file, or lose the other owner, only after asymd has asked. */
 static void ask_again(struct asym_bus *bus)
 {
     if (bus->system_state == ASYM_BUS_SYSTEM_REFUSED && !bus->has_name)
-        sd_bus_request_name_async(bus->system->bus, NULL, ASYM_BUS_NAME, SD_BUS_NAME_QUEUE, on_name, bus);
+        request_name(bus, bus->system->bus);
 }
 
 void asym_bus_connect_system(struct asym_bus *bus, asym_usec now)
