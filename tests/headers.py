@@ -15,7 +15,7 @@ from pathlib import Path
 # header: its files besides the one of its own name, and why they share it
 SHARED = {
     "lib/bus/bus.h": ("caller direct", "all that daemon/asymd calls of the room; the state is one struct"),
-    "lib/client/client.h": ("client-calls client-report", "all that programs call of the room; the state is one connection"),
+    "lib/client/client.h": ("client-report", "all that programs call of the room; the state is one connection"),
     "lib/linux/enforce/ledger.h": ("ledger-file", "the API of the ledger; ledger-file.h has the functions that only the ledger calls"),
     "lib/sim/sim.h": ("sim-events", "the API of the simulation; sim.c builds it, sim-events.c runs it"),
     "lib/top/layout-parts.h": ("layout-apps layout-cpus layout-text", "the parts of one screen, in the order of the screen"),

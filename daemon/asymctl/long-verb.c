@@ -2,14 +2,15 @@
 #include "daemon/asymctl/long-verb.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "app/command-line.h"
 #include "base/clock.h"
 #include "base/macro.h"
 #include "report/columns.h"
-#include "report/progress.h"
 
 /* The signals that end a verb early, as a flag: the verb checks it, and prints or keeps the results so far. */
 
@@ -83,6 +84,36 @@ const volatile sig_atomic_t *asym_interruption_flag(void)
 }
 
 /* The progress of a verb as a line on standard error, if that is a terminal. Shows nothing before ASYM_PROGRESS_AFTER. */
+
+#define BAR_MOST 40
+
+static const char *time_left(double seconds, char *buf, size_t size)
+{
+    if (seconds < 100)
+        snprintf(buf, size, ", %.0f s left", seconds);
+    else if (seconds < 6000)
+        snprintf(buf, size, ", %.0f min left", seconds / 60);
+    else
+        snprintf(buf, size, ", %.0f h left", seconds / 3600);
+    return buf;
+}
+
+const char *asym_progress_text(double elapsed, double done, double all, const char *unit, size_t columns, char *buf,
+                               size_t size)
+{
+    char bar[BAR_MOST + 1], left[48] = "", text[160];
+    if (done > 0)
+        time_left(elapsed * (all - done) / done, left, sizeof left);
+    snprintf(text, sizeof text, "%.0f of %.0f %s%s", floor(done), all, unit, left);
+    const size_t used = strlen(text) + strlen("[] ") + 1;
+    const size_t width = columns > used ? ASYM_MIN(columns - used, (size_t)BAR_MOST) : 0;
+    const size_t full = (size_t)((double)width * done / all);
+    memset(bar, '.', width);
+    memset(bar, '#', full);
+    bar[width] = '\0';
+    snprintf(buf, ASYM_MIN(size, columns), "[%s] %s", bar, text);
+    return buf;
+}
 
 struct asym_progress_line asym_progress_line_begin(void)
 {

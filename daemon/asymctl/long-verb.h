@@ -31,6 +31,9 @@ bool asym_interrupted(void);
 /** The same for functions that check the flag themselves: not 0 after a caught signal. */
 const volatile sig_atomic_t *asym_interruption_flag(void);
 
+/** A verb shows no progress before this many seconds. */
+#define ASYM_PROGRESS_AFTER 1.0
+
 struct asym_progress_line {
     asym_usec begun;
     size_t columns; /**< of the terminal */
@@ -42,6 +45,14 @@ struct asym_progress_line asym_progress_line_begin(void);
 
 /** Seconds since the beginning. */
 double asym_progress_line_elapsed(const struct asym_progress_line *p);
+
+/**
+ * Write "[####......] 12 of 60 trials, 40 s left". elapsed: seconds since the beginning; done, at most all (above 0): how many
+ * units are done; a part of a unit shows in the bar only. Says nothing of the time left before the first is done. The text has
+ * fewer than `columns` (at least 40) columns. Returns buf.
+ */
+const char *asym_progress_text(double elapsed, double done, double all, const char *unit, size_t columns, char *buf,
+                               size_t size);
 
 /** Show a bar, as asym_progress_text: done, of all (above 0). done counts as all if it is more. */
 void asym_progress_line_show(struct asym_progress_line *p, double done, double all, const char *unit);

@@ -43,15 +43,17 @@ static int ask_settings(struct asym_settings **ret, struct asym_error *err)
     return r;
 }
 
-int asym_machine_settings(const struct asym_invocation *cli, enum asym_machine_note note,
+int asym_machine_settings(const struct asym_invocation *cli, enum asym_machine_from from,
                           struct asym_settings **ret_settings, struct asym_error *err)
 {
     struct asym_settings *s = NULL;
     char path[ASYM_PATH_SIZE];
+    if (from == ASYM_MACHINE_INSTALLED)
+        return asym_run_load_lenient(cli, ret_settings, err);
     int r = cli->config ? -EREMOTEIO : ask_settings(&s, err);
     if (r == -EREMOTEIO) {
         r = asym_run_settings(cli, ret_settings, err);
-        if (r >= 0 && !cli->config && note == ASYM_MACHINE_SAYS)
+        if (r >= 0 && !cli->config && from == ASYM_MACHINE_SAYS)
             fprintf(stderr, "asymctl: no asymd answers: this is about the configuration in %s\n",
                     asym_run_config_path(cli, path));
         return r;
@@ -67,26 +69,21 @@ int asym_machine_settings(const struct asym_invocation *cli, enum asym_machine_n
     return r;
 }
 
-/* r: the result of loading the settings. */
-static int set_up(struct asym_run *run, int r, struct asym_error *err)
-{
-    if (r >= 0)
-        r = asym_root_open(NULL, &run->root, err);
-    if (r >= 0)
-        r = asym_run_machine(run, err);
-    return r < 0 ? r : asym_run_policy(run, err);
-}
-
-static void begin(struct asym_run *run, const struct asym_invocation *cli)
+int asym_machine_run_begin(struct asym_run *run, const struct asym_invocation *cli, enum asym_machine_from from,
+                           struct asym_error *err)
 {
     *run = (struct asym_run){.cli = cli, .root = {.fd = -1}};
     asym_log_init(&run->log);
+    int r = asym_machine_settings(cli, from, &run->settings, err);
+    if (r >= 0)
+        r = asym_root_open(NULL, &run->root, err);
+    return r < 0 ? r : asym_run_machine(run, err);
 }
 
-int asym_machine_run_installed(struct asym_run *run, const struct asym_invocation *cli, struct asym_error *err)
+int asym_machine_run_failed(const struct asym_run *run, int r, const struct asym_error *err)
 {
-    begin(run, cli);
-    return set_up(run, asym_run_load_lenient(cli, &run->settings, err), err);
+    /* A file that cannot be read is a configuration error, whatever the errno. */
+    return asym_verb_fail(run->settings ? asym_exit_status(r) : ASYM_EXIT_USAGE, err->text);
 }
 
 void asym_machine_run_done(struct asym_run *run)
@@ -98,16 +95,14 @@ void asym_machine_run_done(struct asym_run *run)
     asym_log_done(&run->log);
 }
 
-int asym_machine_verb(const struct asym_machine_arguments *a, enum asym_machine_note note,
+int asym_machine_verb(const struct asym_machine_arguments *a, enum asym_machine_from from,
                       int (*report)(struct asym_run *run, bool json))
 {
     const struct asym_invocation cli = {.config = a->config};
-    ASYM_CLEANUP(asym_machine_run_done) struct asym_run run = {.root = {.fd = -1}};
+    ASYM_CLEANUP(asym_machine_run_done) struct asym_run run;
     struct asym_error err = {""};
-    begin(&run, &cli);
-    const int r = set_up(&run, asym_machine_settings(&cli, note, &run.settings, &err), &err);
+    int r = asym_machine_run_begin(&run, &cli, from, &err);
     if (r >= 0)
-        return report(&run, a->json);
-    /* A file that cannot be read is a configuration error, whatever the errno. */
-    return asym_verb_fail(run.settings ? asym_exit_status(r) : ASYM_EXIT_USAGE, err.text);
+        r = asym_run_policy(&run, &err);
+    return r < 0 ? asym_machine_run_failed(&run, r, &err) : report(&run, a->json);
 }

@@ -8,21 +8,28 @@
 #include "app/command-line.h"
 #include "app/run.h"
 
-/** The verb says on stderr that no asymd answers, so that the installed configuration counts. */
-enum asym_machine_note { ASYM_MACHINE_QUIET, ASYM_MACHINE_SAYS };
+/** The configuration: that of the running asymd, or without one the installed one. */
+enum asym_machine_from {
+    ASYM_MACHINE_QUIET,
+    ASYM_MACHINE_SAYS,      /**< says on stderr that no asymd answers, so that the installed one counts */
+    ASYM_MACHINE_INSTALLED, /**< the installed one in any case, as far as it is right */
+};
 
 /**
- * Load the configuration that cli names, or that of the running asymd, or without one the installed configuration. Then apply the
- * assignments of cli. Returns 0; -errno with err.
+ * Load that configuration, or the one that cli names. Then apply the assignments of cli. Returns 0; -errno with err.
  */
-int asym_machine_settings(const struct asym_invocation *cli, enum asym_machine_note note,
+int asym_machine_settings(const struct asym_invocation *cli, enum asym_machine_from from,
                           struct asym_settings **ret_settings, struct asym_error *err);
 
 /**
- * Read the installed configuration, as far as it is right, the machine and its policy. Returns 0; -errno with err. Always call
- * asym_machine_run_done.
+ * Fill *run with these settings and the machine. Returns 0; -errno with err: the configuration is wrong if run->settings is NULL.
+ * Always call asym_machine_run_done.
  */
-int asym_machine_run_installed(struct asym_run *run, const struct asym_invocation *cli, struct asym_error *err);
+int asym_machine_run_begin(struct asym_run *run, const struct asym_invocation *cli, enum asym_machine_from from,
+                           struct asym_error *err);
+
+/** Print the error r of asym_machine_run_begin or a later step. Returns the exit status. */
+int asym_machine_run_failed(const struct asym_run *run, int r, const struct asym_error *err);
 
 void asym_machine_run_done(struct asym_run *run);
 
@@ -35,10 +42,10 @@ struct asym_machine_arguments {
 extern const struct asym_arg asym_machine_args[];
 
 /**
- * The run of such a verb: set up the machine, and call report, which prints to stdout and returns the exit status. An error of
- * the set-up is printed. Returns the exit status.
+ * The run of such a verb: set up the machine and its policy, and call report, which prints to stdout and returns the exit status.
+ * An error of the set-up is printed. Returns the exit status.
  */
-int asym_machine_verb(const struct asym_machine_arguments *a, enum asym_machine_note note,
+int asym_machine_verb(const struct asym_machine_arguments *a, enum asym_machine_from from,
                       int (*report)(struct asym_run *run, bool json));
 
 #endif

@@ -21,20 +21,6 @@ static const struct asym_arg args[] = {
     {.option = {.key = NULL}},
 };
 
-/* Returns the counters as samples, which borrow their strings; NULL: no memory. */
-static struct asym_metric *samples_of(const struct asym_client_counters *counters)
-{
-    struct asym_metric *samples = calloc(counters->n_counters + 1, sizeof *samples);
-    for (size_t i = 0; samples && i < counters->n_counters; i++)
-        samples[i] = (struct asym_metric){
-            .name = counters->counters[i].name,
-            .kind = counters->counters[i].kind,
-            .whole = asym_metric_whole(counters->counters[i].value),
-            .fraction = counters->counters[i].value,
-        };
-    return samples;
-}
-
 static int print_json(const struct asym_metric *samples, size_t n)
 {
     return asym_json_print(
@@ -70,18 +56,18 @@ static int print_table(const struct asym_metric *samples, size_t n)
 static int metrics(const void *parsed, char **operands)
 {
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
-    ASYM_CLEANUP(asym_client_counters_done) struct asym_client_counters counters = {.n_counters = 0};
+    ASYM_AUTO_JSON json_t *counters = NULL;
     const struct arguments *a = parsed;
     struct asym_error err = {""};
+    size_t n;
     (void)operands;
     const int status = asym_verb_connect(&client);
     if (status != ASYM_EXIT_DONE)
         return status;
-    const int r = asym_client_get_counters(client, &counters, &err);
+    const int r = asym_client_get_report(client, "counters", 0, &counters, &err);
     if (r < 0)
         return asym_verb_call_failed(r, &err);
-    ASYM_AUTO_FREE struct asym_metric *samples = samples_of(&counters);
-    const size_t n = counters.n_counters;
+    ASYM_AUTO_FREE struct asym_metric *samples = asym_metrics_read(counters, &n);
     return asym_verb_reported(!samples   ? -ENOMEM
                               : a->json  ? print_json(samples, n)
                               : a->table ? print_table(samples, n)

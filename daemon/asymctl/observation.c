@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "app/machine-setup.h"
 #include "app/policy-setup.h"
 #include "base/clock.h"
 #include "base/macro.h"
@@ -15,6 +14,7 @@
 #include "base/text.h"
 #include "daemon/asymctl/long-verb.h"
 #include "daemon/asymctl/machine-run.h"
+#include "daemon/asymctl/verb.h"
 #include "experiment/replay.h"
 #include "linux/enforce/ledger-overlay.h"
 #include "linux/enforce/ledger.h"
@@ -28,28 +28,22 @@ void asym_observation_done(struct asym_observation *o)
     if (o->ledger_overlay)
         o->ledger_overlay->close(o->ledger_overlay);
     asym_observer_close(&o->observer);
-    asym_capabilities_done(&o->run.capabilities);
-    asym_settings_free(o->run.settings);
-    free(o->run.machine);
-    asym_root_done(&o->run.root);
+    asym_machine_run_done(&o->run);
     free(o->cli.pids);
     free(o->policy.text);
 }
 
-static int parse_pids(struct asym_invocation *cli, const char *list, struct asym_error *err)
+static int add_pid(void *ctx, const char *word, struct asym_error *err)
 {
-    while (list) {
-        const char *comma = strchr(list, ',');
-        uint64_t pid;
-        if (asym_parse_u64(list, comma ? (size_t)(comma - list) : strlen(list), &pid) < 0 || pid < 1 || pid > INT32_MAX)
-            return asym_fail(err, -EINVAL, "--pid=%.200s: accepted are process ids, separated by commas", list);
-        int32_t *grown = reallocarray(cli->pids, cli->n_pids + 1, sizeof *grown);
-        if (!grown)
-            return asym_fail(err, -ENOMEM, "no memory");
-        cli->pids = grown;
-        cli->pids[cli->n_pids++] = (int32_t)pid;
-        list = comma ? comma + 1 : NULL;
-    }
+    struct asym_invocation *cli = ctx;
+    uint64_t pid;
+    if (asym_parse_u64(word, strlen(word), &pid) < 0 || pid < 1 || pid > INT32_MAX)
+        return asym_fail(err, -EINVAL, "--pid=%s: accepted are process ids, separated by commas", word);
+    int32_t *grown = reallocarray(cli->pids, cli->n_pids + 1, sizeof *grown);
+    if (!grown)
+        return asym_fail(err, -ENOMEM, "no memory");
+    cli->pids = grown;
+    cli->pids[cli->n_pids++] = (int32_t)pid;
     return 0;
 }
 
@@ -58,7 +52,7 @@ static int read_arguments(struct asym_observation *o, const struct asym_observat
 {
     o->time = a->time;
     o->cli.config = a->config;
-    int r = parse_pids(&o->cli, a->pids, err);
+    int r = asym_verb_each_word(a->pids, add_pid, &o->cli, err);
     if (r < 0 || !a->policy)
         return r;
     if (asprintf(&o->policy.text, "asymd.policy=%s", a->policy) < 0) {
@@ -97,30 +91,19 @@ static int open_overlay(struct asym_observation *o, struct asym_error *err)
     return 0;
 }
 
-static int read_machine(struct asym_observation *o, struct asym_error *err)
-{
-    struct asym_run *run = &o->run;
-    int r = asym_root_open(NULL, &run->root, err);
-    if (r >= 0)
-        r = asym_run_machine(run, err);
-    if (r >= 0)
-        r = asym_run_policy(run, err);
-    return r < 0 ? r : asym_capabilities_check(run->capabilities.missing, run->policy, err);
-}
-
 int asym_observation_open(struct asym_observation *o, const struct asym_observation_arguments *a,
                           struct asym_error *err)
 {
-    *o = (struct asym_observation){.run = {.cli = &o->cli, .root = {.fd = -1}}};
-    o->run.log = (struct asym_log){.level = LOG_WARNING};
-    o->usage = true;
+    *o = (struct asym_observation){.run = {.root = {.fd = -1}}};
     int r = read_arguments(o, a, err);
     if (r >= 0)
-        r = asym_machine_settings(&o->cli, ASYM_MACHINE_SAYS, &o->run.settings, err);
-    if (r < 0)
-        return r;
-    o->usage = false;
-    r = read_machine(o, err);
+        r = asym_machine_run_begin(&o->run, &o->cli, ASYM_MACHINE_SAYS, err);
+    o->usage = !o->run.settings;
+    o->run.log.level = LOG_WARNING;
+    if (r >= 0)
+        r = asym_run_policy(&o->run, err);
+    if (r >= 0)
+        r = asym_capabilities_check(o->run.capabilities.missing, o->run.policy, err);
     if (r < 0)
         return r;
     /* It changes nothing, so what it may not do needs no warning; its plans are those that this user's asymd would make. */

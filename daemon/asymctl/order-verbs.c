@@ -31,21 +31,21 @@ struct order {
     const struct arguments *args;
     struct asym_client *client;
     struct asym_process_operand process;
-    struct asym_client_status state; /* after the order */
+    json_t *state; /* after the order: the report on the status */
     struct asym_error err;
 };
 
 static void order_done(struct order *o)
 {
     asym_client_close(o->client);
-    asym_client_status_done(&o->state);
+    json_decref(o->state);
 }
 
 /* r: the result of the order. Reads the state after it. Returns the exit status. */
 static int end_order(struct order *o, int r)
 {
     if (r >= 0)
-        r = asym_client_get_status(o->client, &o->state, &o->err);
+        r = asym_client_get_report(o->client, "status", 0, &o->state, &o->err);
     return r < 0 ? asym_verb_call_failed(r, &o->err) : ASYM_EXIT_DONE;
 }
 
@@ -92,15 +92,16 @@ static int pause_asymd(const void *parsed, char **operands)
     if (status == ASYM_EXIT_DONE)
         status = asym_verb_connect(&o.client);
     if (status == ASYM_EXIT_DONE)
-        status = end_order(&o, asym_client_pause(o.client, seconds, &o.err));
+        status = end_order(&o, asym_client_change(o.client, &o.err, "Pause", "t", seconds));
     if (status != ASYM_EXIT_DONE)
         return status;
-    if (!o.state.paused)
+    if (!asym_json_get_flag(o.state, "paused"))
         return report(&o, "pause", "asymd is not paused any more: another user has resumed it");
-    if (o.state.paused_until > 0)
-        asym_units_date(o.state.paused_until, until);
+    const int64_t end = asym_json_get_int(o.state, "paused_until_us");
+    if (end > 0)
+        asym_units_date((asym_usec)end, until);
     return report(&o, "pause", "asymd has restored all masks and nice values, and steers nothing until %s%s", until,
-                  o.state.paused_until > 0 ? ", or until asymctl resume" : "");
+                  end > 0 ? ", or until asymctl resume" : "");
 }
 
 static int resume(const void *parsed, char **operands)
@@ -109,7 +110,7 @@ static int resume(const void *parsed, char **operands)
     (void)operands;
     int status = asym_verb_connect(&o.client);
     if (status == ASYM_EXIT_DONE)
-        status = end_order(&o, asym_client_resume(o.client, &o.err));
+        status = end_order(&o, asym_client_change(o.client, &o.err, "Resume", NULL));
     return status == ASYM_EXIT_DONE ? report(&o, "resume", "asymd steers again") : status;
 }
 
@@ -120,26 +121,29 @@ static int reload(const void *parsed, char **operands)
     (void)operands;
     int status = asym_verb_connect(&o.client);
     if (status == ASYM_EXIT_DONE)
-        status = end_order(&o, asym_client_reload(o.client, &o.err));
+        status = end_order(&o, asym_client_change(o.client, &o.err, "Reload", NULL));
     if (status != ASYM_EXIT_DONE)
         return status;
-    if (o.state.orders > 0)
-        snprintf(orders, sizeof orders, "; rules of asymctl set for %" PRIu32 " process%s still hold", o.state.orders,
-                 o.state.orders == 1 ? "" : "es");
+    const int64_t n = asym_json_get_int(o.state, "orders");
+    if (n > 0)
+        snprintf(orders, sizeof orders, "; rules of asymctl set for %" PRId64 " process%s still hold", n,
+                 n == 1 ? "" : "es");
     return report(&o, "reload", "asymd has read its configuration again: policy %s%s%s",
-                  asym_name_policy(&o.state, policy), orders, o.state.paused ? "; it is still paused" : "");
+                  asym_name_policy(o.state, policy), orders,
+                  asym_json_get_flag(o.state, "paused") ? "; it is still paused" : "");
 }
 
-static int print_policy(const struct asym_client_status *s, bool json)
+static int print_policy(const json_t *state, bool json)
 {
     const struct asym_terminal terminal = asym_terminal_of(stdout);
+    const char *name = asym_json_get_text(state, "policy"), *reason = asym_json_get_text(state, "policy_reason");
     char text[ASYM_POLICY_NAMED];
     if (json)
         return asym_json_print(json_pack("{s:s, s:o, s:o}", "schema", "asymctl.policy/1", "policy",
-                                         asym_json_bytes(s->policy, strlen(s->policy)), "reason",
-                                         asym_json_bytes(s->policy_reason, strlen(s->policy_reason))),
+                                         asym_json_bytes(name, strlen(name)), "reason",
+                                         asym_json_bytes(reason, strlen(reason))),
                                stdout);
-    asym_columns_wrap(&terminal, asym_name_policy(s, text), 0, 2);
+    asym_columns_wrap(&terminal, asym_name_policy(state, text), 0, 2);
     putchar('\n');
     return 0;
 }
@@ -152,8 +156,9 @@ static int policy(const void *parsed, char **operands)
         return asym_verb_fail(ASYM_EXIT_USAGE, "policy: --permanent needs the NAME of a policy");
     int status = asym_verb_connect(&o.client);
     if (status == ASYM_EXIT_DONE)
-        status = end_order(&o, name ? asym_client_set_policy(o.client, name, o.args->permanent, &o.err) : 0);
-    return status == ASYM_EXIT_DONE ? asym_verb_reported(print_policy(&o.state, o.args->json)) : status;
+        status = end_order(
+            &o, name ? asym_client_change(o.client, &o.err, "SetPolicy", "sb", name, (int)o.args->permanent) : 0);
+    return status == ASYM_EXIT_DONE ? asym_verb_reported(print_policy(o.state, o.args->json)) : status;
 }
 
 /* The actions of asymctl set. */
@@ -202,11 +207,11 @@ static int set_program(const void *parsed, const char *verb, const char *operand
     if (status == ASYM_EXIT_DONE && o.args->permanent)
         return set_lasting(&o, verb, action);
     if (status == ASYM_EXIT_DONE)
-        status = end_order(&o, asym_client_set_program(o.client, o.process.pid, action, &o.err));
+        status = end_order(&o, asym_client_change(o.client, &o.err, "SetProgram", "us", o.process.pid, action));
     if (status != ASYM_EXIT_DONE)
         return status;
     /* A rule for fast or slow CPUs holds also where all CPUs are alike, but it narrows nothing there. */
-    if (actions[i].is_fast_or_slow && *o.state.slow_cpus == '\0')
+    if (actions[i].is_fast_or_slow && *asym_json_get_text(o.state, "slow_cpus") == '\0')
         return report(&o, verb, "the rule %s for process %s has no effect, because no CPU is slow", action,
                       o.process.text);
     return report(&o, verb, "%s %s%s", actions[i].before, o.process.text, actions[i].after);

@@ -9,6 +9,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "daemon/asymctl/long-verb.h"
+#include "daemon/asymctl/machine-run.h"
 #include "daemon/asymctl/profile.h"
 #include "daemon/asymctl/verb.h"
 #include "linux/perf/counters-live.h"
@@ -29,28 +30,20 @@ static const struct asym_arg args[] = {
     ASYM_ARG(
         "--time", DURATION, "TIME", time, .min = 1, .max = 365 * 86400e6,
         .help = "end COMMAND after that long on each type of core, such as 10s; without it, COMMAND ends by itself"),
-    ASYM_ARG("--config", STRING, "FILE", config, .help = "asymd's configuration, which may name slow CPUs"),
+    ASYM_ARG("--config", STRING, "FILE", config, .help = "a configuration, instead of that of the running asymd"),
     ASYM_ARG("--json", BOOL, NULL, json, .help = "print JSON"),
     {.option = {.key = NULL}},
 };
 
-/* Reads the machine as asymd does, so that core types have the same names. *ret_exit: the exit status for an error. */
-static int read_machine(struct asym_run *run, enum asym_exit *ret_exit, struct asym_error *err)
+/* Reads the machine as asymd does, so that core types have the same names. */
+static int read_machine(struct asym_run *run, const struct asym_invocation *cli, struct asym_error *err)
 {
-    int r = asym_run_settings(run->cli, &run->settings, err);
-    /* A file that cannot be read is a configuration error, whatever the errno. */
-    *ret_exit = ASYM_EXIT_USAGE;
-    if (r < 0)
-        return r;
-    r = asym_root_open(NULL, &run->root, err);
-    if (r >= 0)
-        r = asym_run_machine(run, err);
+    const int r = asym_machine_run_begin(run, cli, ASYM_MACHINE_QUIET, err);
     /* If asymd has not slowed these CPUs yet, the measurement would find no difference between the types. */
     if (r >= 0 && !asym_mask_empty(&run->slow) && !asym_speeds_are_in_force(run, &run->slow))
-        r = asym_fail(
+        return asym_fail(
             err, -EINVAL,
             "asymmetry.slow names CPUs that are not slower now: run this while asymd slows them, or remove the option");
-    *ret_exit = asym_exit_status(r);
     return r;
 }
 
@@ -96,13 +89,6 @@ static int measure(struct asym_profile_job *job, struct asym_profile_result *res
     const int r = asym_profile_measure(job, result, err);
     asym_progress_line_end(&p.line);
     return r;
-}
-
-static void run_done(struct asym_run *run)
-{
-    asym_settings_free(run->settings);
-    free(run->machine);
-    asym_root_done(&run->root);
 }
 
 static void close_counters(struct asym_counters **c)
@@ -153,17 +139,16 @@ static int profile(const void *parsed, char **operands)
 {
     const struct arguments *a = parsed;
     const struct asym_invocation cli = {.config = a->config};
-    ASYM_CLEANUP(run_done) struct asym_run run = {.cli = &cli, .root = {.fd = -1}};
+    ASYM_CLEANUP(asym_machine_run_done) struct asym_run run;
     ASYM_AUTO_FREE struct asym_profile_result *result = calloc(1, sizeof *result);
     ASYM_CLEANUP(close_counters) struct asym_counters *counters = NULL;
     struct asym_counters_coverage coverage;
     struct asym_error err = {""};
+    int r = read_machine(&run, &cli, &err);
+    if (r < 0)
+        return asym_machine_run_failed(&run, r, &err);
     if (!result)
         return asym_verb_fail(ASYM_EXIT_FAILED, "no memory");
-    enum asym_exit status;
-    int r = read_machine(&run, &status, &err);
-    if (r < 0)
-        return asym_verb_fail(status, err.text);
     r = open_counters(&run.root, &coverage, &counters, &err);
     if (r < 0)
         return asym_verb_fail(counters_exit(r), err.text);

@@ -116,20 +116,21 @@ static json_t *record_json(const struct recording *c, uint64_t size)
 /* A trace */
 
 /* The time of a decision is one of day. A file that cannot be written ends the trace at the next sample. */
-static void on_decision(void *ctx, const struct asym_client_decision *e)
+static void on_decision(void *ctx, const json_t *e)
 {
     struct recording *c = ctx;
     const asym_usec now = asym_clock_now(), today = asym_clock_read(CLOCK_REALTIME);
-    const asym_usec ago = today > e->time ? ASYM_MIN(today - e->time, now) : 0;
+    const asym_usec time = (asym_usec)asym_json_get_int(e, "time_us");
+    const asym_usec ago = today > time ? ASYM_MIN(today - time, now) : 0;
     asym_seen_trace_decide(&c->trace, &(struct asym_seen_decision){.at = now - ago,
-                                                                   .tid = e->tid,
-                                                                   .from = e->from,
-                                                                   .to = e->to,
-                                                                   .nice = e->nice,
-                                                                   .comm = e->comm,
-                                                                   .class = e->class,
-                                                                   .what = e->what,
-                                                                   .reason = e->reason});
+                                                                   .tid = (uint32_t)asym_json_get_int(e, "tid"),
+                                                                   .from = (int32_t)asym_json_get_int(e, "from"),
+                                                                   .to = (int32_t)asym_json_get_int(e, "to"),
+                                                                   .nice = (int32_t)asym_json_get_int(e, "nice"),
+                                                                   .comm = asym_json_get_text(e, "comm"),
+                                                                   .class = asym_json_get_text(e, "class"),
+                                                                   .what = asym_json_get_text(e, "what"),
+                                                                   .reason = asym_json_get_text(e, "reason")});
 }
 
 /* Says at once what the trace will lack, and keeps it for the JSON: a script may not read stderr. */

@@ -61,8 +61,9 @@ static void replay_done(struct replay *p)
 }
 
 /* Returns the index of the policy; -errno. */
-static int add_policy(struct replay *p, const char *name, struct asym_error *err)
+static int add_policy(void *ctx, const char *name, struct asym_error *err)
 {
+    struct replay *p = ctx;
     const struct asym_policy *policy = asym_policy_find(name);
     if (!policy)
         return asym_policy_unknown(name, "--policy", err);
@@ -73,23 +74,6 @@ static int add_policy(struct replay *p, const char *name, struct asym_error *err
         return asym_fail(err, -EINVAL, "more than %d policies", ASYM_REPLAY_MAX_POLICIES);
     p->policies[p->n] = policy;
     return (int)p->n++;
-}
-
-static int add_policies(struct replay *p, const char *list, struct asym_error *err)
-{
-    int r = 0;
-    bool is_first = true;
-    while (r >= 0 && list) {
-        char name[64];
-        const char *comma = strchr(list, ',');
-        const size_t n = comma ? (size_t)(comma - list) : strlen(list);
-        snprintf(name, sizeof name, "%.*s", (int)ASYM_MIN(n, sizeof name - 1), list);
-        r = add_policy(p, name, err);
-        p->first = is_first && r >= 0 ? (size_t)r : p->first;
-        is_first = false;
-        list = comma ? comma + 1 : NULL;
-    }
-    return r;
 }
 
 static int open_record(struct replay *p, struct asym_error *err)
@@ -207,7 +191,9 @@ static int begin(struct replay *p, const struct arguments *a, struct asym_error 
     if (r >= 0 && !a->plans)
         r = add_policy(p, "none", err);
     if (r >= 0)
-        r = add_policies(p, a->policies ? a->policies : asym_record_reader_head(p->reader)->policy, err);
+        r = asym_verb_each_word(a->policies ? a->policies : asym_record_reader_head(p->reader)->policy, add_policy, p,
+                                err);
+    p->first = (size_t)ASYM_MAX(r, 0);
     if (r >= 0 && a->figure && asym_replay_figure_new(&p->figure) < 0)
         r = asym_fail(err, -ENOMEM, "no memory");
     return r;

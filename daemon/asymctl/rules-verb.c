@@ -13,7 +13,6 @@
 #include "app/rule-subject.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "base/parse.h"
 #include "base/text.h"
 #include "config/config-internal.h"
 #include "daemon/asymctl/machine-run.h"
@@ -303,40 +302,20 @@ static int refuse_long_name(const char *comm, struct asym_error *err)
                      shown, ASYM_COMM_LEN - 1, ASYM_COMM_LEN - 1, first);
 }
 
-static bool is_name(const char *operand)
+/* A number that no process can have is no name, either. */
+static bool is_subject(const char *word)
 {
-    return operand[strspn(operand, "0123456789")] != '\0';
+    uint32_t pid;
+    return word && (word[strspn(word, "0123456789")] != '\0' || asym_verb_is_pid(word, &pid));
 }
 
-/* Checks the operands. *ret_pid: 0: no process is to be tested. */
-static int check_operands(const struct arguments *a, char **operands, int32_t *ret_pid, struct asym_error *err)
+/* Returns whether the operands and the options go together. */
+static bool is_accepted(const struct arguments *a, char **operands)
 {
-    const char *pid = operands[0] ? operands[1] : NULL;
-    uint64_t number = 0;
-    *ret_pid = 0;
-    if (operands[0] && strcmp(operands[0], "test") != 0 && (pid || is_described(a)))
-        return asym_fail(err, -EINVAL,
-                         "rules: behind '%.60s' nothing is accepted; accepted are nothing, the NAME of a rule or a "
-                         "program, test PID, test NAME, and test --comm=NAME",
-                         operands[0]);
-    if (operands[0] && strcmp(operands[0], "test") != 0)
-        return 0;
-    if (!operands[0] && is_described(a))
-        return asym_fail(err, -EINVAL, "rules: --comm, --exe, --cgroup and --cmdline are for test");
-    if (operands[0] && !pid && !is_described(a))
-        return asym_fail(err, -EINVAL,
-                         "rules test needs a PID, or a program described by --comm and the like: asymctl rules test "
-                         "4711, or asymctl rules test --comm=firefox");
-    if (pid && is_described(a))
-        return asym_fail(err, -EINVAL,
-                         "rules test: a PID and --comm or the like are given; asymctl accepts one of them");
-    if (a->comm && strlen(a->comm) >= ASYM_COMM_LEN)
-        return refuse_long_name(a->comm, err);
-    if (pid && !is_name(pid) && (asym_parse_u64(pid, strlen(pid), &number) < 0 || number == 0 || number > INT32_MAX))
-        return asym_fail(err, -EINVAL,
-                         "rules test: '%.60s' is not accepted; accepted are the PID of a process, or a name", pid);
-    *ret_pid = pid && is_name(pid) ? 0 : (int32_t)number;
-    return 0;
+    const bool is_test = operands[0] && strcmp(operands[0], "test") == 0;
+    if (is_described(a))
+        return is_test && !operands[1];
+    return is_test ? is_subject(operands[1]) : !operands[0] || !operands[1];
 }
 
 /* Fills ret with the process, or with the described program. */
@@ -401,16 +380,21 @@ static int rules(const void *parsed, char **operands)
     struct asym_settings *s = NULL;
     const struct asym_terminal terminal = asym_terminal_of(stdout);
     struct asym_error err = {""};
-    int32_t pid;
+    uint32_t pid = 0;
     int status;
-    if (check_operands(a, operands, &pid, &err) < 0 || asym_machine_settings(&cli, ASYM_MACHINE_SAYS, &s, &err) < 0)
+    if (!is_accepted(a, operands))
+        return asym_verb_wrong_usage(&asym_verb_rules,
+                                     "accepted are nothing, the NAME of a rule or a program, test PID, "
+                                     "test NAME, and test --comm=NAME or the like");
+    if ((a->comm && strlen(a->comm) >= ASYM_COMM_LEN && refuse_long_name(a->comm, &err) < 0) ||
+        asym_machine_settings(&cli, ASYM_MACHINE_SAYS, &s, &err) < 0)
         return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
-    if (operands[0] && strcmp(operands[0], "test") != 0)
-        status = show_named(a, s, operands[0], &err);
-    else if (operands[0] && operands[1] && pid == 0)
-        status = test_named(a, s, operands[1], &err);
-    else if (operands[0])
-        status = test(a, s, pid, &err);
+    const bool is_test = operands[0] && strcmp(operands[0], "test") == 0;
+    const char *subject = operands[is_test];
+    if (subject && !(is_test && asym_verb_is_pid(subject, &pid)))
+        status = is_test ? test_named(a, s, subject, &err) : show_named(a, s, subject, &err);
+    else if (is_test)
+        status = test(a, s, (int32_t)pid, &err);
     else
         status = asym_verb_reported(a->json ? write_rules_json(s, NULL, NULL, stdout)
                                             : print_rules(s, NULL, &terminal));

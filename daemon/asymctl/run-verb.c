@@ -12,7 +12,6 @@
 #include <asym/rtx.h>
 #include <asym/types.h>
 
-#include "app/machine-setup.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
@@ -23,13 +22,6 @@
 #include "report/cpu-description.h"
 
 enum asym_run_place { ASYM_RUN_ANYWHERE, ASYM_RUN_FAST, ASYM_RUN_SLOW };
-
-static void run_done(struct asym_run *run)
-{
-    asym_settings_free(run->settings);
-    free(run->machine);
-    asym_root_done(&run->root);
-}
 
 /* A program that starts a thread for each CPU should not fill the second hardware threads of fast cores: slow cores add more. */
 static struct asym_mask fast_cores(const struct asym_machine *m)
@@ -48,12 +40,8 @@ static struct asym_mask fast_cores(const struct asym_machine *m)
 static int find_place_cpus(enum asym_run_place place, const char *config, struct asym_mask *ret, struct asym_error *err)
 {
     const struct asym_invocation cli = {.config = config};
-    ASYM_CLEANUP(run_done) struct asym_run run = {.cli = &cli, .root = {.fd = -1}};
-    int r = asym_machine_settings(&cli, ASYM_MACHINE_SAYS, &run.settings, err);
-    if (r >= 0)
-        r = asym_root_open(NULL, &run.root, err);
-    if (r >= 0)
-        r = asym_run_machine(&run, err);
+    ASYM_CLEANUP(asym_machine_run_done) struct asym_run run;
+    const int r = asym_machine_run_begin(&run, &cli, ASYM_MACHINE_SAYS, err);
     if (r < 0)
         return r;
     const struct asym_alike *alike = asym_describe_alike(run.machine, &run.notes);

@@ -22,7 +22,6 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/parse.h"
-#include "report/json.h"
 
 /*
  * Lets polkit ask for a password on this terminal. Where no desktop does that, polkit refuses, unless the user has registered an
@@ -204,14 +203,6 @@ int asym_verb_connect(struct asym_client **ret)
         return asym_verb_call_failed(r, &err);
     asym_client_around_changes(*ret, asym_polkit_agent_start, asym_polkit_agent_stop);
     return ASYM_EXIT_DONE;
-}
-
-int asym_verb_report(struct asym_client *client, const char *topic, struct asym_error *err)
-{
-    ASYM_AUTO_JSON json_t *report = NULL;
-    const int r = asym_client_get_report(client, topic, 0, &report, err);
-    return r < 0 ? asym_verb_call_failed(r, err)
-                 : asym_verb_reported(asym_json_print(asym_json_escape(report), stdout));
 }
 
 bool asym_verb_is_pid(const char *text, uint32_t *ret)

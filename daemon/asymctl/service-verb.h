@@ -31,9 +31,6 @@ int asym_verb_no_service(const char *message);
 /** Print the error of a call. r: its result, below 0. Returns the exit status. */
 int asym_verb_call_failed(int r, const struct asym_error *err);
 
-/** Print the report on a topic as JSON. Returns the exit status. */
-int asym_verb_report(struct asym_client *client, const char *topic, struct asym_error *err);
-
 /** Parse a PID or TID. Returns true; false if it is none, and prints nothing. */
 bool asym_verb_is_pid(const char *text, uint32_t *ret);
 

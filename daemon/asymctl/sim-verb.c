@@ -65,8 +65,9 @@ static bool speeds_differ(const struct asym_scenario *s)
 }
 
 /* Returns the index of the policy; -errno. */
-static int add_policy(struct asym_experiment *x, const char *name, struct asym_error *err)
+static int add_policy(void *ctx, const char *name, struct asym_error *err)
 {
+    struct asym_experiment *x = ctx;
     const char *no_smt = x->scenario->machine.most_smt < 2 ? "machine.smt is 1" : NULL;
     const char *const missing[ASYM_N_SIGNALS] = {[ASYM_SIGNAL_SMT] = no_smt};
     const struct asym_policy_facts facts = {.alike = speeds_differ(x->scenario) ? NULL : "all CPUs are alike",
@@ -93,19 +94,8 @@ static int add_policy(struct asym_experiment *x, const char *name, struct asym_e
  */
 static int add_policies(struct asym_experiment *x, const char *list, struct asym_error *err)
 {
-    int first = -1, r = add_policy(x, "none", err);
-    if (!list)
-        return r < 0 ? r : add_policy(x, x->scenario->settings->daemon.policy, err);
-    for (const char *at = list; r >= 0 && at;) {
-        char name[64];
-        const char *comma = strchr(at, ',');
-        const size_t n = comma ? (size_t)(comma - at) : strlen(at);
-        snprintf(name, sizeof name, "%.*s", (int)ASYM_MIN(n, sizeof name - 1), at);
-        r = add_policy(x, name, err);
-        first = first < 0 ? r : first;
-        at = comma ? comma + 1 : NULL;
-    }
-    return r < 0 ? r : first;
+    const int r = add_policy(x, "none", err);
+    return r < 0 ? r : asym_verb_each_word(list ? list : x->scenario->settings->daemon.policy, add_policy, x, err);
 }
 
 static void show_progress(void *ctx, size_t done, size_t all)

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "daemon/asymctl/status.h"
 #include "daemon/asymctl/wording.h"
+#include "report/json.h"
 #include "report/report-table.h"
 
 /* The column where the texts begin, behind the names of the lines. */
@@ -43,21 +44,28 @@ static const char *shown(const char *text, char *buf, size_t size)
     return asym_text_escape(text, strlen(text), buf, size);
 }
 
+static const char *member(const json_t *object, const char *key, char *buf, size_t size)
+{
+    return shown(asym_json_get_text(object, key), buf, size);
+}
+
 static void print_head(const struct asym_status *s, const struct asym_terminal *t)
 {
-    const struct asym_client_status *state = &s->of;
+    const bool paused = asym_json_get_flag(s->of, "paused");
+    const asym_usec start = (asym_usec)asym_json_get_int(s->of, "start_us"),
+                    end = (asym_usec)asym_json_get_int(s->of, "paused_until_us");
     char version[64], since[ASYM_UNITS_SIZE], age[ASYM_UNITS_SIZE], until[ASYM_UNITS_SIZE] = "you run asymctl resume",
                                                                     text[256];
-    const char *word = state->paused ? "paused" : "running";
-    size_t at = (size_t)fprintf(t->out, "asymd %s %s ", shown(state->version, version, sizeof version),
-                                state->paused ? "is" : "has been");
-    asym_columns_cell(t->out, word, strlen(word), !t->colour ? NULL : state->paused ? YELLOW : GREEN);
+    const char *word = paused ? "paused" : "running";
+    size_t at = (size_t)fprintf(t->out, "asymd %s %s ", member(s->of, "version", version, sizeof version),
+                                paused ? "is" : "has been");
+    asym_columns_cell(t->out, word, strlen(word), !t->colour ? NULL : paused ? YELLOW : GREEN);
     at += strlen(word);
-    if (state->paused && state->paused_until > 0)
-        asym_units_date(state->paused_until, until);
-    snprintf(text, sizeof text, " %s%s%ssince %s (%s)", state->paused ? "until " : "", state->paused ? until : "",
-             state->paused ? "; it has been running " : "", asym_units_date(state->start, since),
-             asym_units_duration(s->now > state->start ? s->now - state->start : 0, age));
+    if (paused && end > 0)
+        asym_units_date(end, until);
+    snprintf(text, sizeof text, " %s%s%ssince %s (%s)", paused ? "until " : "", paused ? until : "",
+             paused ? "; it has been running " : "", asym_units_date(start, since),
+             asym_units_duration(s->now > start ? s->now - start : 0, age));
     asym_columns_wrap(t, text, at, INDENT);
     fputc('\n', t->out);
 }
@@ -89,31 +97,40 @@ struct core_type {
     double speed, busy;
 };
 
-static struct core_type core_type_of(const struct asym_client_status *status, uint32_t type)
+static struct core_type core_type_of(const json_t *status, int64_t type)
 {
     struct core_type c = {.name = ""};
-    for (size_t i = 0; i < status->n_cpus; i++) {
-        const struct asym_client_cpu *cpu = &status->cpus[i];
-        if (cpu->type != type)
+    json_t *cpu;
+    size_t i;
+    json_array_foreach(json_object_get(status, "cpus"), i, cpu)
+    {
+        const int64_t number = asym_json_get_int(cpu, "cpu");
+        const double speed = asym_json_get_number(cpu, "speed"), busy = asym_json_get_number(cpu, "busy");
+        if (asym_json_get_int(cpu, "type") != type)
             continue;
-        c.name = cpu->type_name;
-        if (cpu->cpu < ASYM_MAX_CPUS)
-            asym_mask_set(&c.cpus, cpu->cpu);
+        c.name = asym_json_get_text(cpu, "type_name");
+        if (number >= 0 && number < ASYM_MAX_CPUS)
+            asym_mask_set(&c.cpus, (unsigned)number);
         c.n++;
-        c.n_cores += cpu->smt_rank == 0;
-        c.n_fast += cpu->fast;
-        c.speed = fmax(c.speed, isfinite(cpu->speed) ? cpu->speed : 0);
-        c.busy += isfinite(cpu->busy) ? cpu->busy : 0;
+        c.n_cores += asym_json_get_int(cpu, "smt_rank") == 0;
+        c.n_fast += asym_json_get_flag(cpu, "fast");
+        c.speed = fmax(c.speed, isfinite(speed) ? speed : 0);
+        c.busy += isfinite(busy) ? busy : 0;
     }
     return c;
 }
 
-static uint32_t number_of_types(const struct asym_client_status *status)
+static uint32_t number_of_types(const json_t *status)
 {
-    uint32_t n = 0;
-    for (size_t i = 0; i < status->n_cpus; i++)
-        n = ASYM_MAX(n, ASYM_MIN(status->cpus[i].type, ASYM_MAX_CPUS - 1) + 1);
-    return n;
+    int64_t n = 0;
+    json_t *cpu;
+    size_t i;
+    json_array_foreach(json_object_get(status, "cpus"), i, cpu)
+    {
+        const int64_t type = asym_json_get_int(cpu, "type");
+        n = ASYM_MAX(n, ASYM_MIN(type, ASYM_MAX_CPUS - 1) + 1);
+    }
+    return (uint32_t)n;
 }
 
 /* Facts of the machine that decide what its lines say. */
@@ -131,10 +148,10 @@ static bool is_named(const struct core_type *c)
 
 static struct machine machine_of(const struct asym_status *s)
 {
-    struct machine m = {.n_types = number_of_types(&s->of), .has_slow = *s->of.slow_cpus != '\0'};
+    struct machine m = {.n_types = number_of_types(s->of), .has_slow = *asym_json_get_text(s->of, "slow_cpus") != '\0'};
     double slowest = INFINITY, fastest = 0;
     for (uint32_t k = 0; k < m.n_types; k++) {
-        const struct core_type c = core_type_of(&s->of, k);
+        const struct core_type c = core_type_of(s->of, k);
         if (c.n == 0)
             continue;
         m.has_names |= is_named(&c);
@@ -198,7 +215,7 @@ static int print_machine(const struct asym_status *s, const struct asym_terminal
                                       .n_columns = ASYM_LENGTH(columns) - !m.has_names};
     int r = 0;
     for (uint32_t k = 0; r >= 0 && k < m.n_types; k++) {
-        const struct core_type c = core_type_of(&s->of, k);
+        const struct core_type c = core_type_of(s->of, k);
         r = c.n > 0 ? add_type(&table, s, t, &m, &c) : 0;
     }
     if (r < 0 || table.n_cells == 0)
@@ -213,14 +230,18 @@ struct sums {
     unsigned asleep;            /* further threads that still have masks of asymd: no snapshot lists their programs */
 };
 
-static struct sums sum_up(const struct asym_status *s)
+static struct sums sum_up(const json_t *status)
 {
+    const unsigned all = (unsigned)asym_json_get_int(status, "threads_steered");
     struct sums sums = {.programs = 0};
-    for (size_t i = 0; i < s->of.n_apps; i++) {
-        sums.programs += s->of.apps[i].steered > 0;
-        sums.threads += s->of.apps[i].steered;
+    json_t *app;
+    size_t i;
+    json_array_foreach(json_object_get(status, "applications"), i, app)
+    {
+        sums.programs += asym_json_get_int(app, "steered") > 0;
+        sums.threads += (unsigned)asym_json_get_int(app, "steered");
     }
-    sums.asleep = s->of.threads_steered > sums.threads ? s->of.threads_steered - sums.threads : 0;
+    sums.asleep = all > sums.threads ? all - sums.threads : 0;
     return sums;
 }
 
@@ -228,21 +249,24 @@ static struct sums sum_up(const struct asym_status *s)
 #define MOST_NAMES 8
 
 /* Adds the number of programs of each name. */
-static void add_names(const struct asym_client_status *status, struct asym_text *text)
+static void add_names(const json_t *status, struct asym_text *text)
 {
     const char *names[MOST_NAMES];
     unsigned counts[MOST_NAMES] = {0};
-    size_t n = 0;
-    for (size_t i = 0; i < status->n_apps; i++) {
+    json_t *app;
+    size_t n = 0, i;
+    json_array_foreach(json_object_get(status, "applications"), i, app)
+    {
+        const char *name = asym_json_get_text(app, "class_name");
         size_t k = 0;
-        if (status->apps[i].steered == 0)
+        if (asym_json_get_int(app, "steered") == 0)
             continue;
-        while (k < n && strcmp(names[k], status->apps[i].class_name) != 0)
+        while (k < n && strcmp(names[k], name) != 0)
             k++;
         if (k == n && n == MOST_NAMES)
             continue;
         if (k == n)
-            names[n++] = status->apps[i].class_name;
+            names[n++] = name;
         counts[k]++;
     }
     for (size_t k = 0; k < n; k++) {
@@ -260,7 +284,7 @@ static void add_sums(const struct asym_status *s, const struct sums *sums, struc
         asym_text_add(text, ": %u", sums->threads);
     asym_text_add(text, " of %u program%s%s", sums->programs, sums->programs == 1 ? "" : "s",
                   sums->asleep > 0 ? " (" : ": ");
-    add_names(&s->of, text);
+    add_names(s->of, text);
     if (sums->asleep > 0)
         asym_text_add(text, "), %u asleep", sums->asleep);
 }
@@ -269,8 +293,8 @@ static void print_steered(const struct asym_status *s, const struct asym_termina
 {
     char buf[512];
     struct asym_text text = asym_text_in(buf, sizeof buf);
-    const struct sums sums = sum_up(s);
-    if (s->of.paused)
+    const struct sums sums = sum_up(s->of);
+    if (asym_json_get_flag(s->of, "paused"))
         asym_text_add(&text, "nothing while asymd is paused");
     else if (sums.threads > 0)
         add_sums(s, &sums, &text);
@@ -284,24 +308,27 @@ static void print_steered(const struct asym_status *s, const struct asym_termina
 /* The most steered threads first, then the busiest, then by PID. */
 static int by_threads(const void *a, const void *b)
 {
-    const struct asym_client_app *x = *(const struct asym_client_app *const *)a;
-    const struct asym_client_app *y = *(const struct asym_client_app *const *)b;
-    if (x->steered != y->steered)
-        return x->steered < y->steered ? 1 : -1;
-    if (x->runnable < y->runnable || x->runnable > y->runnable)
-        return x->runnable < y->runnable ? 1 : -1;
-    return (x->pid > y->pid) - (x->pid < y->pid);
+    const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+    const int64_t steered = asym_json_get_int(y, "steered") - asym_json_get_int(x, "steered");
+    const double runnable = asym_json_get_number(y, "runnable") - asym_json_get_number(x, "runnable");
+    const int64_t pid = asym_json_get_int(x, "pid") - asym_json_get_int(y, "pid");
+    if (steered != 0)
+        return steered > 0 ? 1 : -1;
+    if (runnable > 0 || runnable < 0)
+        return runnable > 0 ? 1 : -1;
+    return (pid > 0) - (pid < 0);
 }
 
-static int add_program(struct asym_report_table *table, const struct asym_client_app *app)
+static int add_program(struct asym_report_table *table, const json_t *app)
 {
-    char text[256], name[256], class[64], pid[16], threads[32], share[48];
+    const int64_t process = asym_json_get_int(app, "pid"), steered = asym_json_get_int(app, "steered");
+    char text[256], name[256], class[64], pid[24], threads[32], share[48];
     asym_name_app(app, text, sizeof text);
-    snprintf(pid, sizeof pid, "%" PRIu32, app->pid);
-    snprintf(threads, sizeof threads, "%" PRIu32 " thread%s", app->steered, app->steered == 1 ? "" : "s");
-    snprintf(share, sizeof share, "%.0f %% on fast", 100 * app->fast_share);
-    const char *const cells[] = {shown(text, name, sizeof name), app->pid > 0 ? pid : "cgroup",
-                                 shown(app->class_name, class, sizeof class), threads, share};
+    snprintf(pid, sizeof pid, "%" PRId64, process);
+    snprintf(threads, sizeof threads, "%" PRId64 " thread%s", steered, steered == 1 ? "" : "s");
+    snprintf(share, sizeof share, "%.0f %% on fast", 100 * asym_json_get_number(app, "fast_share"));
+    const char *const cells[] = {shown(text, name, sizeof name), process > 0 ? pid : "cgroup",
+                                 member(app, "class_name", class, sizeof class), threads, share};
     return asym_report_table_row(table, cells);
 }
 
@@ -314,54 +341,60 @@ static int print_programs(const struct asym_status *s, const struct asym_termina
                                                               {.heading = "", .right = true, .drop = 3}};
     ASYM_CLEANUP(asym_report_table_done)
     struct asym_report_table table = {.columns = columns, .n_columns = ASYM_LENGTH(columns)};
-    ASYM_AUTO_FREE const struct asym_client_app **order = calloc(s->of.n_apps + 1, sizeof *order);
-    size_t n = 0;
-    int r = order ? 0 : -ENOMEM;
-    for (size_t i = 0; r >= 0 && i < s->of.n_apps; i++)
-        if (s->of.apps[i].steered > 0)
-            order[n++] = &s->of.apps[i];
-    if (r >= 0)
-        qsort(order, n, sizeof *order, by_threads);
+    json_t *apps = json_object_get(s->of, "applications"), *app;
+    ASYM_AUTO_FREE json_t **order = calloc(json_array_size(apps) + 1, sizeof *order);
+    size_t n = 0, k;
+    int r = 0;
+    if (!order)
+        return -ENOMEM;
+    json_array_foreach(apps, k, app) if (asym_json_get_int(app, "steered") > 0) order[n++] = app;
+    qsort(order, n, sizeof *order, by_threads);
     for (size_t i = 0; r >= 0 && i < ASYM_MIN(n, (size_t)MOST_PROGRAMS); i++)
         r = add_program(&table, order[i]);
     if (r >= 0)
         r = asym_report_table_print(&table, t, 0, INDENT, false);
     unsigned threads = 0;
     for (size_t i = MOST_PROGRAMS; r >= 0 && i < n; i++)
-        threads += order[i]->steered;
+        threads += (unsigned)asym_json_get_int(order[i], "steered");
     if (r >= 0 && n > MOST_PROGRAMS)
         fprintf(t->out, "%*sand %zu more with %u thread%s: asymctl top\n", INDENT, "", n - MOST_PROGRAMS, threads,
                 threads == 1 ? "" : "s");
     return r;
 }
 
-static void print_costs(const struct asym_client_status *s, const struct asym_terminal *t)
+static void print_costs(const json_t *status, const struct asym_terminal *t)
 {
     char text[256], memory[ASYM_UNITS_SIZE], interval[ASYM_UNITS_SIZE];
-    snprintf(text, sizeof text, "%" PRIu32 " to threads in the last minute, %" PRIu64 " since the start",
-             s->changes_last_minute, s->changes);
+    snprintf(text, sizeof text, "%" PRId64 " to threads in the last minute, %" PRId64 " since the start",
+             asym_json_get_int(status, "changes_last_minute"), asym_json_get_int(status, "changes"));
     print_line(t, "Changes", text);
-    snprintf(text, sizeof text, "%.2f %% of one CPU, %s of memory, a sample every %s", 100 * s->cpu_usage,
-             asym_units_bytes(s->memory, memory), asym_units_duration(s->interval, interval));
+    snprintf(text, sizeof text, "%.2f %% of one CPU, %s of memory, a sample every %s",
+             100 * asym_json_get_number(status, "cpu_usage"),
+             asym_units_bytes((uint64_t)asym_json_get_int(status, "memory_bytes"), memory),
+             asym_units_duration((asym_usec)asym_json_get_int(status, "interval_us"), interval));
     print_line(t, "Costs", text);
 }
 
-static void print_inputs(const struct asym_client_status *s, const struct asym_terminal *t)
+static void print_inputs(const json_t *status, const struct asym_terminal *t)
 {
+    static const char *const rows[][2] = {{"Reads", "observer"}, {"Profiles", "profile"}};
     char text[512];
-    if (*s->observer)
-        print_line(t, "Reads", shown(s->observer, text, sizeof text));
-    if (*s->profile)
-        print_line(t, "Profiles", shown(s->profile, text, sizeof text));
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
+        if (*member(status, rows[i][1], text, sizeof text))
+            print_line(t, rows[i][0], text);
 }
 
-static void print_lacks(const struct asym_client_status *s, const struct asym_terminal *t)
+static void print_lacks(const json_t *status, const struct asym_terminal *t)
 {
+    const json_t *lacks = json_object_get(status, "lacks");
+    const size_t n = json_array_size(lacks);
     char text[768];
-    for (size_t i = 0; i < ASYM_MIN(s->n_lacks, (size_t)MOST_LACKS); i++)
-        print_line(t, i == 0 ? "Limits" : "", shown(s->lacks[i], text, sizeof text));
-    if (s->n_lacks > MOST_LACKS)
-        fprintf(t->out, "%*sand %zu more: asymctl check\n", INDENT, "", s->n_lacks - MOST_LACKS);
+    for (size_t i = 0; i < ASYM_MIN(n, (size_t)MOST_LACKS); i++) {
+        const char *lack = json_string_value(json_array_get(lacks, i));
+        print_line(t, i == 0 ? "Limits" : "", shown(lack ? lack : "", text, sizeof text));
+    }
+    if (n > MOST_LACKS)
+        fprintf(t->out, "%*sand %zu more: asymctl check\n", INDENT, "", n - MOST_LACKS);
 }
 
 int asym_status_text(const struct asym_status *status, const struct asym_terminal *terminal)
@@ -369,7 +402,7 @@ int asym_status_text(const struct asym_status *status, const struct asym_termina
     char policy[ASYM_POLICY_NAMED];
     print_head(status, terminal);
     fputc('\n', terminal->out);
-    print_line(terminal, "Policy", asym_name_policy(&status->of, policy));
+    print_line(terminal, "Policy", asym_name_policy(status->of, policy));
     int r = print_machine(status, terminal);
     if (r < 0)
         return r;
@@ -377,8 +410,8 @@ int asym_status_text(const struct asym_status *status, const struct asym_termina
     r = print_programs(status, terminal);
     if (r < 0)
         return r;
-    print_costs(&status->of, terminal);
-    print_inputs(&status->of, terminal);
-    print_lacks(&status->of, terminal);
+    print_costs(status->of, terminal);
+    print_inputs(status->of, terminal);
+    print_lacks(status->of, terminal);
     return ferror(terminal->out) ? -EIO : 0;
 }

@@ -12,15 +12,7 @@
 #include "daemon/asymctl/machine-run.h"
 #include "daemon/asymctl/service-verb.h"
 #include "daemon/asymctl/status.h"
-
-struct arguments {
-    bool json;
-};
-
-static const struct asym_arg args[] = {
-    ASYM_ARG("--json", BOOL, NULL, json, .help = "print JSON"),
-    {.option = {.key = NULL}},
-};
+#include "report/json.h"
 
 /* By the variables that setlocale(3) reads. The terminal shows the characters of a locale that is not installed, too. */
 static bool is_unicode(void)
@@ -38,10 +30,10 @@ static bool is_unicode(void)
 static int fail_without_service(const struct asym_error *no_service)
 {
     const struct asym_invocation cli = {.config = NULL};
-    ASYM_CLEANUP(asym_machine_run_done) struct asym_run run = {.root = {.fd = -1}};
+    ASYM_CLEANUP(asym_machine_run_done) struct asym_run run;
     struct asym_error err = {""};
     char verdict[400] = "", message[1500];
-    if (asym_machine_run_installed(&run, &cli, &err) >= 0)
+    if (asym_machine_run_begin(&run, &cli, ASYM_MACHINE_INSTALLED, &err) >= 0 && asym_run_policy(&run, &err) >= 0)
         asym_assess(&run, verdict, sizeof verdict);
     snprintf(message, sizeof message, "%s%s%s", no_service->text, *verdict ? ". " : "", verdict);
     return asym_verb_no_service(message);
@@ -49,23 +41,21 @@ static int fail_without_service(const struct asym_error *no_service)
 
 static int report(struct asym_client *client, bool json)
 {
-    struct asym_status s = {.unicode = is_unicode(), .now = asym_clock_read(CLOCK_REALTIME)};
-    const struct asym_terminal terminal = asym_terminal_of(stdout);
+    ASYM_AUTO_JSON json_t *state = NULL;
     struct asym_error err = {""};
-    if (json)
-        return asym_verb_report(client, "status", &err);
-    int r = asym_client_get_status(client, &s.of, &err);
+    const int r = asym_client_get_report(client, "status", 0, &state, &err);
     if (r < 0)
         return asym_verb_call_failed(r, &err);
-    r = asym_status_text(&s, &terminal);
-    asym_client_status_done(&s.of);
-    return asym_verb_reported(r);
+    const struct asym_terminal terminal = asym_terminal_of(stdout);
+    const struct asym_status s = {.of = state, .unicode = is_unicode(), .now = asym_clock_read(CLOCK_REALTIME)};
+    return asym_verb_reported(json ? asym_json_print(asym_json_escape(state), stdout)
+                                   : asym_status_text(&s, &terminal));
 }
 
 static int status(const void *parsed, char **operands)
 {
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
-    const struct arguments *a = parsed;
+    const struct asym_verb_json *a = parsed;
     struct asym_error err = {""};
     (void)operands;
     const int r = asym_client_open(&client, &err);
@@ -76,8 +66,8 @@ static int status(const void *parsed, char **operands)
 
 const struct asym_verb asym_verb_status = {
     .name = "status",
-    .args = args,
-    .args_size = sizeof(struct arguments),
+    .args = asym_verb_json_args,
+    .args_size = sizeof(struct asym_verb_json),
     .usage = "",
     .summary = "print on one screen what the running asymd does",
     .help = "Prints since when asymd runs, its policy and why it is that one, which CPUs are fast, the speed of\n"

@@ -5,13 +5,14 @@
 
 #include <stdbool.h>
 
-#include "client/client.h"
+#include <jansson.h>
+
 #include "report/columns.h"
 
 struct asym_status {
-    struct asym_client_status of; /**< what asymd reports */
-    asym_usec now;                /**< time of day */
-    bool unicode;                 /**< the terminal shows UTF-8: bars of block characters */
+    const json_t *of; /**< the report of asymd (org.asymd.Manager(5), the topic status) */
+    asym_usec now;    /**< time of day */
+    bool unicode;     /**< the terminal shows UTF-8: bars of block characters */
 };
 
 /** Print at most 24 lines if the terminal has 80 columns and the texts of asymd are short. Returns 0; -EIO, -ENOMEM. */

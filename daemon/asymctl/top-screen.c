@@ -14,7 +14,11 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include <term.h>
+#undef columns /* <term.h> has macros of usual words */
+
 #include "base/macro.h"
+#include "base/text.h"
 #include "report/columns.h"
 #include "top/view.h"
 
@@ -40,6 +44,28 @@ static struct {
     bool stale; /* the terminal took no output when a page was to be drawn */
 } current;
 
+#define ONCE "asymctl top --once prints one frame as text"
+
+int asym_top_terminal_check(struct asym_error *err)
+{
+    const char *name = getenv("TERM");
+    char text[128];
+    int found;
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+        return asym_fail(err, -ENOTTY, "top needs a terminal on standard input and output; " ONCE);
+    if (!name || *name == '\0')
+        return asym_fail(err, -ENOTTY, "TERM does not say which terminal this is; " ONCE);
+    asym_text_escape(name, strlen(name), text, sizeof text);
+    if (setupterm(name, STDOUT_FILENO, &found) != OK)
+        return asym_fail(err, -ENOTTY, "no terminal TERM=%s is known here; " ONCE, text);
+    const char *move = tigetstr("cup");
+    const bool moves = move && move != (char *)-1;
+    del_curterm(cur_term);
+    if (!moves)
+        return asym_fail(err, -ENOTTY, "a terminal with TERM=%s cannot move its cursor; " ONCE, text);
+    return 0;
+}
+
 static void start_colours(void)
 {
     const char *no_colour = getenv("NO_COLOR");
@@ -59,7 +85,7 @@ int asym_top_screen_open(struct asym_error *err)
     setlocale(LC_CTYPE, "");
     current.screen = newterm(NULL, stdout, stdin);
     if (!current.screen)
-        return asym_fail(err, -ENOTTY, "the terminal cannot show a screen; asymctl top --once prints one frame");
+        return asym_fail(err, -ENOTTY, "the terminal cannot show a screen; " ONCE);
     sigemptyset(&resize);
     sigaddset(&resize, SIGWINCH);
     sigprocmask(SIG_BLOCK, &resize, NULL);

@@ -13,6 +13,12 @@
 #include "top/page.h"
 
 /**
+ * Can the terminal show a screen? Returns 0; -ENOTTY with err if standard input or output is no terminal, or if terminfo knows no
+ * terminal of the name TERM, or one whose cursor cannot be moved.
+ */
+int asym_top_terminal_check(struct asym_error *err);
+
+/**
  * Take the terminal over, which asym_top_terminal_check has accepted. Uses colours if the terminal has them and NO_COLOR is not
  * set. Blocks SIGWINCH outside asym_top_screen_wait. Returns 0; -ENOTTY with err.
  */

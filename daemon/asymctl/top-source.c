@@ -14,39 +14,41 @@
 #include "daemon/asymctl/process-name.h"
 #include "daemon/asymctl/wording.h"
 #include "linux/sys/thread.h"
+#include "report/json.h"
 
 #define FILL(field, text) snprintf(field, sizeof(field), "%s", text)
 
-static void fill_state(struct asym_top_frame *frame, const struct asym_client_status *state)
+static void fill_state(struct asym_top_frame *frame, const json_t *state)
 {
-    const asym_usec now = asym_clock_read(CLOCK_REALTIME);
-    FILL(frame->policy, state->policy);
-    asym_name_user_of_policy(state->policy_reason, frame->policy_reason, sizeof frame->policy_reason);
-    FILL(frame->slow_cpus, state->slow_cpus);
-    frame->paused = state->paused;
-    frame->paused_for = state->paused_until > now ? state->paused_until - now : 0;
-    frame->steered = state->threads_steered;
-    frame->changes = state->changes_last_minute;
-    frame->cpu_usage = state->cpu_usage;
-    frame->memory = state->memory;
+    const asym_usec now = asym_clock_read(CLOCK_REALTIME), end = (asym_usec)asym_json_get_int(state, "paused_until_us");
+    FILL(frame->policy, asym_json_get_text(state, "policy"));
+    asym_name_user_of_policy(asym_json_get_text(state, "policy_reason"), frame->policy_reason,
+                             sizeof frame->policy_reason);
+    FILL(frame->slow_cpus, asym_json_get_text(state, "slow_cpus"));
+    frame->paused = asym_json_get_flag(state, "paused");
+    frame->paused_for = end > now ? end - now : 0;
+    frame->steered = (uint32_t)asym_json_get_int(state, "threads_steered");
+    frame->changes = (uint32_t)asym_json_get_int(state, "changes_last_minute");
+    frame->cpu_usage = asym_json_get_number(state, "cpu_usage");
+    frame->memory = (uint64_t)asym_json_get_int(state, "memory_bytes");
 }
 
-static int fill_cpu(struct asym_top_frame *frame, const struct asym_client_cpu *from)
+static int fill_cpu(struct asym_top_frame *frame, const json_t *from)
 {
     struct asym_top_cpu *to = asym_top_add_cpu(frame);
     if (!to)
         return -ENOMEM;
     *to = (struct asym_top_cpu){
-        .cpu = from->cpu,
-        .type = from->type,
-        .smt_rank = from->smt_rank,
-        .speed = from->speed,
-        .fast = from->fast,
-        .busy = from->busy,
-        .threads = from->threads,
+        .cpu = (uint32_t)asym_json_get_int(from, "cpu"),
+        .type = (uint32_t)asym_json_get_int(from, "type"),
+        .smt_rank = (uint32_t)asym_json_get_int(from, "smt_rank"),
+        .speed = asym_json_get_number(from, "speed"),
+        .fast = asym_json_get_flag(from, "fast"),
+        .busy = asym_json_get_number(from, "busy"),
+        .threads = (uint32_t)asym_json_get_int(from, "threads"),
     };
-    FILL(to->type_name, from->type_name);
-    FILL(to->comm, from->comm);
+    FILL(to->type_name, asym_json_get_text(from, "type_name"));
+    FILL(to->comm, asym_json_get_text(from, "comm"));
     return 0;
 }
 
@@ -79,28 +81,27 @@ static void fill_user(struct asym_top_app *app, uint32_t uid, const struct asym_
         snprintf(app->user, sizeof app->user, "%.*s", (int)sizeof app->user - 1, asym_user_of(uid, user));
 }
 
-static int fill_app(struct asym_top_source *source, const struct asym_top_frame *before,
-                    const struct asym_client_app *from)
+static int fill_app(struct asym_top_source *source, const struct asym_top_frame *before, const json_t *from)
 {
     struct asym_top_app *to = asym_top_add_app(&source->filled);
     if (!to)
         return -ENOMEM;
     to->seen = asym_clock_now();
-    to->running = from->running;
-    to->pid = from->pid;
-    to->runnable = from->runnable;
-    to->fast_share = from->fast_share;
-    to->threads = from->threads;
-    to->steered = from->steered;
-    to->moves = from->moves_per_minute;
-    FILL(to->cgroup, from->cgroup);
-    to->processes = from->processes;
+    to->running = asym_json_get_number(from, "running");
+    to->pid = (uint32_t)asym_json_get_int(from, "pid");
+    to->runnable = asym_json_get_number(from, "runnable");
+    to->fast_share = asym_json_get_number(from, "fast_share");
+    to->threads = (uint32_t)asym_json_get_int(from, "threads");
+    to->steered = (uint32_t)asym_json_get_int(from, "steered");
+    to->moves = (uint32_t)asym_json_get_int(from, "moves_per_minute");
+    FILL(to->cgroup, asym_json_get_text(from, "cgroup"));
+    to->processes = (uint32_t)asym_json_get_int(from, "processes");
     FILL(to->comm, asym_name_leader(from));
-    FILL(to->class_name, from->class_name);
-    FILL(to->reason, from->reason);
+    FILL(to->class_name, asym_json_get_text(from, "class_name"));
+    FILL(to->reason, asym_json_get_text(from, "reason"));
     const struct asym_top_app *earlier = asym_top_frame_find(before, to, source->filled.n_apps - 1);
     fill_command(&source->root, to, earlier);
-    fill_user(to, from->uid, earlier);
+    fill_user(to, (uint32_t)asym_json_get_int(from, "uid"), earlier);
     return 0;
 }
 
@@ -111,20 +112,20 @@ static bool has_ended(uint32_t pid)
     return pid == 0 || asym_thread_get_sched((int32_t)pid, &sched) < 0;
 }
 
-static int fill(struct asym_top_source *source, const struct asym_top_frame *before,
-                const struct asym_client_status *status)
+static int fill(struct asym_top_source *source, const struct asym_top_frame *before, const json_t *status)
 {
+    const json_t *cpus = json_object_get(status, "cpus"), *apps = json_object_get(status, "applications");
     struct asym_top_frame *frame = &source->filled;
     int r = 0;
     fill_state(frame, status);
-    for (size_t i = 0; i < status->n_cpus && r >= 0; i++)
-        r = fill_cpu(frame, &status->cpus[i]);
-    for (size_t i = 0; i < status->n_apps && r >= 0; i++)
-        r = fill_app(source, before, &status->apps[i]);
+    for (size_t i = 0; i < json_array_size(cpus) && r >= 0; i++)
+        r = fill_cpu(frame, json_array_get(cpus, i));
+    for (size_t i = 0; i < json_array_size(apps) && r >= 0; i++)
+        r = fill_app(source, before, json_array_get(apps, i));
     return r < 0 ? r : asym_top_frame_keep(frame, before, asym_clock_now(), has_ended);
 }
 
-static int connect_once(struct asym_top_source *source, struct asym_error *err)
+int asym_top_source_connect(struct asym_top_source *source, struct asym_error *err)
 {
     return source->client ? 0 : asym_client_open(&source->client, err);
 }
@@ -139,16 +140,15 @@ static int fail(struct asym_top_source *source, int r)
 int asym_top_source_read(struct asym_top_source *source, struct asym_top_frame *frame, struct asym_error *err)
 {
     struct asym_top_frame *filled = &source->filled;
-    struct asym_client_status status;
-    int r = connect_once(source, err);
+    ASYM_AUTO_JSON json_t *status = NULL;
+    int r = asym_top_source_connect(source, err);
     if (r < 0)
         return r;
-    r = asym_client_get_status(source->client, &status, err);
+    r = asym_client_get_report(source->client, "status", 0, &status, err);
     if (r < 0)
         return fail(source, r);
     asym_top_frame_clear(filled);
-    r = fill(source, frame, &status);
-    asym_client_status_done(&status);
+    r = fill(source, frame, status);
     if (r < 0)
         return fail(source, asym_fail(err, r, "no memory"));
     const struct asym_top_frame before = *frame;
@@ -157,21 +157,24 @@ int asym_top_source_read(struct asym_top_source *source, struct asym_top_frame *
     return 0;
 }
 
-static int print_explanation(const struct asym_client_explanation *e, char **ret_text)
+static int print_explanation(const json_t *why, char **ret_text)
 {
-    size_t size;
+    json_t *sentences = json_object_get(why, "sentences"), *evidence = json_object_get(why, "evidence"), *item;
+    size_t size, i;
     char *text = NULL;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return -errno;
-    for (size_t i = 0; i < e->n_sentences; i++) {
+    json_array_foreach(sentences, i, item)
+    {
+        const char *sentence = json_string_value(item);
         char named[2048];
-        fprintf(out, "%s\n", asym_name_user_of_rule(e->sentences[i], named, sizeof named));
+        fprintf(out, "%s\n", asym_name_user_of_rule(sentence ? sentence : "", named, sizeof named));
     }
-    if (e->n_evidence > 0)
+    if (json_array_size(evidence) > 0)
         fputc('\n', out);
-    for (size_t i = 0; i < e->n_evidence; i++)
-        fprintf(out, "%s: %s\n", e->evidence[i].name, e->evidence[i].value);
+    json_array_foreach(evidence, i, item)
+        fprintf(out, "%s: %s\n", asym_json_get_text(item, "name"), asym_json_get_text(item, "value"));
     if (fclose(out) != 0) {
         free(text);
         return -ENOMEM;
@@ -182,49 +185,14 @@ static int print_explanation(const struct asym_client_explanation *e, char **ret
 
 int asym_top_source_why(struct asym_top_source *source, uint32_t pid, char **ret_text, struct asym_error *err)
 {
-    struct asym_client_explanation explanation;
-    int r = connect_once(source, err);
+    ASYM_AUTO_JSON json_t *report = NULL;
+    int r = asym_top_source_connect(source, err);
     if (r >= 0)
-        r = asym_client_explain(source->client, pid, &explanation, err);
+        r = asym_client_get_report(source->client, "why", pid, &report, err);
     if (r < 0)
         return r;
-    r = print_explanation(&explanation, ret_text);
-    asym_client_explanation_done(&explanation);
+    r = print_explanation(json_array_get(json_object_get(report, "explanations"), 0), ret_text);
     return r < 0 ? asym_fail(err, r, "no memory") : 0;
-}
-
-/* polkit's question would wait behind the screen of top. The verbs ask it on the terminal. */
-static int say_refused(int r, struct asym_error *err)
-{
-    return r == -EACCES
-               ? asym_fail(err, r, "Not permitted here: sudo asymctl top, or an asymctl verb in another terminal.")
-               : r;
-}
-
-int asym_top_source_pause(struct asym_top_source *source, bool pause, struct asym_error *err)
-{
-    const int r = connect_once(source, err);
-    if (r < 0)
-        return r;
-    return say_refused(pause ? asym_client_pause(source->client, 0, err) : asym_client_resume(source->client, err),
-                       err);
-}
-
-int asym_top_source_policy(struct asym_top_source *source, const char *name, struct asym_error *err)
-{
-    const int r = connect_once(source, err);
-    return r < 0 ? r : say_refused(asym_client_set_policy(source->client, name, false, err), err);
-}
-
-int asym_top_source_order(struct asym_top_source *source, enum asym_top_action action, uint32_t pid,
-                          struct asym_error *err)
-{
-    static const char *const actions[] = {[ASYM_TOP_SET_FAST] = "fast",
-                                          [ASYM_TOP_SET_SLOW] = "slow",
-                                          [ASYM_TOP_SET_IGNORE] = "ignore",
-                                          [ASYM_TOP_SET_AUTO] = "auto"};
-    const int r = connect_once(source, err);
-    return r < 0 ? r : say_refused(asym_client_set_program(source->client, pid, actions[action], err), err);
 }
 
 void asym_top_source_rest(struct asym_top_source *source)

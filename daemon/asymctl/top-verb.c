@@ -2,6 +2,7 @@
 /* asymctl top: what runs where, live. */
 #include <asym/policy.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,6 @@
 #include "daemon/asymctl/long-verb.h"
 #include "daemon/asymctl/top-screen.h"
 #include "daemon/asymctl/top-source.h"
-#include "daemon/asymctl/top-terminal.h"
 #include "daemon/asymctl/service-verb.h"
 #include "top/layout.h"
 
@@ -102,26 +102,30 @@ static void ask_why(struct top *top)
     top->view.first = 0;
 }
 
-static void pause_or_resume(struct top *top)
-{
-    struct asym_error err = {""};
-    const bool pause = !top->frame.paused;
-    if (asym_top_source_pause(&top->source, pause, &err) < 0) {
-        set_message(top, err.text);
-        return;
-    }
-    set_message(top, pause ? "asymd is paused." : "asymd steers again.");
-    top->frame.paused = pause;
-    top->frame.paused_for = 0;
-}
+/* polkit's question would wait behind the screen of top. The verbs ask it on the terminal. */
+#define NOT_PERMITTED "Not permitted here: sudo asymctl top, or an asymctl verb in another terminal."
 
-static void switch_policy(struct top *top)
+/* Returns whether asymd has carried it out, and else shows why not. */
+static bool give_order(struct top *top, enum asym_top_action action)
 {
+    static const char *const rules[] = {[ASYM_TOP_SET_FAST] = "fast",
+                                        [ASYM_TOP_SET_SLOW] = "slow",
+                                        [ASYM_TOP_SET_IGNORE] = "ignore",
+                                        [ASYM_TOP_SET_AUTO] = "auto"};
     struct asym_error err = {""};
-    char text[100];
-    const int r = asym_top_source_policy(&top->source, top->view.policy, &err);
-    snprintf(text, sizeof text, "The policy is %.48s now.", top->view.policy);
-    set_message(top, r < 0 ? err.text : text);
+    const uint64_t until_resumed = 0;
+    int r = asym_top_source_connect(&top->source, &err);
+    struct asym_client *client = top->source.client;
+    if (r >= 0 && action == ASYM_TOP_PAUSE)
+        r = top->frame.paused ? asym_client_change(client, &err, "Resume", NULL)
+                              : asym_client_change(client, &err, "Pause", "t", until_resumed);
+    else if (r >= 0 && action == ASYM_TOP_SET_POLICY)
+        r = asym_client_change(client, &err, "SetPolicy", "sb", top->view.policy, 0);
+    else if (r >= 0)
+        r = asym_client_change(client, &err, "SetProgram", "us", top->view.asked_pid, rules[action]);
+    if (r < 0)
+        set_message(top, r == -EACCES ? NOT_PERMITTED : err.text);
+    return r >= 0;
 }
 
 static void order(struct top *top, enum asym_top_action action)
@@ -130,12 +134,20 @@ static void order(struct top *top, enum asym_top_action action)
                                        [ASYM_TOP_SET_SLOW] = "is on slow CPUs until it ends (a: auto)",
                                        [ASYM_TOP_SET_IGNORE] = "is left alone until it ends (a: auto)",
                                        [ASYM_TOP_SET_AUTO] = "follows the rules of the configuration again"};
-    struct asym_error err = {""};
     char text[100];
-    const uint32_t pid = top->view.asked_pid;
-    const int r = asym_top_source_order(&top->source, action, pid, &err);
-    snprintf(text, sizeof text, "Process %" PRIu32 " %s.", pid, done[action]);
-    set_message(top, r < 0 ? err.text : text);
+    if (!give_order(top, action))
+        return;
+    if (action == ASYM_TOP_PAUSE) {
+        top->frame.paused = !top->frame.paused;
+        top->frame.paused_for = 0;
+        set_message(top, top->frame.paused ? "asymd is paused." : "asymd steers again.");
+        return;
+    }
+    if (action == ASYM_TOP_SET_POLICY)
+        snprintf(text, sizeof text, "The policy is %.48s now.", top->view.policy);
+    else
+        snprintf(text, sizeof text, "Process %" PRIu32 " %s.", top->view.asked_pid, done[action]);
+    set_message(top, text);
 }
 
 /* Returns false when the user quits. */
@@ -148,11 +160,7 @@ static bool act(struct top *top, enum asym_top_action action)
         ask_why(top);
         break;
     case ASYM_TOP_PAUSE:
-        pause_or_resume(top);
-        break;
     case ASYM_TOP_SET_POLICY:
-        switch_policy(top);
-        break;
     case ASYM_TOP_SET_FAST:
     case ASYM_TOP_SET_SLOW:
     case ASYM_TOP_SET_IGNORE:

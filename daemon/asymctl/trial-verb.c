@@ -245,17 +245,19 @@ static void count_app(struct trial *t, const struct asym_snapshot *s, const stru
 /* Pauses asymd, or lets it steer again, for the block that begins. */
 static int steer_or_pause(struct trial *t)
 {
-    return t->now.steered ? asym_client_resume(t->client, &t->err)
-                          : asym_client_pause(t->client, t->plan.block / ASYM_SEC + GRACE, &t->err);
+    const uint64_t seconds = t->plan.block / ASYM_SEC + GRACE;
+    return t->now.steered ? asym_client_change(t->client, &t->err, "Resume", NULL)
+                          : asym_client_change(t->client, &t->err, "Pause", "t", seconds);
 }
 
 /* Is asymd in the state that the block needs? */
 static int check_state(struct trial *t)
 {
-    ASYM_CLEANUP(asym_client_status_done) struct asym_client_status state = {.version = NULL};
-    const int r = asym_client_get_status(t->client, &state, &t->err);
-    t->changed = r >= 0 && !state.paused && !t->now.steered;
-    t->yields = r >= 0 && state.paused && t->now.steered;
+    ASYM_AUTO_JSON json_t *state = NULL;
+    const int r = asym_client_get_report(t->client, "status", 0, &state, &t->err);
+    const bool paused = asym_json_get_flag(state, "paused");
+    t->changed = r >= 0 && !paused && !t->now.steered;
+    t->yields = r >= 0 && paused && t->now.steered;
     return t->yields
                ? asym_fail(&t->err, -EBUSY, "another user has paused asymd: the trial ends, and asymd stays paused")
                : r;
@@ -418,9 +420,11 @@ static int make_rows(struct trial *t)
 /* A trial of an asymd that is paused would end with one that steers. */
 static int check_service(struct trial *t)
 {
-    ASYM_CLEANUP(asym_client_status_done) struct asym_client_status state = {.version = NULL};
-    const int r = asym_client_get_status(t->client, &state, &t->err);
-    return r < 0 || !state.paused ? r : asym_fail(&t->err, -EBUSY, "asymd is paused: run asymctl resume first");
+    ASYM_AUTO_JSON json_t *state = NULL;
+    const int r = asym_client_get_report(t->client, "status", 0, &state, &t->err);
+    return r < 0 || !asym_json_get_flag(state, "paused")
+               ? r
+               : asym_fail(&t->err, -EBUSY, "asymd is paused: run asymctl resume first");
 }
 
 static int begin(struct trial *t)
@@ -458,7 +462,7 @@ static int run_blocks(struct trial *t)
     if (r < 0 && !*t->err.text)
         t->err = err;
     struct asym_error unresumed = {""};
-    const int resumed = t->yields ? 0 : asym_client_resume(t->client, &unresumed);
+    const int resumed = t->yields ? 0 : asym_client_change(t->client, &unresumed, "Resume", NULL);
     if (resumed < 0 && r >= 0)
         t->err = unresumed;
     return r < 0 ? r : resumed;

@@ -63,6 +63,11 @@ int asym_verb_unknown(const char *name)
 
 static const struct asym_arg no_args[] = {{.option = {.key = NULL}}};
 
+const struct asym_arg asym_verb_json_args[] = {
+    ASYM_ARG_OF(struct asym_verb_json, "--json", BOOL, NULL, json, .help = "print JSON"),
+    {.option = {.key = NULL}},
+};
+
 int asym_verb_fail(enum asym_exit status, const char *what)
 {
     char message[2048];
@@ -91,6 +96,19 @@ int asym_verb_try_file(const char *path)
         return asym_verb_say_path(path, -errno);
     close(fd);
     return 0;
+}
+
+int asym_verb_each_word(const char *list, int (*fn)(void *ctx, const char *word, struct asym_error *err), void *ctx,
+                        struct asym_error *err)
+{
+    int r = 0, first = 0;
+    for (const char *at = list; r >= 0 && at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        char word[128];
+        snprintf(word, sizeof word, "%.*s", (int)ASYM_MIN(strcspn(at, ","), sizeof word - 1), at);
+        r = fn(ctx, word, err);
+        first = at == list ? r : first;
+    }
+    return r < 0 ? r : first;
 }
 
 int asym_verb_end(int status)

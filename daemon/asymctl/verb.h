@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include <asym/error.h>
+
 #include "app/command-line.h"
 #include "app/settings-setup.h"
 
@@ -29,6 +31,13 @@ enum asym_operands {
     ASYM_OPERANDS_RUN,    /**< a command: from the first word that is no option, or after "--" */
     ASYM_OPERANDS_BEHIND, /**< a command, after "--" only */
 };
+
+/** The options of a verb that has --json only. */
+struct asym_verb_json {
+    bool json;
+};
+
+extern const struct asym_arg asym_verb_json_args[];
 
 struct asym_verb {
     const char *name;
@@ -68,6 +77,13 @@ int asym_verb_say_path(const char *path, int r);
 
 /** Can the file be written? Creates it, and prints the error. path: NULL: the user wants no such file. Returns 0; -errno. */
 int asym_verb_try_file(const char *path);
+
+/**
+ * Call fn for each word of a list, which commas separate; list: NULL: it has none. Returns what fn has returned for the first word;
+ * below 0: that of the word at which fn has failed.
+ */
+int asym_verb_each_word(const char *list, int (*fn)(void *ctx, const char *word, struct asym_error *err), void *ctx,
+                        struct asym_error *err);
 
 /** Flush stdout, for main. If it could not be written, print that on stderr, and return 1; else return status. */
 int asym_verb_end(int status);

@@ -40,14 +40,16 @@ struct watch {
     uint64_t n;  /* decisions printed */
 };
 
-static void print_text(const struct asym_terminal *terminal, const struct asym_client_decision *e)
+static void print_text(const struct asym_terminal *terminal, const json_t *e)
 {
+    const char *name = asym_json_get_text(e, "comm");
     char time[ASYM_UNITS_SIZE], comm[64], shown[64], cpus[ASYM_DECISION_CPUS], text[600];
     const int at = fprintf(
-        terminal->out, "%s %7" PRIu32 " %-15s %s ", asym_units_time_ms(e->time, time), e->tid,
-        asym_columns_cut(asym_text_escape(e->comm, strlen(e->comm), comm, sizeof comm), 15, shown, sizeof shown),
-        asym_decision_cpus(e->from, e->to, cpus));
-    asym_decision_what(e->what, e->reason, text, sizeof text);
+        terminal->out, "%s %7" PRId64 " %-15s %s ",
+        asym_units_time_ms((asym_usec)asym_json_get_int(e, "time_us"), time), asym_json_get_int(e, "tid"),
+        asym_columns_cut(asym_text_escape(name, strlen(name), comm, sizeof comm), 15, shown, sizeof shown),
+        asym_decision_cpus(e, cpus));
+    asym_decision_what(e, text, sizeof text);
     /* A program that reads the output gets a decision a line. */
     if (isatty(fileno(terminal->out)))
         asym_columns_wrap(terminal, text, (size_t)ASYM_MAX(at, 0), REASON_INDENT);
@@ -63,22 +65,18 @@ static void print_headings(const struct watch *w)
         fputs("TIME             TID THREAD          " ASYM_DECISION_HEADINGS "\n", w->terminal.out);
 }
 
-static void print_json(FILE *out, const struct asym_client_decision *e)
+static void print_json(FILE *out, const json_t *e)
 {
-    ASYM_AUTO_JSON json_t *json = json_pack(
-        "{s:s, s:I, s:I, s:I, s:o, s:i, s:i, s:i, s:o, s:o, s:o}", "schema", "asymctl.decision/1", "time_us",
-        (json_int_t)e->time, "pid", (json_int_t)e->pid, "tid", (json_int_t)e->tid, "comm",
-        asym_json_bytes(e->comm, strlen(e->comm)), "from", (int)e->from, "to", (int)e->to, "nice", (int)e->nice,
-        "class", asym_json_bytes(e->class, strlen(e->class)), "what", asym_json_bytes(e->what, strlen(e->what)),
-        "reason", asym_json_bytes(e->reason, strlen(e->reason)));
-    if (json && json_dumpf(json, out, JSON_COMPACT) == 0)
+    ASYM_AUTO_JSON json_t *json = json_pack("{s:s}", "schema", "asymctl.decision/1");
+    ASYM_AUTO_JSON json_t *decision = asym_json_escape(e);
+    if (json && decision && json_object_update(json, decision) == 0 && json_dumpf(json, out, JSON_COMPACT) == 0)
         fputc('\n', out);
 }
 
-static void on_event(void *ctx, const struct asym_client_decision *e)
+static void on_event(void *ctx, const json_t *e)
 {
     struct watch *w = ctx;
-    if (w->id != 0 && e->pid != w->id && e->tid != w->id)
+    if (w->id != 0 && asym_json_get_int(e, "pid") != w->id && asym_json_get_int(e, "tid") != w->id)
         return;
     if (w->json)
         print_json(w->terminal.out, e);
@@ -93,9 +91,9 @@ static void on_event(void *ctx, const struct asym_client_decision *e)
  */
 static int check_subject(struct asym_client *client, uint32_t id, struct asym_error *err)
 {
-    ASYM_CLEANUP(asym_client_explanation_done) struct asym_client_explanation explanation = {.n_sentences = 0};
+    ASYM_AUTO_JSON json_t *why = NULL;
     struct asym_thread_sched sched;
-    int r = asym_client_explain(client, id, &explanation, err);
+    const int r = asym_client_get_report(client, "why", id, &why, err);
     if (r == -ESRCH && asym_thread_get_sched((int32_t)id, &sched) == -ESRCH)
         return asym_fail(err, -ESRCH, "watch: there is no process or thread %" PRIu32, id);
     if (r == -ESRCH)

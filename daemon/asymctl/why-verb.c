@@ -15,79 +15,81 @@
 /* The most processes of a name that are explained as JSON, and of which asymctl asks to which application they belong. */
 enum { MOST_EXPLAINED = 10, MOST_ASKED = 64 };
 
-struct arguments {
-    bool json;
-};
-
-static const struct asym_arg args[] = {
-    ASYM_ARG("--json", BOOL, NULL, json, .help = "print JSON"),
-    {.option = {.key = NULL}},
-};
-
-static void print_sentences(const struct asym_client_explanation *e, const struct asym_terminal *terminal)
+static void print_sentences(json_t *sentences, const struct asym_terminal *terminal)
 {
     char buf[8192];
     struct asym_text all = asym_text_in(buf, sizeof buf);
-    for (size_t i = 0; i < e->n_sentences; i++) {
+    json_t *sentence;
+    size_t i;
+    json_array_foreach(sentences, i, sentence)
+    {
+        const char *said = json_string_value(sentence);
         char named[2048], text[2048];
-        asym_name_user_of_rule(e->sentences[i], named, sizeof named);
+        asym_name_user_of_rule(said ? said : "", named, sizeof named);
         asym_text_add(&all, "%s%s", i > 0 ? " " : "", asym_text_escape(named, strlen(named), text, sizeof text));
     }
     asym_columns_wrap(terminal, buf, 0, 0);
     fputc('\n', terminal->out);
 }
 
-static void print_evidence(const struct asym_client_explanation *e, const struct asym_terminal *terminal)
+static const char *member(const json_t *object, const char *key, char *buf, size_t size)
 {
-    size_t width = 0;
+    const char *text = asym_json_get_text(object, key);
+    return asym_text_escape(text, strlen(text), buf, size);
+}
+
+static void print_evidence(json_t *evidence, const struct asym_terminal *terminal)
+{
+    size_t width = 0, i;
+    json_t *pair;
     char name[256], value[2048];
-    for (size_t i = 0; i < e->n_evidence; i++)
-        width = asym_columns_wider(
-            width, asym_text_escape(e->evidence[i].name, strlen(e->evidence[i].name), name, sizeof name));
+    json_array_foreach(evidence, i, pair) width = asym_columns_wider(width, member(pair, "name", name, sizeof name));
     width = ASYM_MIN(width, (size_t)30) + 2;
-    fputs(e->n_evidence > 0 ? "\n" : "", terminal->out);
-    for (size_t i = 0; i < e->n_evidence; i++) {
-        const struct asym_client_evidence *p = &e->evidence[i];
+    fputs(json_array_size(evidence) > 0 ? "\n" : "", terminal->out);
+    json_array_foreach(evidence, i, pair)
+    {
         char cut[256];
-        asym_text_escape(p->name, strlen(p->name), name, sizeof name);
-        asym_text_escape(p->value, strlen(p->value), value, sizeof value);
+        member(pair, "name", name, sizeof name);
         fputs("  ", terminal->out);
         asym_columns_cell(terminal->out, asym_columns_cut(name, width - 2, cut, sizeof cut), width, NULL);
-        asym_columns_wrap(terminal, value, width + 2, width + 2);
+        asym_columns_wrap(terminal, member(pair, "value", value, sizeof value), width + 2, width + 2);
         fputc('\n', terminal->out);
     }
 }
 
-static void print_decision(const struct asym_client_decision *d, const struct asym_terminal *terminal)
+static void print_decision(const json_t *d, const struct asym_terminal *terminal)
 {
     char time[ASYM_UNITS_SIZE], cpus[ASYM_DECISION_CPUS], line[800];
-    const int indent = snprintf(line, sizeof line, "  %s %7" PRIu32 " %s ", asym_units_time_ms(d->time, time), d->tid,
-                                asym_decision_cpus(d->from, d->to, cpus));
+    const int indent = snprintf(line, sizeof line, "  %s %7" PRId64 " %s ",
+                                asym_units_time_ms((asym_usec)asym_json_get_int(d, "time_us"), time),
+                                asym_json_get_int(d, "tid"), asym_decision_cpus(d, cpus));
     fputs(line, terminal->out);
-    asym_decision_what(d->what, d->reason, line, sizeof line);
+    asym_decision_what(d, line, sizeof line);
     asym_columns_wrap(terminal, line, (size_t)indent, (size_t)indent);
     fputc('\n', terminal->out);
 }
 
-static int print_why(const struct asym_client_explanation *why, const struct asym_terminal *terminal)
+static int print_why(const json_t *why, const struct asym_terminal *terminal)
 {
-    print_sentences(why, terminal);
-    print_evidence(why, terminal);
-    if (why->n_decisions > 0)
+    json_t *decisions = json_object_get(why, "decisions"), *decision;
+    size_t i;
+    print_sentences(json_object_get(why, "sentences"), terminal);
+    print_evidence(json_object_get(why, "evidence"), terminal);
+    if (json_array_size(decisions) > 0)
         fprintf(terminal->out,
                 "\nThe last decision%s, the newest first:\n  TIME             TID " ASYM_DECISION_HEADINGS "\n",
-                why->n_decisions == 1 ? "" : "s");
-    for (size_t i = 0; i < why->n_decisions; i++)
-        print_decision(&why->decisions[i], terminal);
+                json_array_size(decisions) == 1 ? "" : "s");
+    json_array_foreach(decisions, i, decision) print_decision(decision, terminal);
     return ferror(terminal->out) ? -EIO : 0;
 }
 
 static int explain(struct asym_client *client, uint32_t id, struct asym_error *err)
 {
     const struct asym_terminal terminal = asym_terminal_of(stdout);
-    ASYM_CLEANUP(asym_client_explanation_done) struct asym_client_explanation why = {.n_sentences = 0};
-    const int r = asym_client_explain(client, id, &why, err);
-    return r < 0 ? asym_verb_call_failed(r, err) : asym_verb_reported(print_why(&why, &terminal));
+    ASYM_AUTO_JSON json_t *why = NULL;
+    const int r = asym_client_get_report(client, "why", id, &why, err);
+    return r < 0 ? asym_verb_call_failed(r, err)
+                 : asym_verb_reported(print_why(json_array_get(json_object_get(why, "explanations"), 0), &terminal));
 }
 
 /* Explains the processes; one that has ended since asymd listed them is left out, if there are others. */
@@ -119,19 +121,19 @@ static const struct asym_named_process *find_single(struct asym_client *client,
                                                     const struct asym_named_processes *named)
 {
     const struct asym_named_process *one = named->n == 1 ? &named->process[0] : NULL;
-    ASYM_CLEANUP(asym_client_app_done) struct asym_client_app first = {.pid = 0};
+    ASYM_AUTO_JSON json_t *first = NULL;
     struct asym_error err;
     for (size_t i = 0; named->n > 1 && i < ASYM_MIN(named->n, (size_t)MOST_ASKED); i++) {
-        ASYM_CLEANUP(asym_client_app_done) struct asym_client_app app = {.pid = 0};
-        if (asym_client_get_application(client, named->process[i].pid, &app, &err) < 0)
+        ASYM_AUTO_JSON json_t *app = NULL;
+        if (asym_client_get_report(client, "program", named->process[i].pid, &app, &err) < 0)
             continue;
-        if (one && (app.pid != first.pid || strcmp(app.cgroup, first.cgroup) != 0))
+        if (!one) {
+            one = &named->process[i];
+            first = ASYM_TAKE(app);
+        } else if (asym_json_get_int(app, "pid") != asym_json_get_int(first, "pid") ||
+                   strcmp(asym_json_get_text(app, "cgroup"), asym_json_get_text(first, "cgroup")) != 0) {
             return NULL;
-        if (one)
-            continue;
-        one = &named->process[i];
-        first = app;
-        app = (struct asym_client_app){.pid = 0};
+        }
     }
     return one;
 }
@@ -162,7 +164,7 @@ static int explain_name(struct asym_client *client, const char *name, bool json,
 static int why(const void *parsed, char **operands)
 {
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
-    const struct arguments *a = parsed;
+    const struct asym_verb_json *a = parsed;
     struct asym_error err = {""};
     uint32_t id;
     const int status = asym_verb_connect(&client);
@@ -175,8 +177,8 @@ static int why(const void *parsed, char **operands)
 
 const struct asym_verb asym_verb_why = {
     .name = "why",
-    .args = args,
-    .args_size = sizeof(struct arguments),
+    .args = asym_verb_json_args,
+    .args_size = sizeof(struct asym_verb_json),
     .operands = ASYM_OPERANDS_MUST,
     .usage = "PID|NAME",
     .needs = "a PID or the name of a program",

@@ -13,7 +13,7 @@
 
 #include "base/macro.h"
 #include "base/text.h"
-#include "client/client.h"
+#include "report/json.h"
 
 /* Times and sizes as people read them. Each function returns buf, of ASYM_UNITS_SIZE bytes. */
 
@@ -109,12 +109,12 @@ const char *asym_name_user_of_policy(const char *reason, char *buf, size_t size)
     return name_user(reason, "set by ", " over the bus", buf, size);
 }
 
-const char *asym_name_policy(const struct asym_client_status *status, char buf[ASYM_POLICY_NAMED])
+const char *asym_name_policy(const json_t *status, char buf[ASYM_POLICY_NAMED])
 {
     char policy[128], reason[2048], named[1024];
-    asym_name_user_of_policy(status->policy_reason, named, sizeof named);
-    snprintf(buf, ASYM_POLICY_NAMED, "%s (%s)",
-             asym_text_escape(status->policy, strlen(status->policy), policy, sizeof policy),
+    const char *name = asym_json_get_text(status, "policy");
+    asym_name_user_of_policy(asym_json_get_text(status, "policy_reason"), named, sizeof named);
+    snprintf(buf, ASYM_POLICY_NAMED, "%s (%s)", asym_text_escape(name, strlen(name), policy, sizeof policy),
              asym_text_escape(named, strlen(named), reason, sizeof reason));
     return buf;
 }
@@ -125,37 +125,39 @@ const char *asym_name_user_of_rule(const char *sentence, char *buf, size_t size)
     return name_user(sentence, "A rule that ", " has set (asymctl set ", buf, size);
 }
 
-const char *asym_name_leader(const struct asym_client_app *app)
+const char *asym_name_leader(const json_t *app)
 {
-    const char *last = strrchr(app->cgroup, '/');
-    return app->pid == 0 && last && last[1] ? last + 1 : app->comm;
+    const char *last = strrchr(asym_json_get_text(app, "cgroup"), '/');
+    return asym_json_get_int(app, "pid") == 0 && last && last[1] ? last + 1 : asym_json_get_text(app, "comm");
 }
 
-const char *asym_name_app(const struct asym_client_app *app, char *buf, size_t size)
+const char *asym_name_app(const json_t *app, char *buf, size_t size)
 {
-    const char *name = asym_name_leader(app);
-    if (app->processes > 1)
-        snprintf(buf, size, "%s, %" PRIu32 " processes", name, app->processes);
+    const int64_t n = asym_json_get_int(app, "processes");
+    if (n > 1)
+        snprintf(buf, size, "%s, %" PRId64 " processes", asym_name_leader(app), n);
     else
-        snprintf(buf, size, "%s", name);
+        snprintf(buf, size, "%s", asym_name_leader(app));
     return buf;
 }
 
 /* The parts of a line about a decision of asymd, in the answers of asymctl why and asymctl watch. */
 
-const char *asym_decision_cpus(int32_t from, int32_t to, char buf[ASYM_DECISION_CPUS])
+const char *asym_decision_cpus(const json_t *decision, char buf[ASYM_DECISION_CPUS])
 {
+    const int from = (int)asym_json_get_int(decision, "from"), to = (int)asym_json_get_int(decision, "to");
     char before[12] = "-", after[12] = "-";
     if (from >= 0)
-        snprintf(before, sizeof before, "%" PRId32, from);
+        snprintf(before, sizeof before, "%d", from);
     if (to >= 0)
-        snprintf(after, sizeof after, "%" PRId32, to);
+        snprintf(after, sizeof after, "%d", to);
     snprintf(buf, ASYM_DECISION_CPUS, "%3s->%-3s", before, after);
     return buf;
 }
 
-const char *asym_decision_what(const char *what, const char *reason, char *buf, size_t size)
+const char *asym_decision_what(const json_t *decision, char *buf, size_t size)
 {
+    const char *what = asym_json_get_text(decision, "what"), *reason = asym_json_get_text(decision, "reason");
     char shown[64], why[512];
     asym_text_escape(what, strlen(what), shown, sizeof shown);
     asym_text_escape(reason, strlen(reason), why, sizeof why);

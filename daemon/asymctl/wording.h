@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include <asym/types.h>
 
 #define ASYM_UNITS_SIZE 40
@@ -22,35 +24,32 @@ const char *asym_units_date(asym_usec t, char *buf);
 /** The same without the date and with milliseconds: "17:03:12.250". */
 const char *asym_units_time_ms(asym_usec t, char *buf);
 
-struct asym_client_app;
-struct asym_client_status;
-
 /** Copy a reason for the policy: "set by uid 0 over the bus" becomes "set by root (uid 0) over the bus". Returns buf. */
 const char *asym_name_user_of_policy(const char *reason, char *buf, size_t size);
 
 enum { ASYM_POLICY_NAMED = 2300 };
 
-/** Write the policy with its reason, in printable characters: "pa (set by root (uid 0) over the bus)". Returns buf. */
-const char *asym_name_policy(const struct asym_client_status *status, char buf[ASYM_POLICY_NAMED]);
+/** Write the policy of a status, and its reason, in printable characters: "pa (set by root (uid 0) over the bus)". Returns buf. */
+const char *asym_name_policy(const json_t *status, char buf[ASYM_POLICY_NAMED]);
 
 /** Copy a sentence of asymctl why: "A rule that uid 0 has set" becomes "A rule that root (uid 0) has set". Returns buf. */
 const char *asym_name_user_of_rule(const char *sentence, char *buf, size_t size);
 
-/** Returns the name of an application: that of its program, or the last part of a cgroup's path. Owned by app. */
-const char *asym_name_leader(const struct asym_client_app *app);
+/** Returns the name of an application of a report: that of its program, or the last part of a cgroup's path. Owned by app. */
+const char *asym_name_leader(const json_t *app);
 
 /** Write that name, and the number of its processes, if there are several: "make, 9 processes". Returns buf. */
-const char *asym_name_app(const struct asym_client_app *app, char *buf, size_t size);
+const char *asym_name_app(const json_t *app, char *buf, size_t size);
 
 enum { ASYM_DECISION_CPUS = 32 };
 
 /** The headings above the CPUs and the rest. They are as wide as the parts below. */
 #define ASYM_DECISION_HEADINGS "  CPU    WHAT (WHY)"
 
-/** Write "  4->0  ", the CPU before and after; "-": none. At least 8 columns. Returns buf. */
-const char *asym_decision_cpus(int32_t from, int32_t to, char buf[ASYM_DECISION_CPUS]);
+/** Write "  4->0  ", the CPU before and after a decision; "-": none. At least 8 columns. Returns buf. */
+const char *asym_decision_cpus(const json_t *decision, char buf[ASYM_DECISION_CPUS]);
 
 /** Write "steer (parallel: a spare fast CPU)", in printable characters. Without a reason: "repair". Returns buf. */
-const char *asym_decision_what(const char *what, const char *reason, char *buf, size_t size);
+const char *asym_decision_what(const json_t *decision, char *buf, size_t size);
 
 #endif

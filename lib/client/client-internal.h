@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The connection, and the reading of JSON into structs, by tables of their fields. */
+/** The connection, for the files of this room and their test. */
 #ifndef ASYM_CLIENT_CLIENT_INTERNAL_H
 #define ASYM_CLIENT_CLIENT_INTERNAL_H
-
-#include <stddef.h>
 
 #include <systemd/sd-bus.h>
 
@@ -36,53 +34,20 @@ struct asym_client {
 /** As asym_client_open, with another socket. then_system: try the system bus if the socket cannot be used. */
 int client_open(const char *path, bool then_system, struct asym_client **ret, struct asym_error *err);
 
-/** Make a call of a method of the object. Returns 0; -errno of sd-bus, for client_made. */
-int client_new_call(struct asym_client *c, const char *interface, const char *member, sd_bus_message **ret);
+/** Make a call of a method of the object. Returns 0; -errno of sd-bus, for client_send. */
+int client_new_call(struct asym_client *c, const char *member, sd_bus_message **ret);
 
-/** Send a call, and wait for its answer. Returns 0; an error of client.h with err. timeout: one of the three above. */
-int client_send(struct asym_client *c, sd_bus_message *m, asym_usec timeout, sd_bus_message **ret,
+/**
+ * Send a call, and wait for its answer. made: the result of making it. Returns 0; an error of client.h with err. timeout: one of
+ * the three above.
+ */
+int client_send(struct asym_client *c, sd_bus_message *m, int made, asym_usec timeout, sd_bus_message **ret,
                 struct asym_error *err);
 
 /** Write the error of a call as one sentence. timeout: CLIENT_READ_TIMEOUT unless it changes something. Returns its -errno. */
 int client_failed(const struct asym_client *c, const sd_bus_error *error, asym_usec timeout, struct asym_error *err);
 
-/** Returns r, with err if it is an error of making a message. */
-int client_made(int r, struct asym_error *err);
-
 /** Returns -EBADMSG with err: the two programs are of different versions. */
 int client_not_understood(struct asym_error *err);
-
-struct client_record;
-
-/** A field of a record. The table of a record ends in a field of type 0. */
-struct client_field {
-    const char *key;                    /**< NULL: the value itself, an item of an array of strings */
-    char type;                          /**< s, u, i, t, d, b (a bool), a (an array) */
-    size_t offset;                      /**< of an array: the pointer to its items */
-    size_t count;                       /**< of an array: the offset of its number of items */
-    const struct client_record *record; /**< the items of an array; NULL: strings */
-};
-
-struct client_record {
-    size_t size; /**< bytes of the C struct */
-    const struct client_field *fields;
-};
-
-extern const struct client_record client_record_status, client_record_app, client_record_explanation,
-    client_record_counters, client_record_decisions;
-
-/** The report on the decisions since a number. */
-struct asym_client_decisions {
-    asym_usec start;
-    uint64_t next, lost, left;
-    struct asym_client_decision *decisions;
-    size_t n_decisions;
-};
-
-/** Read one record into base, which is zero. On an error base is zero again. Returns 0; -EBADMSG, -ENOMEM. */
-int client_read_record(const json_t *json, const struct client_record *record, void *base);
-
-/** Free the strings and arrays of a record, and make it zero. */
-void client_record_done(const struct client_record *record, void *base);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The reports of asymd: JSON, which becomes plain structs. */
+/* The reports of asymd. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,9 +13,12 @@ static void free_json(json_t **json)
 
 #define AUTO_JSON ASYM_CLEANUP(free_json)
 
+/* The part of a schema behind its name: later versions of asymd may write other reports. */
+#define VERSION "/1"
+
 static int new_question(struct asym_client *c, const char *topic, uint64_t argument, sd_bus_message **ret)
 {
-    const int r = client_new_call(c, CLIENT_INTERFACE, "GetReport", ret);
+    const int r = client_new_call(c, "GetReport", ret);
     return r < 0 ? r : sd_bus_message_append(*ret, "st", topic, argument);
 }
 
@@ -23,7 +26,9 @@ static int read_report(sd_bus_message *answer, json_t **ret, struct asym_error *
 {
     const char *text;
     json_t *json = sd_bus_message_read(answer, "s", &text) < 0 ? NULL : json_loads(text, 0, NULL);
-    if (!json_is_object(json)) {
+    const char *schema = json_string_value(json_object_get(json, "schema")),
+               *version = schema ? strchr(schema, '/') : NULL;
+    if (!version || strcmp(version, VERSION) != 0) {
         json_decref(json);
         return client_not_understood(err);
     }
@@ -37,50 +42,8 @@ int asym_client_get_report(struct asym_client *client, const char *topic, uint64
     CLIENT_AUTO_MESSAGE sd_bus_message *m = NULL;
     CLIENT_AUTO_MESSAGE sd_bus_message *answer = NULL;
     int r = new_question(client, topic, argument, &m);
-    r = r < 0 ? client_made(r, err) : client_send(client, m, CLIENT_READ_TIMEOUT, &answer, err);
+    r = client_send(client, m, r, CLIENT_READ_TIMEOUT, &answer, err);
     return r < 0 ? r : read_report(answer, ret, err);
-}
-
-/* Reads a record into *ret, which may be uninitialised. */
-static int read_record(const json_t *json, const struct client_record *record, void *ret, struct asym_error *err)
-{
-    memset(ret, 0, record->size);
-    const int r = json_is_object(json) ? client_read_record(json, record, ret) : -EBADMSG;
-    return r == -EBADMSG ? client_not_understood(err) : r < 0 ? asym_fail(err, r, "%s", strerror(-r)) : 0;
-}
-
-static int ask_record(struct asym_client *c, const char *topic, uint64_t argument, const struct client_record *record,
-                      void *ret, struct asym_error *err)
-{
-    AUTO_JSON json_t *report = NULL;
-    const int r = asym_client_get_report(c, topic, argument, &report, err);
-    return r < 0 ? r : read_record(report, record, ret, err);
-}
-
-int asym_client_get_status(struct asym_client *client, struct asym_client_status *ret, struct asym_error *err)
-{
-    return ask_record(client, "status", 0, &client_record_status, ret, err);
-}
-
-int asym_client_get_application(struct asym_client *client, uint32_t pid, struct asym_client_app *ret,
-                                struct asym_error *err)
-{
-    return ask_record(client, "program", pid, &client_record_app, ret, err);
-}
-
-int asym_client_get_counters(struct asym_client *client, struct asym_client_counters *ret, struct asym_error *err)
-{
-    return ask_record(client, "counters", 0, &client_record_counters, ret, err);
-}
-
-int asym_client_explain(struct asym_client *client, uint32_t id, struct asym_client_explanation *ret,
-                        struct asym_error *err)
-{
-    AUTO_JSON json_t *report = NULL;
-    const int r = asym_client_get_report(client, "why", id, &report, err);
-    return r < 0 ? r
-                 : read_record(json_array_get(json_object_get(report, "explanations"), 0), &client_record_explanation,
-                               ret, err);
 }
 
 static int on_answer(sd_bus_message *m, void *userdata, sd_bus_error *error)
@@ -118,27 +81,30 @@ static int await_answer(struct asym_client *c, asym_usec until)
 }
 
 /* Reads the answer into *ret. Returns 1; 0: asymd has refused the call; an error of client.h. */
-static int read_decisions(struct asym_client *c, struct asym_client_decisions *ret, struct asym_error *err)
+static int read_decisions(struct asym_client *c, json_t **ret, struct asym_error *err)
 {
     CLIENT_AUTO_MESSAGE sd_bus_message *answer = ASYM_TAKE(c->answer);
-    AUTO_JSON json_t *report = NULL;
     c->is_asked = false;
     if (sd_bus_is_open(c->bus) <= 0)
         return -ECONNRESET;
-    int r = sd_bus_message_is_method_error(answer, NULL)
-                ? client_failed(c, sd_bus_message_get_error(answer), CLIENT_READ_TIMEOUT, err)
-                : read_report(answer, &report, err);
-    if (r >= 0)
-        r = read_record(report, &client_record_decisions, ret, err);
+    const int r = sd_bus_message_is_method_error(answer, NULL)
+                      ? client_failed(c, sd_bus_message_get_error(answer), CLIENT_READ_TIMEOUT, err)
+                      : read_report(answer, ret, err);
     return r == -EBUSY ? 0 : r < 0 ? r : 1;
+}
+
+static uint64_t number(const json_t *report, const char *key)
+{
+    return (uint64_t)json_integer_value(json_object_get(report, key));
 }
 
 /* Returns 1: asymd has more of them; 0: it has not, or the answer comes later; an error of client.h. */
 static int take_decisions(struct asym_client *c, struct asym_client_since *since, asym_usec until,
-                          void (*on_decision)(void *ctx, const struct asym_client_decision *decision), void *ctx,
-                          struct asym_error *err)
+                          void (*on_decision)(void *ctx, const json_t *decision), void *ctx, struct asym_error *err)
 {
-    struct asym_client_decisions found;
+    AUTO_JSON json_t *found = NULL;
+    json_t *decision;
+    size_t i;
     const bool is_late = c->is_asked; /* there may be more since that question */
     int r = is_late ? 0 : ask_decisions(c, since);
     if (r >= 0)
@@ -151,17 +117,17 @@ static int take_decisions(struct asym_client *c, struct asym_client_since *since
         return asym_fail(err, -ENOTCONN, "asymd has ended");
     if (r <= 0)
         return r;
-    const bool is_other = since->start && found.start != since->start, has_more = found.left > 0 || is_late;
-    for (size_t i = 0; !is_other && i < found.n_decisions; i++)
-        on_decision(ctx, &found.decisions[i]);
-    *since = (struct asym_client_since){found.next, found.start, since->lost + found.lost};
-    client_record_done(&client_record_decisions, &found);
-    return is_other ? asym_fail(err, -ENOTCONN, "asymd has ended, and another one runs") : has_more;
+    const asym_usec start = number(found, "start_us");
+    const bool is_other = since->start && start != since->start, has_more = number(found, "left") > 0 || is_late;
+    *since = (struct asym_client_since){number(found, "next"), start, since->lost + number(found, "lost")};
+    if (is_other)
+        return asym_fail(err, -ENOTCONN, "asymd has ended, and another one runs");
+    json_array_foreach(json_object_get(found, "decisions"), i, decision) on_decision(ctx, decision);
+    return has_more;
 }
 
 int asym_client_get_decisions(struct asym_client *client, struct asym_client_since *since, asym_usec wait,
-                              void (*on_decision)(void *ctx, const struct asym_client_decision *decision), void *ctx,
-                              struct asym_error *err)
+                              void (*on_decision)(void *ctx, const json_t *decision), void *ctx, struct asym_error *err)
 {
     const asym_usec until = asym_clock_now() + wait;
     int r = 1;
@@ -169,24 +135,4 @@ int asym_client_get_decisions(struct asym_client *client, struct asym_client_sin
     while (r > 0)
         r = take_decisions(client, since, until, on_decision, ctx, err);
     return r;
-}
-
-void asym_client_status_done(struct asym_client_status *status)
-{
-    client_record_done(&client_record_status, status);
-}
-
-void asym_client_app_done(struct asym_client_app *app)
-{
-    client_record_done(&client_record_app, app);
-}
-
-void asym_client_counters_done(struct asym_client_counters *counters)
-{
-    client_record_done(&client_record_counters, counters);
-}
-
-void asym_client_explanation_done(struct asym_client_explanation *e)
-{
-    client_record_done(&client_record_explanation, e);
 }

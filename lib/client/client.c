@@ -2,6 +2,7 @@
 #include "client/client.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,17 +220,19 @@ int client_failed(const struct asym_client *c, const sd_bus_error *error, asym_u
     }
 }
 
-int client_new_call(struct asym_client *c, const char *interface, const char *member, sd_bus_message **ret)
+int client_new_call(struct asym_client *c, const char *member, sd_bus_message **ret)
 {
-    int r = sd_bus_message_new_method_call(c->bus, ret, c->destination, CLIENT_OBJECT, interface, member);
+    int r = sd_bus_message_new_method_call(c->bus, ret, c->destination, CLIENT_OBJECT, CLIENT_INTERFACE, member);
     /* A user who asks for the state of asymd must not start it. */
     return r < 0 ? r : sd_bus_message_set_auto_start(*ret, 0);
 }
 
-int client_send(struct asym_client *c, sd_bus_message *m, asym_usec timeout, sd_bus_message **ret,
+int client_send(struct asym_client *c, sd_bus_message *m, int made, asym_usec timeout, sd_bus_message **ret,
                 struct asym_error *err)
 {
     ASYM_CLEANUP(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+    if (made < 0)
+        return asym_fail(err, made, "cannot make a message: %s", strerror(-made));
     int r = sd_bus_call(c->bus, m, timeout, &error, ret);
     if (r >= 0)
         return 0;
@@ -238,7 +241,77 @@ int client_send(struct asym_client *c, sd_bus_message *m, asym_usec timeout, sd_
     return client_failed(c, &error, timeout, err);
 }
 
-int client_made(int r, struct asym_error *err)
+int asym_client_get_configuration(struct asym_client *client, char **ret, size_t *ret_len, struct asym_error *err)
 {
-    return r < 0 ? asym_fail(err, r, "cannot make a message: %s", strerror(-r)) : 0;
+    CLIENT_AUTO_MESSAGE sd_bus_message *m = NULL;
+    CLIENT_AUTO_MESSAGE sd_bus_message *answer = NULL;
+    const void *bytes;
+    size_t len;
+    int r = client_new_call(client, "GetConfiguration", &m);
+    r = client_send(client, m, r, CLIENT_READ_TIMEOUT, &answer, err);
+    if (r < 0)
+        return r;
+    if (sd_bus_message_read_array(answer, 'y', &bytes, &len) < 0)
+        return client_not_understood(err);
+    char *copy = malloc(len + 1);
+    if (!copy)
+        return asym_fail(err, -ENOMEM, "no memory");
+    memcpy(copy, bytes, len);
+    copy[len] = '\0';
+    *ret = copy;
+    *ret_len = len;
+    return 0;
+}
+
+/* Sends a call that changes something. r: the result of making it. */
+static int send_change(struct asym_client *c, sd_bus_message *m, int r, sd_bus_message **ret, struct asym_error *err)
+{
+    /* Only root can use the socket, and asymd does not ask polkit about root. */
+    const bool may_be_asked = c->destination && c->before_change;
+    void *ctx = may_be_asked ? c->before_change() : NULL;
+    r = client_send(c, m, r,
+                    may_be_asked       ? CLIENT_POLKIT_TIMEOUT
+                    : c->before_change ? CLIENT_CHANGE_TIMEOUT
+                                       : CLIENT_READ_TIMEOUT,
+                    ret, err);
+    if (may_be_asked)
+        c->after_change(ctx);
+    return r;
+}
+
+int asym_client_change(struct asym_client *client, struct asym_error *err, const char *member, const char *types, ...)
+{
+    CLIENT_AUTO_MESSAGE sd_bus_message *m = NULL;
+    CLIENT_AUTO_MESSAGE sd_bus_message *answer = NULL;
+    va_list args;
+    int r = client_new_call(client, member, &m);
+    if (r >= 0 && types) {
+        va_start(args, types);
+        r = sd_bus_message_appendv(m, types, args);
+        va_end(args);
+    }
+    return send_change(client, m, r, &answer, err);
+}
+
+int asym_client_set_rule(struct asym_client *client, uint32_t pid, const char *action, char **ret_file,
+                         char **ret_before, struct asym_error *err)
+{
+    CLIENT_AUTO_MESSAGE sd_bus_message *m = NULL;
+    CLIENT_AUTO_MESSAGE sd_bus_message *answer = NULL;
+    const char *file, *before;
+    int r = client_new_call(client, "SetRule", &m);
+    if (r >= 0)
+        r = sd_bus_message_append(m, "us", pid, action);
+    r = send_change(client, m, r, &answer, err);
+    if (r < 0)
+        return r;
+    if (sd_bus_message_read(answer, "ss", &file, &before) < 0)
+        return client_not_understood(err);
+    *ret_file = strdup(file);
+    *ret_before = strdup(before);
+    if (*ret_file && *ret_before)
+        return 0;
+    free(*ret_file);
+    free(*ret_before);
+    return asym_fail(err, -ENOMEM, "no memory");
 }

@@ -3,7 +3,10 @@
 #ifndef ASYM_REPORT_JSON_H
 #define ASYM_REPORT_JSON_H
 
+#include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include <jansson.h>
@@ -51,6 +54,34 @@ void asym_json_append(json_t **array, json_t *item);
 
 /** Set a member of *object in the same way. */
 void asym_json_set(json_t **object, const char *key, json_t *value);
+
+/*
+ * A member of an object that another program has written: 0, false or "" if there is none of that name and type. A text may hold
+ * any characters but NUL: escape it before you print it.
+ */
+
+static inline const char *asym_json_get_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static inline int64_t asym_json_get_int(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+/** NAN: null, which stands for a number that is not finite. */
+static inline double asym_json_get_number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_null(value) ? (double)NAN : json_number_value(value);
+}
+
+static inline bool asym_json_get_flag(const json_t *object, const char *key)
+{
+    return json_is_true(json_object_get(object, key));
+}
 
 /** Print json and a newline, and release json. Returns 0; -EIO; -ENOMEM if json is NULL. */
 int asym_json_print(json_t *json, FILE *out);

@@ -14,55 +14,6 @@
 #define ASYM_OPENMETRICS_PREFIX "asymd_"
 #define ASYM_OPENMETRICS_TOTAL  "_total"
 
-/* Prometheus' text format 0.0.4, for readers that know no OpenMetrics: promtool check metrics is one. */
-
-#define HELP "# HELP "
-#define TYPE "# TYPE "
-#define UNIT "# UNIT "
-#define END  "# EOF"
-
-static bool begins(const char *line, const char *with)
-{
-    return strncmp(line, with, strlen(with)) == 0;
-}
-
-static const char *next_line(const char *line)
-{
-    line += strcspn(line, "\n");
-    return line + (*line == '\n');
-}
-
-/* Returns whether a line of TYPE says that its family is a counter. */
-static bool is_type_counter(const char *type)
-{
-    const char *name = type + strlen(TYPE);
-    return begins(type, TYPE) && begins(name + strcspn(name, " \n"), " counter\n");
-}
-
-/* line: HELP or TYPE. */
-static void print_head(const char *line, bool counter, FILE *out)
-{
-    const size_t name = strlen(HELP), n = name + strcspn(line + name, " \n");
-    fprintf(out, "%.*s%s%.*s", (int)n, line, counter ? ASYM_OPENMETRICS_TOTAL : "",
-            (int)(next_line(line) - line - (long)n), line + n);
-}
-
-int asym_prometheus_text_print(const char *openmetrics, FILE *out)
-{
-    for (const char *line = openmetrics, *next; *line; line = next) {
-        next = next_line(line);
-        if (begins(line, UNIT) || begins(line, END))
-            continue;
-        if (begins(line, HELP))
-            print_head(line, is_type_counter(next), out); /* a line of TYPE follows each HELP */
-        else if (begins(line, TYPE))
-            print_head(line, is_type_counter(line), out);
-        else
-            fprintf(out, "%.*s", (int)(next - line), line);
-    }
-    return ferror(out) ? -EIO : 0;
-}
-
 /* A family of which there are samples. */
 struct asym_metric_family {
     const char *name; /* without ASYM_OPENMETRICS_PREFIX; of len bytes */
@@ -88,9 +39,28 @@ static const struct asym_metric_row rows[] = {
 #undef ASYM_METRIC
 };
 
-uint64_t asym_metric_whole(double value)
+/* 0 and 2^64 - 1 are the bounds of a counter. */
+static uint64_t whole_of(double value)
 {
     return value >= 0x1p64 ? UINT64_MAX : value > 0 ? (uint64_t)value : 0;
+}
+
+struct asym_metric *asym_metrics_read(const json_t *report, size_t *ret_n)
+{
+    json_t *counters = json_object_get(report, "counters"), *counter;
+    struct asym_metric *metrics = calloc(json_array_size(counters) + 1, sizeof *metrics);
+    size_t i;
+    *ret_n = metrics ? json_array_size(counters) : 0;
+    if (metrics)
+        json_array_foreach(counters, i, counter)
+        {
+            const double value = asym_json_get_number(counter, "value");
+            metrics[i] = (struct asym_metric){.name = asym_json_get_text(counter, "name"),
+                                              .kind = asym_json_get_text(counter, "kind"),
+                                              .whole = whole_of(value),
+                                              .fraction = value};
+        }
+    return metrics;
 }
 
 const struct asym_metric_row *asym_metric_row_at(size_t i)
@@ -240,14 +210,25 @@ static int visit_metrics(const struct asym_metric *metrics, size_t n, const stru
     return r;
 }
 
+/* The name in the lines on a family ends in end. */
+static void print_head(FILE *out, const struct asym_metric_family *f, const char *end)
+{
+    if (f->row)
+        fprintf(out, "# HELP " PREFIX "%.*s%s %s\n", f->len, f->name, end, f->row->help);
+    fprintf(out, "# TYPE " PREFIX "%.*s%s %s\n", f->len, f->name, end, f->is_counter ? "counter" : "gauge");
+}
+
 static int print_family(void *ctx, const struct asym_metric_family *f)
 {
-    FILE *out = ctx;
-    if (f->row)
-        fprintf(out, "# HELP " PREFIX "%.*s %s\n", f->len, f->name, f->row->help);
-    fprintf(out, "# TYPE " PREFIX "%.*s %s\n", f->len, f->name, f->is_counter ? "counter" : "gauge");
+    print_head(ctx, f, "");
     if (f->row && *f->row->unit)
-        fprintf(out, "# UNIT " PREFIX "%.*s %s\n", f->len, f->name, f->row->unit);
+        fprintf(ctx, "# UNIT " PREFIX "%.*s %s\n", f->len, f->name, f->row->unit);
+    return 0;
+}
+
+static int print_plain_family(void *ctx, const struct asym_metric_family *f)
+{
+    print_head(ctx, f, f->is_counter ? ASYM_OPENMETRICS_TOTAL : "");
     return 0;
 }
 
@@ -268,6 +249,13 @@ int asym_openmetrics_print(const struct asym_metric *metrics, size_t n, FILE *ou
         return r;
     fputs("# EOF\n", out);
     return ferror(out) ? -EIO : 0;
+}
+
+int asym_prometheus_print(const struct asym_metric *metrics, size_t n, FILE *out)
+{
+    const struct asym_metric_visitor visitor = {print_plain_family, print_sample, out};
+    const int r = visit_metrics(metrics, n, &visitor);
+    return r < 0 ? r : ferror(out) ? -EIO : 0;
 }
 
 /* The counters of asymd as JSON, with the names of the OpenMetrics text. */

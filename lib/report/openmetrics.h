@@ -11,15 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define ASYM_PROMETHEUS_TYPE "text/plain; version=0.0.4; charset=utf-8"
-
-/**
- * Print a text of asym_openmetrics_print() in that format: the family of a counter has the name of its samples, with "_total",
- * and there is no unit and no end. Returns 0; -EIO.
- */
-int asym_prometheus_text_print(const char *openmetrics, FILE *out);
-
 #define ASYM_OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
+#define ASYM_PROMETHEUS_TYPE  "text/plain; version=0.0.4; charset=utf-8"
 
 /** A family of counters. The value is its index. */
 enum asym_metric_id {
@@ -45,8 +38,8 @@ struct asym_metric {
     double fraction;  /**< the value of a gauge, and of a counter in seconds */
 };
 
-/** Returns the value of a counter as a whole number: 0 and 2^64 - 1 are its bounds. */
-uint64_t asym_metric_whole(double value);
+/** Returns the samples of a report of asymd on its counters. They borrow its texts. Free the array; NULL: no memory. */
+struct asym_metric *asym_metrics_read(const json_t *report, size_t *ret_n);
 
 /** The row at index i; NULL after the last. */
 const struct asym_metric_row *asym_metric_row_at(size_t i);
@@ -65,6 +58,12 @@ const char *asym_metric_value(const struct asym_metric *metric, char *buf, size_
 
 /** Print what asym_metrics_visit visits. A family that the table does not know has no HELP. Returns 0; -EIO, -ENOMEM. */
 int asym_openmetrics_print(const struct asym_metric *metrics, size_t n, FILE *out);
+
+/**
+ * Print the same in Prometheus' text format 0.0.4, for readers that know no OpenMetrics: the family of a counter has the name of
+ * its samples, with "_total", and there is no unit and no end. Returns 0; -EIO, -ENOMEM.
+ */
+int asym_prometheus_print(const struct asym_metric *metrics, size_t n, FILE *out);
 
 /** Returns the value of a sample; null in JSON if it is not finite. It is a new reference; NULL: no memory. */
 json_t *asym_metric_json(const struct asym_metric *metric);

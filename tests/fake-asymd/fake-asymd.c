@@ -150,6 +150,7 @@ static int get_report(sd_bus_message *call, void *ctx, sd_bus_error *error)
     json_t *json = strcmp(topic, "why") == 0        ? why_json((int)argument)
                    : strcmp(topic, "counters") == 0 ? counters_json()
                                                     : status_json();
+    json_object_set_new(json, "schema", json_string("asymd.fake/1"));
     char *text = json_dumps(json, JSON_COMPACT);
     check(text ? 0 : -ENOMEM, "report");
     const int r = sd_bus_reply_method_return(call, "s", text);

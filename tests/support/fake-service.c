@@ -68,7 +68,7 @@ static json_t *cpus_json(void)
 static json_t *status_json(void)
 {
     if (kind == FAKE_SERVICE_OTHER)
-        return json_pack("{s:i}", "version", 7);
+        return json_pack("{s:s}", "schema", "asymctl.status/2");
     return json_pack(
         "{s:s, s:s, s:I, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:f, s:i, s:b, s:I, s:i, s:s, s:s, s:[s], s:s, s:o, "
         "s:o}",
@@ -160,6 +160,8 @@ static int report(sd_bus_message *m)
     if (ended || (is_last && kind == FAKE_SERVICE_STUCK))
         return 1;
     json_t *json = report_json(topic, argument);
+    if (!json_object_get(json, "schema"))
+        json_object_set_new(json, "schema", json_string("asymd.fake/1"));
     char *text = json_dumps(json, JSON_COMPACT);
     r = sd_bus_reply_method_return(m, "s", text);
     free(text);

@@ -14,7 +14,7 @@ enum fake_service_kind {
     FAKE_SERVICE_DENIED,  /**< every call that changes something is denied */
     FAKE_SERVICE_REFUSES, /**< such calls are not possible, for a reason */
     FAKE_SERVICE_FULL,    /**< refuses all calls, as if too many waited */
-    FAKE_SERVICE_OTHER,   /**< answers of other types than those of the interface */
+    FAKE_SERVICE_OTHER,   /**< reports of another version of the interface */
     FAKE_SERVICE_SILENT,  /**< accepts connections, and says nothing */
     FAKE_SERVICE_ENDS,    /**< ends after the second decision, when it is asked for more */
     FAKE_SERVICE_NO_NAME, /**< a system bus on which no program has the name of asymd; every user may connect */

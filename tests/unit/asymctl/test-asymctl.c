@@ -479,7 +479,7 @@ static const struct {
     {"record --json /tmp --config=/dev/null", 2, "/tmp: exists, and is not a regular file", ""},
     {"profile true", 2, "profile: stray argument 'true'; the command stands after --", "usage: "},
     {"run", 2, "run: needs a program", "usage: asymctl run "},
-    {"rules test", 2, "rules test needs a PID, or a program described by --comm and the like", ""},
+    {"rules test", 2, "rules: accepted are nothing, the NAME of a rule", "usage: asymctl rules"},
     {"stats", 2, "the verb stats is gone: asymctl metrics --table does what it did", ""},
     {"recommend", 2, "the verb recommend is gone: asymctl check does what it did", ""},
     {"help trace", 2, "the verb trace is gone: asymctl record --trace does what it did", ""},

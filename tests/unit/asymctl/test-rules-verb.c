@@ -190,15 +190,15 @@ static void wrong_words_are_refused(void **state)
         int status;
         const char *said;
     } rows[] = {
-        {"tst 1", 2, "behind 'tst' nothing is accepted; accepted are nothing, the NAME of a rule or a program"},
-        {"test", 2, "rules test needs a PID, or a program described by --comm and the like: "},
-        {"test 1 --comm=x", 2, "a PID and --comm or the like are given"},
+        {"tst 1", 2, "accepted are nothing, the NAME of a rule or a program, test PID, test NAME"},
+        {"test", 2, "rules: accepted are nothing"},
+        {"test 1 --comm=x", 2, "rules: accepted are nothing"},
         {"test --comm=averyverylongprogramname", 2,
          "names have 15 bytes at most. Test its first 15: --comm=averyverylongpr\n"},
-        {"--comm=x", 2, "are for test"},
+        {"--comm=x", 2, "rules: accepted are nothing"},
         {"test averyverylongprogramname", 2, "names have 15 bytes at most"},
-        {"test one --comm=x", 2, "a PID and --comm or the like are given"},
-        {"test 0", 2, "'0' is not accepted; accepted are the PID of a process, or a name"},
+        {"test one --comm=x", 2, "rules: accepted are nothing"},
+        {"test 0", 2, "rules: accepted are nothing"},
         {"test 1 2", 2, "stray argument '2'"},
         {"test 2147483647", 1, "there is no process 2147483647"},
     };

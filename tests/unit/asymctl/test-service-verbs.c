@@ -145,15 +145,14 @@ TEST(a_paused_asymd_says_until_when)
 static void print_status(size_t columns, bool unicode, char *ret, size_t size)
 {
     struct asym_client *client = NULL;
-    struct asym_status s = {.unicode = unicode};
+    ASYM_AUTO_JSON json_t *state = NULL;
     struct asym_error err = {""};
     FILE *out = fmemopen(ret, size, "w");
     const struct asym_terminal terminal = {.out = out, .columns = columns};
     assert_int_equal(asym_client_open(&client, &err), 0);
-    assert_int_equal(asym_client_get_status(client, &s.of, &err), 0);
-    assert_int_equal(asym_status_text(&s, &terminal), 0);
+    assert_int_equal(asym_client_get_report(client, "status", 0, &state, &err), 0);
+    assert_int_equal(asym_status_text(&(struct asym_status){.of = state, .unicode = unicode}, &terminal), 0);
     fclose(out);
-    asym_client_status_done(&s.of);
     asym_client_close(client);
 }
 
@@ -184,35 +183,26 @@ struct core_type_row {
     uint32_t threads; /* of a core */
 };
 
-static void add_cpus(struct asym_client_status *status, uint32_t type, const struct core_type_row *row)
+static void add_cpus(json_t *cpus, int type, const struct core_type_row *row)
 {
     for (uint32_t i = 0; i < row->n; i++)
-        status->cpus[status->n_cpus++] = (struct asym_client_cpu){.cpu = row->first + i,
-                                                                  .type = type,
-                                                                  .smt_rank = i % row->threads,
-                                                                  .type_name = (char *)(uintptr_t)row->name,
-                                                                  .speed = row->speed,
-                                                                  .fast = row->fast,
-                                                                  .busy = 0.5};
+        json_array_append_new(cpus, json_pack("{s:i, s:i, s:i, s:s, s:f, s:b, s:f}", "cpu", (int)(row->first + i),
+                                              "type", type, "smt_rank", (int)(i % row->threads), "type_name", row->name,
+                                              "speed", row->speed, "fast", (int)row->fast, "busy", 0.5));
 }
 
 static void print_types(const struct core_type_row *rows, size_t n, char *ret, size_t size)
 {
-    struct asym_client_cpu list[64];
-    struct asym_status s = {.of = {.version = "1",
-                                   .policy = "pa",
-                                   .policy_reason = "x",
-                                   .slow_cpus = "",
-                                   .observer = "",
-                                   .profile = "",
-                                   .cpus = list}};
+    const char *slow = "";
+    json_t *cpus = json_array();
     FILE *out = fmemopen(ret, size, "w");
     const struct asym_terminal terminal = {.out = out, .columns = 80};
     for (size_t i = 0; i < n && rows[i].n > 0; i++) {
-        add_cpus(&s.of, (uint32_t)i, &rows[i]);
-        s.of.slow_cpus = rows[i].fast ? s.of.slow_cpus : "1";
+        add_cpus(cpus, (int)i, &rows[i]);
+        slow = rows[i].fast ? slow : "1";
     }
-    assert_int_equal(asym_status_text(&s, &terminal), 0);
+    ASYM_AUTO_JSON json_t *state = json_pack("{s:s, s:o}", "slow_cpus", slow, "cpus", cpus);
+    assert_int_equal(asym_status_text(&(struct asym_status){.of = state}, &terminal), 0);
     fclose(out);
 }
 

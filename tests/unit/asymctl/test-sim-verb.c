@@ -12,12 +12,12 @@
 
 #include <jansson.h>
 
+#include "daemon/asymctl/long-verb.h"
 #include "base/macro.h"
 #include "experiment/chart.h"
 #include "report/columns.h"
 #include "experiment/experiment.h"
 #include "report/json.h"
-#include "report/progress.h"
 #include "report/report-table.h"
 #include "support/live.h"
 #include "support/process.h"

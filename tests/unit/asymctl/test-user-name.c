@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "client/client.h"
 #include "daemon/asymctl/wording.h"
+#include "report/json.h"
 #include "support/test.h"
 
 typedef const char *name_fn(const char *text, char *buf, size_t size);
@@ -41,22 +41,22 @@ TEST(the_user_who_set_the_policy_has_a_name_where_the_machine_knows_it)
 
 TEST(an_application_has_the_name_of_its_program_or_its_cgroup)
 {
-    static char gzip[] = "gzip", make[] = "make", sshd[] = "sshd", none[] = "", root[] = "/",
-                unit[] = "/a.slice/ssh.service";
     static const struct {
-        struct asym_client_app app;
-        const char *shown;
+        int pid, processes;
+        const char *comm, *cgroup, *shown;
     } rows[] = {
-        {{.pid = 7, .processes = 1, .comm = gzip, .cgroup = none}, "gzip"},
-        {{.pid = 7, .processes = 9, .comm = make, .cgroup = none}, "make, 9 processes"},
-        {{.processes = 1, .comm = sshd, .cgroup = unit}, "ssh.service"},
-        {{.processes = 3, .comm = sshd, .cgroup = unit}, "ssh.service, 3 processes"},
-        {{.processes = 2, .comm = sshd, .cgroup = root}, "sshd, 2 processes"},
+        {7, 1, "gzip", "", "gzip"},
+        {7, 9, "make", "", "make, 9 processes"},
+        {0, 1, "sshd", "/a.slice/ssh.service", "ssh.service"},
+        {0, 3, "sshd", "/a.slice/ssh.service", "ssh.service, 3 processes"},
+        {0, 2, "sshd", "/", "sshd, 2 processes"},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char text[128];
-        assert_string_equal(asym_name_app(&rows[i].app, text, sizeof text), rows[i].shown);
-        assert_null(strstr(asym_name_leader(&rows[i].app), " processes"));
+        ASYM_AUTO_JSON json_t *app = json_pack("{s:i, s:i, s:s, s:s}", "pid", rows[i].pid, "processes",
+                                               rows[i].processes, "comm", rows[i].comm, "cgroup", rows[i].cgroup);
+        assert_string_equal(asym_name_app(app, text, sizeof text), rows[i].shown);
+        assert_null(strstr(asym_name_leader(app), " processes"));
     }
 }
 

@@ -11,6 +11,7 @@
 #include "base/macro.h"
 #include "client/client-internal.h"
 #include "client/client.h"
+#include "report/json.h"
 #include "support/fake-service.h"
 #include "support/process.h"
 #include "support/test.h"
@@ -71,109 +72,57 @@ static void close_client(void)
     fake_service_stop();
 }
 
-TEST(a_status_has_every_field)
+/* The tests of the verbs assert the meaning of the keys. */
+TEST(a_report_is_json_with_the_texts_that_programs_have_chosen)
 {
-    struct asym_client_status s;
-    open_client(FAKE_SERVICE_PAUSED);
-    assert_int_equal(asym_client_get_status(client, &s, &err), 0);
-    assert_string_equal(s.version, "0.1.0");
-    assert_int_equal(s.start, 1780000000000000);
-    assert_string_equal(s.policy, "pa");
-    assert_string_equal(s.fast_cpus, "0-3");
-    assert_string_equal(s.slow_cpus, "4-7");
-    assert_int_equal(s.threads_steered, 12);
-    assert_int_equal(s.changes, 1204);
-    assert_int_equal(s.changes_last_minute, 14);
-    assert_int_equal(s.interval, 100 * ASYM_MSEC);
-    assert_int_equal(s.memory, 4300000);
-    assert_true(s.cpu_usage > 0.003 && s.cpu_usage < 0.0032);
-    assert_int_equal(s.orders, 3);
-    assert_true(s.paused);
-    assert_int_equal(s.paused_until, s.start + 90 * ASYM_SEC);
-    assert_string_equal(s.profile, "");
-    assert_int_equal(s.n_lacks, 1);
-    assert_string_equal(s.lacks[0], "asymd cannot count instructions: this machine has no PMU");
-    asym_client_status_done(&s);
-    close_client();
-}
-
-TEST(lists_have_every_item)
-{
-    struct asym_client_status s;
+    ASYM_AUTO_JSON json_t *status = NULL;
+    ASYM_AUTO_JSON json_t *why = NULL;
     open_client(FAKE_SERVICE_HOSTILE);
-    assert_int_equal(asym_client_get_status(client, &s, &err), 0);
-    assert_int_equal(s.n_cpus, 8);
-    for (uint32_t i = 0; i < 8; i++) {
-        assert_int_equal(s.cpus[i].cpu, i);
-        assert_int_equal(s.cpus[i].type, i / 4);
-        assert_int_equal(s.cpus[i].smt_rank, i < 4 ? i % 2 : 0);
-        assert_true(s.cpus[i].fast == (i < 4));
-        assert_string_equal(s.cpus[i].type_name, i < 4 ? "P-core" : "E-core");
-    }
-    assert_int_equal(s.n_apps, 1004);
-    assert_string_equal(s.apps[0].comm, "\033[2J\r\nevil\\");
-    assert_int_equal(s.apps[1000].pid, 1099);
-    assert_string_equal(s.apps[1003].comm, "idler");
-    asym_client_status_done(&s);
-    assert_int_equal(s.n_apps, 0);
-    close_client();
-}
-
-TEST(explanations_and_counters_are_read)
-{
-    struct asym_client_explanation e;
-    struct asym_client_counters c;
-    open_client(FAKE_SERVICE_PLAIN);
-    assert_int_equal(asym_client_explain(client, 4711, &e, &err), 0);
-    assert_int_equal(e.n_sentences, 2);
-    assert_string_equal(e.sentences[1], "It would get fast CPUs if gzip (4712) stopped.");
-    assert_int_equal(e.n_evidence, 2);
-    assert_string_equal(e.evidence[0].name, "runnable threads");
-    assert_string_equal(e.evidence[0].value, "7.9");
-    assert_int_equal(e.n_decisions, 10);
-    assert_true(e.decisions[0].time > e.decisions[9].time);
-    assert_int_equal(e.decisions[9].from, 4);
-    assert_int_equal(e.decisions[9].to, 0);
-    assert_string_equal(e.decisions[9].what, "steer");
-    /* The service leaves this key out. */
-    assert_string_equal(e.decisions[9].comm, "");
-    asym_client_explanation_done(&e);
-    assert_int_equal(asym_client_get_counters(client, &c, &err), 0);
-    assert_int_equal(c.n_counters, 5);
-    assert_string_equal(c.counters[1].name, "cpu_seconds_total");
-    assert_string_equal(c.counters[1].kind, "counter");
-    asym_client_counters_done(&c);
+    assert_int_equal(asym_client_get_report(client, "status", 0, &status, &err), 0);
+    const json_t *apps = json_object_get(status, "applications"), *app = json_array_get(apps, 0);
+    assert_int_equal(json_array_size(apps), 1004);
+    assert_string_equal(asym_json_get_text(app, "comm"), "\033[2J\r\nevil\\");
+    assert_int_equal(asym_json_get_int(json_array_get(apps, 1000), "pid"), 1099);
+    assert_int_equal(asym_client_get_report(client, "why", 4711, &why, &err), 0);
+    assert_int_equal(asym_json_get_int(json_array_get(json_object_get(why, "explanations"), 0), "id"), 4711);
     close_client();
 }
 
 /* A process of that number is refused with an error of the interface. */
 TEST(each_error_of_the_service_has_its_number)
 {
-    struct asym_client_app app;
     static const struct {
-        uint32_t pid;
+        const char *topic;
+        uint64_t pid;
         int error;
         const char *text;
-    } rows[] = {{404, -ESRCH, "does not know process 404"}, {403, -ESRCH, "does not know"}};
-    struct asym_client_explanation e;
+    } rows[] = {{"program", 404, -ESRCH, "does not know process 404"},
+                {"program", 403, -ESRCH, "does not know"},
+                {"why", 403, -EBUSY, "too many calls"}};
     open_client(FAKE_SERVICE_PLAIN);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        assert_int_equal(asym_client_get_application(client, rows[i].pid, &app, &err), rows[i].error);
+        json_t *report = NULL;
+        assert_int_equal(asym_client_get_report(client, rows[i].topic, rows[i].pid, &report, &err), rows[i].error);
         assert_non_null(strstr(err.text, rows[i].text));
+        assert_null(report);
     }
-    assert_int_equal(asym_client_explain(client, 403, &e, &err), -EBUSY);
-    assert_non_null(strstr(err.text, "too many calls"));
     close_client();
+}
+
+static int pause_asymd(void)
+{
+    const uint64_t seconds = 90;
+    return asym_client_change(client, &err, "Pause", "t", seconds);
 }
 
 TEST(changes_that_fail_say_why)
 {
     open_client(FAKE_SERVICE_DENIED);
-    assert_int_equal(asym_client_pause(client, 90, &err), -EACCES);
+    assert_int_equal(pause_asymd(), -EACCES);
     assert_non_null(strstr(err.text, "run it as root"));
     close_client();
     open_client(FAKE_SERVICE_REFUSES);
-    assert_int_equal(asym_client_set_policy(client, "ipc-driven", false, &err), -ENODATA);
+    assert_int_equal(asym_client_change(client, &err, "SetPolicy", "sb", "ipc-driven", 0), -ENODATA);
     assert_non_null(strstr(err.text, "no PMU"));
     assert_null(strchr(err.text, '\033'));
     close_client();
@@ -182,20 +131,20 @@ TEST(changes_that_fail_say_why)
 TEST(changes_carry_their_arguments)
 {
     open_client(FAKE_SERVICE_PLAIN);
-    assert_int_equal(asym_client_pause(client, 90, &err), 0);
-    assert_int_equal(asym_client_resume(client, &err), 0);
-    assert_int_equal(asym_client_reload(client, &err), 0);
-    assert_int_equal(asym_client_set_policy(client, "rr", true, &err), 0);
-    assert_int_equal(asym_client_set_program(client, 7, "slow", &err), 0);
+    assert_int_equal(pause_asymd(), 0);
+    assert_int_equal(asym_client_change(client, &err, "Resume", NULL), 0);
+    assert_int_equal(asym_client_change(client, &err, "Reload", NULL), 0);
+    assert_int_equal(asym_client_change(client, &err, "SetPolicy", "sb", "rr", 1), 0);
+    assert_int_equal(asym_client_change(client, &err, "SetProgram", "us", 7u, "slow"), 0);
     assert_string_equal(fake_service_calls(), "Pause 90;Resume;Reload;SetPolicy rr 1;SetProgram 7 slow;");
     close_client();
 }
 
-TEST(answers_of_other_types_are_of_another_version)
+TEST(a_report_of_another_version_is_refused)
 {
-    struct asym_client_status s;
+    json_t *status = NULL;
     open_client(FAKE_SERVICE_OTHER);
-    assert_int_equal(asym_client_get_status(client, &s, &err), -EBADMSG);
+    assert_int_equal(asym_client_get_report(client, "status", 0, &status, &err), -EBADMSG);
     assert_non_null(strstr(err.text, "same version"));
     close_client();
 }
@@ -212,12 +161,12 @@ TEST(without_a_service_the_error_says_how_to_start_it)
 static void ask_as_user(const char *socket)
 {
     struct asym_client *c = NULL;
-    struct asym_client_status s;
+    json_t *status = NULL;
     if (geteuid() == 0 && setuid(65534) < 0)
         _exit(1);
     if (client_open(socket, true, &c, &err) < 0)
         _exit(2);
-    if (asym_client_get_status(c, &s, &err) != -EACCES)
+    if (asym_client_get_report(c, "status", 0, &status, &err) != -EACCES)
         _exit(3);
     _exit(strstr(err.text, "Run this as root") && strstr(err.text, "systemctl reload dbus") ? 42 : 4);
 }
@@ -225,7 +174,7 @@ static void ask_as_user(const char *socket)
 /* The bus daemon has not read asymd's policy, and the user may not use the socket: asymd may run. */
 TEST(a_user_without_the_name_on_the_bus_learns_that_root_can_ask)
 {
-    struct asym_client_status s;
+    json_t *report = NULL;
     char dir[] = "/tmp/asymd-client-XXXXXX", path[64], address[128];
     int status;
     fake_service_start(FAKE_SERVICE_NO_NAME);
@@ -235,7 +184,7 @@ TEST(a_user_without_the_name_on_the_bus_learns_that_root_can_ask)
     snprintf(path, sizeof path, "%s/bus", dir);
     /* Without the socket, nothing says that asymd could run. */
     assert_int_equal(client_open(path, true, &client, &err), 0);
-    assert_int_equal(asym_client_get_status(client, &s, &err), -ENOTCONN);
+    assert_int_equal(asym_client_get_report(client, "status", 0, &report, &err), -ENOTCONN);
     asym_client_close(client);
     assert_int_equal(chmod(dir, 0), 0);
     const pid_t child = asym_process_fork();
@@ -268,11 +217,11 @@ static void after_change(void *ctx)
 /* polkit's agent ends with the call. On the socket polkit is not asked. */
 TEST(a_change_on_the_system_bus_waits_longer_than_asymd_waits_for_polkit)
 {
-    struct asym_client_status s;
+    json_t *status = NULL;
     char address[128];
     open_client(FAKE_SERVICE_PLAIN);
     asym_client_around_changes(client, before_change, after_change);
-    assert_int_equal(asym_client_pause(client, 90, &err), 0);
+    assert_int_equal(pause_asymd(), 0);
     assert_in_range(timeout, 1, ASYM_BUS_POLKIT_WITHIN);
     assert_string_equal(around, "");
     close_client();
@@ -280,15 +229,15 @@ TEST(a_change_on_the_system_bus_waits_longer_than_asymd_waits_for_polkit)
     snprintf(address, sizeof address, "unix:path=%s", getenv("ASYMD_BUS"));
     setenv("DBUS_SYSTEM_BUS_ADDRESS", address, 1);
     assert_int_equal(client_open("/nonexistent/bus", true, &client, &err), 0);
-    assert_int_equal(asym_client_pause(client, 90, &err), -ENOTCONN);
+    assert_int_equal(pause_asymd(), -ENOTCONN);
     assert_false(may_ask);
     assert_in_range(timeout, 1, 5 * ASYM_SEC);
     asym_client_around_changes(client, before_change, after_change);
-    assert_int_equal(asym_client_pause(client, 90, &err), -ENOTCONN);
+    assert_int_equal(pause_asymd(), -ENOTCONN);
     assert_true(may_ask);
     assert_string_equal(around, "ba");
     assert_true(timeout > ASYM_BUS_POLKIT_WITHIN);
-    assert_int_equal(asym_client_get_status(client, &s, &err), -ENOTCONN);
+    assert_int_equal(asym_client_get_report(client, "status", 0, &status, &err), -ENOTCONN);
     assert_in_range(timeout, 1, ASYM_BUS_POLKIT_WITHIN);
     assert_string_equal(around, "ba");
     unsetenv("DBUS_SYSTEM_BUS_ADDRESS");
@@ -297,16 +246,16 @@ TEST(a_change_on_the_system_bus_waits_longer_than_asymd_waits_for_polkit)
 
 struct events {
     unsigned n;
-    struct asym_client_decision last;
-    char comm[32];
+    char last[256];
 };
 
-static void on_event(void *ctx, const struct asym_client_decision *event)
+static void on_event(void *ctx, const json_t *event)
 {
     struct events *e = ctx;
     e->n++;
-    e->last = *event;
-    strncpy(e->comm, event->comm, sizeof e->comm - 1);
+    snprintf(e->last, sizeof e->last, "%s %d %d %d %d", asym_json_get_text(event, "comm"),
+             (int)asym_json_get_int(event, "pid"), (int)asym_json_get_int(event, "tid"),
+             (int)asym_json_get_int(event, "from"), (int)asym_json_get_int(event, "to"));
 }
 
 /* The first question learns where the decisions begin. Then there are two, and then asymd ends, or another one runs. */
@@ -326,11 +275,7 @@ TEST(each_decision_arrives_and_then_the_end)
         assert_int_equal(asym_client_get_decisions(client, &since, LONG, on_event, &e, &err), 0);
         assert_int_equal(e.n, 2);
         assert_int_equal(since.number, 9);
-        assert_string_equal(e.comm, "gzip");
-        assert_int_equal(e.last.pid, 4712);
-        assert_int_equal(e.last.tid, 4721);
-        assert_int_equal(e.last.from, 4);
-        assert_int_equal(e.last.to, -1);
+        assert_string_equal(e.last, "gzip 4712 4721 4 -1");
         assert_int_equal(asym_client_get_decisions(client, &since, LONG, on_event, &e, &err), -ENOTCONN);
         assert_string_equal(err.text, rows[i].end);
         close_client();

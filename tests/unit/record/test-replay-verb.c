@@ -17,7 +17,7 @@
 #include "base/macro.h"
 #include "report/columns.h"
 #include "report/json.h"
-#include "report/progress.h"
+#include "daemon/asymctl/long-verb.h"
 #include "support/process.h"
 #include "support/record-fixture.h"
 #include "support/svg.h"
