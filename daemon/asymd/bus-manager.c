@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/macro.h"
+#include "base/text.h"
 #include "daemon/asymd/bus-report.h"
 #include "daemon/asymd/service-control.h"
 #include "daemon/asymd/service-internal.h"
@@ -23,7 +24,8 @@ int asym_bus_manager_fail(sd_bus_error *error, int r, const struct asym_error *e
                        : r == -ENODATA ? ASYM_BUS_ERROR_NO_SIGNAL
                                        : ASYM_BUS_ERROR_NOT_POSSIBLE;
     char text[TEXT_SIZE];
-    sd_bus_error_set(error, name, *err->text ? asym_bus_text(err->text, text, sizeof text) : strerror(-r));
+    sd_bus_error_set(error, name,
+                     *err->text ? asym_text_escape(err->text, strlen(err->text), text, sizeof text) : strerror(-r));
     return r;
 }
 
@@ -32,7 +34,8 @@ int asym_bus_manager_fail(sd_bus_error *error, int r, const struct asym_error *e
 static int append_text(sd_bus_message *reply, const char *text)
 {
     char valid[4096];
-    return sd_bus_message_append(reply, "s", asym_bus_text(text ? text : "", valid, sizeof valid));
+    return sd_bus_message_append(reply, "s",
+                                 asym_text_escape(text ? text : "", text ? strlen(text) : 0, valid, sizeof valid));
 }
 
 /* A getter reads only the facts of its property: any user can call it as often as the user likes. */
@@ -207,7 +210,7 @@ static int set_rule(void *userdata, sd_bus_message *m, const struct asym_bus_cal
 {
     struct asym_error err = {""};
     struct asym_set_rule set;
-    char file[sizeof set.file], before[sizeof set.before];
+    char file[4 * sizeof set.file], before[4 * sizeof set.before];
     const char *action;
     int32_t pid;
     int r = read_id(m, &pid);
@@ -218,8 +221,8 @@ static int set_rule(void *userdata, sd_bus_message *m, const struct asym_bus_cal
     if (r >= 0)
         r = asym_service_set_rule(userdata, pid, action, caller->uid, &set, &err);
     return r < 0 ? asym_bus_manager_fail(error, r, &err)
-                 : sd_bus_reply_method_return(m, "ss", asym_bus_text(set.file, file, sizeof file),
-                                              asym_bus_text(set.before, before, sizeof before));
+                 : sd_bus_reply_method_return(m, "ss", asym_text_escape(set.file, strlen(set.file), file, sizeof file),
+                                              asym_text_escape(set.before, strlen(set.before), before, sizeof before));
 }
 
 const struct asym_bus_method asym_bus_manager_methods[] = {

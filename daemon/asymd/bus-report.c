@@ -59,8 +59,7 @@ bool asym_bus_may_see_app(const struct asym_service *s, const struct asym_bus_ca
 /* The text has the bytes that the program has chosen: a client escapes them before it shows them. */
 static json_t *text_json(const char *text)
 {
-    char valid[4096];
-    return json_string(asym_bus_text(text ? text : "", valid, sizeof valid));
+    return asym_json_text(text ? text : "", text ? strlen(text) : 0);
 }
 
 static json_t *reason_json(const struct asym_reason *reason, const double figure[2])
@@ -441,7 +440,8 @@ static int make_text(struct asym_service *s, const struct asym_bus_caller *calle
     const int r = topic->make(&report, argument, &json);
     if (r < 0)
         return r;
-    *ret = json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+    /* D-Bus refuses characters that JSON may hold. */
+    *ret = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15)) : NULL;
     return *ret ? 0 : -ENOMEM;
 }
 

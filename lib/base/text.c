@@ -30,18 +30,19 @@ unsigned asym_text_distance(const char *a, const char *b)
 
 /*
  * Characters that hide, reorder or end the text beside them: of zero width, of direction, tags, and the ends of lines and
- * paragraphs. Two of them join letters in Persian, Indic and emoji names, which are escaped for that reason.
+ * paragraphs. Two of them join letters in Persian, Indic and emoji names, which are escaped for that reason. And those that Unicode
+ * calls noncharacters, which D-Bus refuses.
  */
 static bool is_format(uint32_t c)
 {
     static const struct {
         uint32_t first, last;
-    } ranges[] = {{0xad, 0xad},     {0x61c, 0x61c},   {0x180e, 0x180e}, {0x200b, 0x200f},  {0x2028, 0x202e},
-                  {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
+    } ranges[] = {{0xad, 0xad},     {0x61c, 0x61c},   {0x180e, 0x180e}, {0x200b, 0x200f},   {0x2028, 0x202e},
+                  {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f}, {0xfdd0, 0xfdef}};
     for (size_t i = 0; i < ASYM_LENGTH(ranges); i++)
         if (c >= ranges[i].first && c <= ranges[i].last)
             return true;
-    return false;
+    return (c & 0xfffe) == 0xfffe;
 }
 
 /*

@@ -164,7 +164,4 @@ struct asym_bus_totals {
 /** Write the totals. bus may be NULL: then all are 0. */
 void asym_bus_totals(const struct asym_bus *bus, struct asym_bus_totals *ret);
 
-/** Copy text as valid UTF-8, which D-Bus requires: a byte that is none becomes '?'. Returns buf. */
-const char *asym_bus_text(const char *text, char *buf, size_t size);
-
 #endif

@@ -190,7 +190,7 @@ TEST(errors_have_the_names_of_the_manual)
     } rows[] = {
         {-ESRCH, "gone", ASYM_BUS_ERROR_NO_SUCH_PROCESS, "gone"},
         {-EINVAL, "bad", SD_BUS_ERROR_INVALID_ARGS, "bad"},
-        {-EOPNOTSUPP, "no\xff", ASYM_BUS_ERROR_NOT_POSSIBLE, "no?"},
+        {-EOPNOTSUPP, "no\xff", ASYM_BUS_ERROR_NOT_POSSIBLE, "no\\xff"},
         {-ENODATA, "no PMU", ASYM_BUS_ERROR_NO_SIGNAL, "no PMU"},
         {-ENOSPC, "", ASYM_BUS_ERROR_NOT_POSSIBLE, "No space left on device"},
     };

@@ -234,6 +234,24 @@ TEST_WITH(the_user_of_an_application_is_not_that_of_a_later_process, set_up, tea
     assert_int_equal(listed_uid(&ROOT, 499), none);
 }
 
+/* D-Bus refuses bytes that are no UTF-8, and some characters: the text of a report is ASCII. */
+TEST_WITH(names_of_any_bytes_are_in_a_report, set_up, tear_down)
+{
+    static const char *const rows[][2] = {{"gr\xc3\xbc\xc3\x9f\t", "\"comm\":\"gr\\u00FC\\u00DF\\t\""},
+                                          {"\xef\xbf\xbf", "\"comm\":\"\\uFFFF\""},
+                                          {"\xff", "\"comm\":\"\\\\xff\""}};
+    const struct asym_plan_task plan = {.target = -1, .reason = &engine_fixture_placed};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct asym_task task = {.id = {10, 10, i}};
+        char *text = NULL;
+        snprintf(task.comm, sizeof task.comm, "%s", rows[i][0]);
+        record(&task.id, &task, &plan, 1);
+        assert_int_equal(asym_bus_report(&service, &ROOT, "thread", 10, instant, &text), 0);
+        assert_non_null(strstr(text, rows[i][1]));
+        free(text);
+    }
+}
+
 static bool is_crowded(const struct asym_bus_caller *caller)
 {
     ASYM_AUTO_JSON json_t *program = report(caller, "program", FIRST_TID);

@@ -190,7 +190,9 @@ TEST(hostile_names_become_printable)
                  {"\xf3\xa0\x81\xa1", "\\xf3\\xa0\\x81\\xa1"}, /* U+E0061: a tag, invisible */
                  {"\xe2\x81\xa6", "\\xe2\\x81\\xa6"},          /* U+2066: an isolated direction */
                  {"\xef\xbb\xbf", "\\xef\\xbb\\xbf"},          /* U+FEFF: a byte order mark */
-                 {"\xd8\x9c", "\\xd8\\x9c"},                   /* U+061C: the Arabic letter mark */
+                 {"\xef\xbf\xbf", "\\xef\\xbf\\xbf"},          /* U+FFFF and U+FDD0: no characters */
+                 {"\xef\xb7\x90", "\\xef\\xb7\\x90"},
+                 {"\xd8\x9c", "\\xd8\\x9c"},                               /* U+061C: the Arabic letter mark */
                  {"\xe2\x80\xa7\xe2\x80\xaf", "\xe2\x80\xa7\xe2\x80\xaf"}, /* their neighbours U+2027, U+202F */
                  {"a\\b", "a\\\\b"}};
     for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {

@@ -407,23 +407,4 @@ TEST_WITH(a_failed_allocation_ends_a_connection_at_most, set_up, tear_down)
     sd_bus_close_unref(client);
 }
 
-TEST(names_become_text_that_d_bus_carries)
-{
-    static const char *const rows[][2] = {
-        {"plain", "plain"},
-        {"a\tb\x7f", "a\tb\x7f"},
-        {"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80"},
-        {"\xff\xc3", "??"},
-        {"\xc0\xaf", "??"},
-        {"\xed\xa0\x80", "???"},
-        {"\xf4\x90\x80\x80", "????"},
-        {"\xef\xbf\xbf", "???"},
-        {"\xe2\x82", "??"},
-    };
-    char buf[32];
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        assert_string_equal(asym_bus_text(rows[i][0], buf, sizeof buf), rows[i][1]);
-    assert_string_equal(asym_bus_text("ab\xe2\x82\xac", buf, 5), "ab");
-}
-
 TEST_MAIN
