@@ -109,31 +109,24 @@ static void end(pid_t attacker)
     assert_int_equal(asym_live_wait(attacker), 128 + SIGKILL);
 }
 
-/* 52 % of a CPU before the fix. Now maps may take a quarter of the budget of 1 %, after a first second. */
-TEST(reading_maps_costs_little)
-{
-    pid_t attacker = start(FEW), asymd = asym_service_start(attacker, NULL);
-    asym_live_sleep_available(SETTLE);
-    const double share = asym_attack_share(asymd, PERIOD, 2 * PROMISED), stop = asym_attack_stop(asymd, 20);
-    printf("%.1f %% of a CPU, stopped in %.2f s\n", 100 * share, stop);
-    end(attacker);
-    assert_true(stop >= 0);
-    assert_true(share < 2 * PROMISED);
-}
-
-/* The maps use up all that asymd may spend on reading. It steers a program of one thread without having read its maps. */
-TEST(the_programs_of_others_are_steered)
+/*
+ * 52 % of a CPU before the fix. Now maps may take a quarter of the budget of 1 %, after a first second. They use up all that asymd
+ * may spend on reading: it steers a program of one thread without having read its maps.
+ */
+TEST(reading_maps_costs_little_and_the_programs_of_others_are_steered)
 {
     pid_t attacker = start(FEW), asymd = asym_service_start(getpid(), NULL);
     asym_live_sleep_available(SETTLE);
-    const double begin = asym_live_now();
+    const double share = asym_attack_share(asymd, PERIOD, 2 * PROMISED), begin = asym_live_now();
     const pid_t spin = asym_service_spin("1");
     const int steered = asym_live_await(asym_live_narrow_threads, spin, asym_live_cpus(), 1, 2 * ASYM_LIVE_PATIENCE);
-    printf("%s after %.1f s\n", steered ? "steered" : "not steered", asym_live_now() - begin);
-    const double stop = asym_attack_stop(asymd, 20);
+    const double took = asym_live_now() - begin, stop = asym_attack_stop(asymd, 20);
+    printf("%.1f %% of a CPU, %s after %.1f s, stopped in %.2f s\n", 100 * share, steered ? "steered" : "not steered",
+           took, stop);
     end(attacker);
     asym_live_end(spin, SIGKILL);
     assert_true(stop >= 0);
+    assert_true(share < 2 * PROMISED);
     assert_true(steered);
 }
 

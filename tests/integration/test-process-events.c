@@ -203,7 +203,7 @@ TEST(what_is_kept_is_bounded)
  * A storm of new threads, for a watching thread with a limit in percent: what it may cost is twice the limit over the stretch.
  * The exact bound is in unit/linux/observe/test-process-events.c: here each wakeup costs what this machine makes of it.
  */
-#define STORM_SECONDS 6.0
+#define STORM_SECONDS 3.0
 
 /* Create threads for STORM_SECONDS, one after the other, and go on until the kernel has dropped events. */
 static void storm(struct asym_process_events *b, double percent, struct tally *t)
