@@ -6,27 +6,42 @@
 #include "daemon/asymctl/machine-run.h"
 #include "daemon/asymctl/verb.h"
 
-static int report(struct asym_run *run, bool json)
-{
-    const struct asym_terminal terminal = asym_terminal_of(stdout);
-    ASYM_CLEANUP(asym_check_done) struct asym_check check = {.lines = NULL};
-    int r = asym_run_check(run, &check);
-    if (r >= 0)
-        r = json ? asym_check_json(&check, stdout) : asym_check_text(&check, &terminal);
-    const int status = asym_verb_reported(r);
-    return status == ASYM_EXIT_DONE && !check.can_run ? ASYM_EXIT_NO_SIGNAL : status;
-}
+struct arguments {
+    bool json;
+    const char *config; /* NULL: that of the running asymd, or the installed one */
+};
 
-static int check(const void *args, char **operands)
+static const struct asym_arg args[] = {
+    ASYM_ARG("--json", BOOL, NULL, json, .help = "print JSON"),
+    ASYM_ARG("--config", STRING, "FILE", config, .help = "a configuration, instead of that of the running asymd"),
+    {.option = {.key = NULL}},
+};
+
+static int check(const void *parsed, char **operands)
 {
+    const struct arguments *a = parsed;
+    const struct asym_invocation cli = {.config = a->config};
+    const struct asym_terminal terminal = asym_terminal_of(stdout);
+    ASYM_CLEANUP(asym_machine_run_done) struct asym_run run;
+    ASYM_CLEANUP(asym_check_done) struct asym_check found = {.lines = NULL};
+    struct asym_error err = {""};
     (void)operands;
-    return asym_machine_verb(args, ASYM_MACHINE_QUIET, report);
+    int r = asym_machine_run_begin(&run, &cli, ASYM_MACHINE_QUIET, &err);
+    if (r >= 0)
+        r = asym_run_policy(&run, &err);
+    if (r < 0)
+        return asym_machine_run_failed(&run, r, &err);
+    r = asym_run_check(&run, &found);
+    if (r >= 0)
+        r = a->json ? asym_check_json(&found, stdout) : asym_check_text(&found, &terminal);
+    const int status = asym_verb_reported(r);
+    return status == ASYM_EXIT_DONE && !found.can_run ? ASYM_EXIT_NO_SIGNAL : status;
 }
 
 const struct asym_verb asym_verb_check = {
     .name = "check",
-    .args = asym_machine_args,
-    .args_size = sizeof(struct asym_machine_arguments),
+    .args = args,
+    .args_size = sizeof(struct arguments),
     .usage = "",
     .summary = "say whether asymd can help this machine, and what the machine offers and lacks",
     .help = "Prints what asymd --check prints: a verdict in the first line, then a line for each thing that this\n"

@@ -2,7 +2,6 @@
 #include "daemon/asymctl/machine-run.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,14 +11,6 @@
 #include "base/macro.h"
 #include "client/client.h"
 #include "daemon/asymctl/verb.h"
-
-#define ROW(...) ASYM_ARG_OF(struct asym_machine_arguments, __VA_ARGS__)
-
-const struct asym_arg asym_machine_args[] = {
-    ROW("--json", BOOL, NULL, json, .help = "print JSON"),
-    ROW("--config", STRING, "FILE", config, .help = "a configuration, instead of that of the running asymd"),
-    {.option = {.key = NULL}},
-};
 
 /* Returns 0; -EREMOTEIO: no asymd answers; -errno with err. */
 static int ask_settings(struct asym_settings **ret, struct asym_error *err)
@@ -93,16 +84,4 @@ void asym_machine_run_done(struct asym_run *run)
     asym_root_done(&run->root);
     free(run->machine);
     asym_log_done(&run->log);
-}
-
-int asym_machine_verb(const struct asym_machine_arguments *a, enum asym_machine_from from,
-                      int (*report)(struct asym_run *run, bool json))
-{
-    const struct asym_invocation cli = {.config = a->config};
-    ASYM_CLEANUP(asym_machine_run_done) struct asym_run run;
-    struct asym_error err = {""};
-    int r = asym_machine_run_begin(&run, &cli, from, &err);
-    if (r >= 0)
-        r = asym_run_policy(&run, &err);
-    return r < 0 ? asym_machine_run_failed(&run, r, &err) : report(&run, a->json);
 }

@@ -3,8 +3,6 @@
 #ifndef ASYM_DAEMON_ASYMCTL_MACHINE_RUN_H
 #define ASYM_DAEMON_ASYMCTL_MACHINE_RUN_H
 
-#include <stdbool.h>
-
 #include "app/command-line.h"
 #include "app/run.h"
 
@@ -32,20 +30,5 @@ int asym_machine_run_begin(struct asym_run *run, const struct asym_invocation *c
 int asym_machine_run_failed(const struct asym_run *run, int r, const struct asym_error *err);
 
 void asym_machine_run_done(struct asym_run *run);
-
-/** The options of the verbs that report on this machine. */
-struct asym_machine_arguments {
-    bool json;
-    const char *config; /**< NULL: that of the running asymd, or the installed one */
-};
-
-extern const struct asym_arg asym_machine_args[];
-
-/**
- * The run of such a verb: set up the machine and its policy, and call report, which prints to stdout and returns the exit status.
- * An error of the set-up is printed. Returns the exit status.
- */
-int asym_machine_verb(const struct asym_machine_arguments *a, enum asym_machine_from from,
-                      int (*report)(struct asym_run *run, bool json));
 
 #endif

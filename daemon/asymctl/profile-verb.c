@@ -8,7 +8,6 @@
 #include "app/settings-setup.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "daemon/asymctl/long-verb.h"
 #include "daemon/asymctl/machine-run.h"
 #include "daemon/asymctl/profile.h"
 #include "daemon/asymctl/verb.h"
@@ -59,36 +58,6 @@ static int open_counters(const struct asym_root *root, struct asym_counters_cove
                          remedy);
     }
     return asym_counters_new(&config, ret, err);
-}
-
-struct progress {
-    const struct asym_machine *machine;
-    asym_usec time; /* on each type of core; 0: until the program ends by itself */
-    struct asym_progress_line line;
-};
-
-static void show_progress(void *ctx, unsigned type)
-{
-    struct progress *p = ctx;
-    const double elapsed = asym_progress_line_elapsed(&p->line);
-    char text[200];
-    if (p->time > 0) {
-        asym_progress_line_show(&p->line, elapsed, (double)p->time * p->machine->n_types / ASYM_SEC, "s");
-        return;
-    }
-    snprintf(text, sizeof text, "type %u of %u (%.32s), %.0f s so far", type + 1, p->machine->n_types,
-             p->machine->types[type].name, elapsed);
-    asym_progress_line_say(&p->line, text);
-}
-
-static int measure(struct asym_profile_job *job, struct asym_profile_result *result, struct asym_error *err)
-{
-    struct progress p = {.machine = job->machine, .time = job->time, .line = asym_progress_line_begin()};
-    job->progress = show_progress;
-    job->ctx = &p;
-    const int r = asym_profile_measure(job, result, err);
-    asym_progress_line_end(&p.line);
-    return r;
 }
 
 static void close_counters(struct asym_counters **c)
@@ -156,8 +125,9 @@ static int profile(const void *parsed, char **operands)
     r = asym_profile_check_output(a->output, &err);
     if (r < 0)
         return asym_verb_fail(asym_exit_status(r), err.text);
-    struct asym_profile_job job = {.argv = operands, .time = a->time, .machine = run.machine, .counters = counters};
-    r = measure(&job, result, &err);
+    const struct asym_profile_job job = {
+        .argv = operands, .time = a->time, .machine = run.machine, .counters = counters};
+    r = asym_profile_measure(&job, result, &err);
     if (r == -EINTR)
         return report_interrupted(&job, result, coverage.user_only, a->json);
     if (r >= 0)

@@ -13,6 +13,7 @@
 #include "app/settings-setup.h"
 #include "base/macro.h"
 #include "base/text.h"
+#include "daemon/asymctl/long-verb.h"
 #include "report/json.h"
 #include "linux/perf/measured-run.h"
 
@@ -98,29 +99,39 @@ static int take_counts(const struct asym_counts *c, const char *name, const char
     return 0;
 }
 
-struct waiting {
+struct progress {
     const struct asym_profile_job *job;
     unsigned type;
+    struct asym_progress_line line;
 };
 
-static void tell_progress(void *ctx)
+/* Called about five times a second while the program runs. */
+static void show_progress(void *ctx)
 {
-    const struct waiting *w = ctx;
-    w->job->progress(w->job->ctx, w->type);
+    struct progress *p = ctx;
+    const struct asym_machine *m = p->job->machine;
+    const double elapsed = asym_progress_line_elapsed(&p->line);
+    char text[200];
+    if (p->job->time > 0) {
+        asym_progress_line_show(&p->line, elapsed, (double)p->job->time * m->n_types / ASYM_SEC, "s");
+        return;
+    }
+    snprintf(text, sizeof text, "type %u of %u (%.32s), %.0f s so far", p->type + 1, m->n_types, m->types[p->type].name,
+             elapsed);
+    asym_progress_line_say(&p->line, text);
 }
 
-static int measure_on(const struct asym_profile_job *job, unsigned t, struct asym_profile_result *ret,
-                      struct asym_error *err)
+static int measure_on(struct progress *p, struct asym_profile_result *ret, struct asym_error *err)
 {
-    const struct asym_core_type *type = &job->machine->types[t];
-    struct waiting waiting = {.job = job, .type = t};
+    const struct asym_profile_job *job = p->job;
+    const struct asym_core_type *type = &job->machine->types[p->type];
     ASYM_CLEANUP(asym_measured_run_done) struct asym_measured_run_result measured = {.exe_fd = -1};
     const struct asym_measured_run_config how = {.argv = job->argv,
                                                  .cpus = &type->cpus,
                                                  .time = job->time,
                                                  .counters = job->counters,
-                                                 .waiting = job->progress ? tell_progress : NULL,
-                                                 .ctx = &waiting};
+                                                 .waiting = show_progress,
+                                                 .ctx = p};
     const char *text, *remedy;
     struct asym_error why = {""};
     int r = asym_measured_run(&how, &measured, &why);
@@ -140,13 +151,13 @@ static int measure_on(const struct asym_profile_job *job, unsigned t, struct asy
 
 int asym_profile_measure(const struct asym_profile_job *job, struct asym_profile_result *ret, struct asym_error *err)
 {
+    struct progress p = {.job = job, .line = asym_progress_line_begin()};
+    int r = 0;
     ret->profile = (struct asym_profile_entry){.path = ret->path};
-    for (unsigned t = 0; t < job->machine->n_types; t++) {
-        int r = measure_on(job, t, ret, err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    for (; r >= 0 && p.type < job->machine->n_types; p.type++)
+        r = measure_on(&p, ret, err);
+    asym_progress_line_end(&p.line);
+    return r;
 }
 
 int asym_profile_text(const struct asym_profile_job *job, const struct asym_profile_result *result, const char *output,

@@ -19,9 +19,6 @@ struct asym_profile_job {
     asym_usec time;    /**< microseconds on each type of core; 0: until the program ends by itself */
     const struct asym_machine *machine;
     struct asym_counters *counters; /**< borrowed; they count children too */
-    /** Called about five times a second while the program runs on the CPUs of that type of core; NULL: not. */
-    void (*progress)(void *ctx, unsigned type);
-    void *ctx;
 };
 
 struct asym_profile_result {
@@ -37,7 +34,7 @@ struct asym_profile_result {
 int asym_profile_check_output(const char *output, struct asym_error *err);
 
 /**
- * Run the program on each type of core. Writes no file. Returns 0; -ENODATA: it did not run long enough to be counted;
+ * Run the program on each type of core. Writes no file. Shows on stderr how much is left, if that is a terminal. Returns 0; -ENODATA: it did not run long enough to be counted;
  * -ECANCELED: it failed, or a signal ended it; -EINTR: the user interrupted asymctl; or the error of asym_measured_run. Each
  * error sets err.
  */
