@@ -119,53 +119,6 @@ const char *asym_metric_value(const struct asym_metric *metric, char *buf, size_
     return buf;
 }
 
-/* The bytes of a name at text: letters, digits after the first character, and underscores. 0: there is none. */
-static size_t name_len(const char *text)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-    const size_t first = strspn(text, letters);
-    return first == 0 ? 0
-                      : first + strspn(text + first, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-}
-
-/* The bytes of a quoted value at text, with its quotes. 0: there is none. */
-static size_t quoted_len(const char *text)
-{
-    size_t i = 1;
-    if (text[0] != '"')
-        return 0;
-    for (; text[i] && text[i] != '"'; i++) {
-        if ((unsigned char)text[i] < ' ')
-            return 0;
-        if (text[i] == '\\' && !strchr("\\\"n", text[++i]))
-            return 0;
-        if (!text[i])
-            return 0;
-    }
-    return text[i] ? i + 1 : 0;
-}
-
-/* Returns true for a name, and for a name with labels: name{a="b",c="d"}. */
-static bool is_valid(const char *text)
-{
-    size_t n = name_len(text);
-    const char *at = text + n;
-    if (n == 0 || !*at)
-        return n > 0;
-    if (*at != '{')
-        return false;
-    do {
-        at++;
-        n = name_len(at);
-        if (n == 0 || at[n] != '=')
-            return false;
-        at += n + 1;
-        n = quoted_len(at);
-        at += n;
-    } while (n > 0 && *at == ',');
-    return n > 0 && strcmp(at, "}") == 0;
-}
-
 /* Visits the family of metrics[first], and its samples that are not done. */
 static int visit_family(const struct asym_metric *metrics, size_t n, size_t first, bool *done,
                         const struct asym_metric_visitor *visitor)
@@ -191,15 +144,13 @@ static int visit_family(const struct asym_metric *metrics, size_t n, size_t firs
 }
 
 /*
- * Visit all samples, ordered by family: those of the table first, then those that it does not know. Leaves out a sample whose
- * name or labels OpenMetrics does not allow. Returns 0; -ENOMEM; what the visitor has returned.
+ * Visit all samples, ordered by family: those of the table first, then those that it does not know. Returns 0; -ENOMEM; what the
+ * visitor has returned.
  */
 static int visit_metrics(const struct asym_metric *metrics, size_t n, const struct asym_metric_visitor *visitor)
 {
     ASYM_AUTO_FREE bool *done = calloc(n + 1, sizeof *done);
     int r = done ? 0 : -ENOMEM;
-    for (size_t i = 0; r >= 0 && i < n; i++)
-        done[i] = !is_valid(metrics[i].name);
     for (size_t k = 0; k < ASYM_LENGTH(rows); k++)
         for (size_t i = 0; r >= 0 && i < n; i++)
             if (!done[i] && asym_metric_row_of(metrics[i].name) == &rows[k])
@@ -268,21 +219,20 @@ json_t *asym_metric_json(const struct asym_metric *metric)
     return is_whole ? json_integer(strtoll(value, NULL, 10)) : asym_json_number(strtod(value, NULL), 6);
 }
 
-/* Resolves the escapes of a quoted value in place, and drops its quotes. Returns what follows the value. */
+/* Resolves the escapes of a quoted value in place, and drops its quotes. Returns what follows the value, at most the end. */
 static char *unquote(char *value, size_t *ret_len)
 {
     char *in = value + 1, *out = value;
-    while (*in != '"') {
-        const bool is_escaped = *in == '\\';
+    while (*in && *in != '"') {
+        const bool is_escaped = *in == '\\' && in[1];
         in += is_escaped;
         *out++ = is_escaped && *in == 'n' ? '\n' : *in;
         in++;
     }
     *ret_len = (size_t)(out - value);
-    return in + 1;
+    return in + (*in == '"');
 }
 
-/* labels: valid, as visit_metrics gives them. */
 static json_t *labels_json(const char *labels)
 {
     json_t *object = json_object();
@@ -290,6 +240,8 @@ static json_t *labels_json(const char *labels)
     for (char *at = copy; at && (*at == '{' || *at == ',');) {
         char *name = at + 1, *value = name + strcspn(name, "=");
         size_t len;
+        if (value[0] == '\0' || value[1] == '\0')
+            break;
         *value++ = '\0';
         at = unquote(value, &len);
         asym_json_set(&object, name, asym_json_text(value, len));

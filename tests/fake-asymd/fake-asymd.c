@@ -105,9 +105,6 @@ static int order(sd_bus_message *call, void *ctx, sd_bus_error *error)
     return sd_bus_reply_method_return(call, NULL);
 }
 
-/* Samples that are no OpenMetrics, and one that this version of the exporter does not know. */
-static const char *const strange[] = {"a name", "name{label}", "name{label=\"a\nb\"}", "", "0name", "unknown_things"};
-
 /* A sample for each family that the exporter knows, with labels for some. */
 static json_t *counters_json(void)
 {
@@ -121,8 +118,8 @@ static json_t *counters_json(void)
         json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", name, "kind", row->kind, "value",
                                               is_whole ? json_integer(412) : json_real(1.5)));
     }
-    for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:n}", "name", strange[i], "kind", "gauge", "value"));
+    /* This version of the exporter does not know it. */
+    json_array_append_new(list, json_pack("{s:s, s:s, s:n}", "name", "unknown_things", "kind", "gauge", "value"));
     return json_pack("{s:o}", "counters", list);
 }
 

@@ -682,7 +682,6 @@ TEST(metrics_are_a_table_too)
                               "changes_total                          1204  Changes to threads that the kern...\n"
                               "cpu_seconds_total                       1.5  CPU time of asymd.\n"
                               "threads_steered                          12  Threads that asymd steers now.\n"
-                              "bad name\\x0a                              1\n"
                               "from_the_future_total  18446744073709551615\n");
 }
 
@@ -772,26 +771,17 @@ TEST(a_value_as_json_is_a_number_or_null)
     }
 }
 
-static const struct asym_metric odd_metrics[] = {
+static const struct asym_metric mixed_metrics[] = {
     {.name = "actions_total{kind=\"steer\"}", .kind = "counter", .whole = 1},
     {.name = "paused", .kind = "gauge", .fraction = 0.0 / 1.0},
     {.name = "actions_total{kind=\"a\\\"b\",x=\"\"}", .kind = "counter", .whole = 2},
-    {.name = "actions_total{kind=\"a\nb\"}", .kind = "counter"},
-    {.name = "actions_total{kind=\"a}", .kind = "counter"},
-    {.name = "actions_total{kind=\"a\"", .kind = "counter"},
-    {.name = "actions_total{=\"a\"}", .kind = "counter"},
-    {.name = "actions_total{a=\"\\x\"}", .kind = "counter"},
-    {.name = "actions_total{a=\"\\", .kind = "counter"},
-    {.name = "actions_total{}", .kind = "counter"},
-    {.name = "9", .kind = "counter"},
-    {.name = "", .kind = "gauge"},
 };
 
-TEST(samples_of_a_family_stand_together_and_bad_labels_are_left_out)
+TEST(samples_of_a_family_stand_together)
 {
     char text[2048];
     FILE *out = fmemopen(text, sizeof text, "w");
-    assert_int_equal(asym_openmetrics_print(odd_metrics, ASYM_LENGTH(odd_metrics), out), 0);
+    assert_int_equal(asym_openmetrics_print(mixed_metrics, ASYM_LENGTH(mixed_metrics), out), 0);
     fclose(out);
     assert_string_equal(text, "# HELP asymd_actions Changes to threads that asymd has tried, by kind and outcome.\n"
                               "# TYPE asymd_actions counter\n"
@@ -801,7 +791,7 @@ TEST(samples_of_a_family_stand_together_and_bad_labels_are_left_out)
                               "# TYPE asymd_paused gauge\n"
                               "asymd_paused 0\n"
                               "# EOF\n");
-    ASYM_AUTO_JSON json_t *families = asym_openmetrics_json(odd_metrics, ASYM_LENGTH(odd_metrics));
+    ASYM_AUTO_JSON json_t *families = asym_openmetrics_json(mixed_metrics, ASYM_LENGTH(mixed_metrics));
     assert_int_equal(json_array_size(families), 2);
     assert_int_equal(json_array_size(json_object_get(json_array_get(families, 0), "samples")), 2);
     assert_int_equal(json_array_size(json_object_get(json_array_get(families, 1), "samples")), 1);
