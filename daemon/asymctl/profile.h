@@ -34,7 +34,8 @@ struct asym_profile_result {
 int asym_profile_check_output(const char *output, struct asym_error *err);
 
 /**
- * Run the program on each type of core. Writes no file. Shows on stderr how much is left, if that is a terminal. Returns 0; -ENODATA: it did not run long enough to be counted;
+ * Run the program on each type of core. Writes no file. Shows on stderr how much is left, if that is a terminal. Returns 0;
+ * -ENODATA: it did not run long enough to be counted;
  * -ECANCELED: it failed, or a signal ended it; -EINTR: the user interrupted asymctl; or the error of asym_measured_run. Each
  * error sets err.
  */
