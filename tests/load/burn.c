@@ -7,6 +7,8 @@
  *   barrier THREADS WORK                                 each works and waits for all others
  *   frames THREADS SERIAL PARALLEL CHUNK PERIOD SLEEP    the main thread works, then all take chunks. A frame begins PERIOD after
  *                                                        the one before at the earliest, and SLEEP after its end
+ *   wakes THREADS PERIOD                                 each sleeps until the next period begins, as cyclictest does; it takes
+ *                                                        the time from then until it runs
  *   make JOBS LEAST MOST                                 JOBS processes at a time, of so much work
  */
 #include <fcntl.h>
@@ -174,6 +176,33 @@ static void frames(int n_threads, const int64_t *ns)
     printf("fps=%.2f p99=%.2f ", n * 1e9 / (double)(end_ns - begin_ns), p99);
 }
 
+static int64_t late[MAX_FRAMES], wake_period;
+static atomic_int n_late;
+
+static void *wake(void *arg)
+{
+    for (int64_t next = now_ns(); !is_over();) {
+        next = next + wake_period > now_ns() ? next + wake_period : now_ns() + wake_period;
+        sleep_until(next);
+        const int64_t at = now_ns();
+        const int i = is_counted(at) ? atomic_fetch_add(&n_late, 1) : MAX_FRAMES;
+        if (i < MAX_FRAMES)
+            late[i] = at - next;
+    }
+    return arg;
+}
+
+static void wakes(int n_threads, int64_t period)
+{
+    wake_period = period;
+    start_threads(n_threads, wake);
+    wake(NULL);
+    const int n = n_late < MAX_FRAMES ? n_late : MAX_FRAMES;
+    qsort(late, (size_t)n, sizeof *late, compare);
+    if (n > 0)
+        printf("median=%.1f late=%.1f ", (double)late[n / 2] / 1e3, (double)late[n * 99 / 100] / 1e3);
+}
+
 static void make(char **argv, int n_jobs, const int64_t *ns, char *shared)
 {
     char text[32], job[] = "job";
@@ -207,6 +236,8 @@ static int run(char **argv, int n, const int64_t *ns, char *shared)
         printf("rounds=%d ", rounds);
     } else if (!strcmp(kind, "frames")) {
         frames(n, ns);
+    } else if (!strcmp(kind, "wakes")) {
+        wakes(n, ns[0]);
     } else if (!strcmp(kind, "make")) {
         make(argv, n, ns, shared);
     } else {
@@ -220,7 +251,7 @@ int main(int argc, char **argv)
     int64_t ns[5] = {0};
     char shared[16];
     if (argc < 5) {
-        fputs("usage: load-burn BEGIN END hog|barrier|frames|make NUMBER...\n", stderr);
+        fputs("usage: load-burn BEGIN END hog|barrier|frames|wakes|make NUMBER...\n", stderr);
         return 2;
     }
     const int is_job = argc == 6 && !strcmp(argv[3], "job");

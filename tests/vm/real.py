@@ -36,17 +36,22 @@ GAME_SLEEPS = "frames 6 8000 6000 500 0 8000"
 FPS, SPEED = ("fps", "frames a second"), ("work", "speed, of a fast CPU")
 BESIDE = "beside 8 busy threads"
 ALONE = ("stock", "asym")
+BUILD, BARRIERS = "make 8 400000 1200000", "barrier 8 150000"
+WAKES, LATE = "wakes 1 1000", ("late", "99 % of its latencies are below, us")
 ROWS = {
     "frames": Row(f"frame loop of 6 threads {BESIDE}", HOGS, GAME, FPS),
     "frames-60": Row(f"the same with sleep to 60 Hz {BESIDE}", HOGS, GAME_60, FPS),
     "frames-sleep": Row(f"the same with sleep of 8 ms {BESIDE}", HOGS, GAME_SLEEPS, FPS),
     "serial": Row(f"serial program {BESIDE}", HOGS, "hog 1", SPEED),
-    "build": Row("serial program beside a build of short processes", "make 8 400000 1200000", "hog 1", SPEED),
-    "barriers": Row("8 threads with barriers, 300 ms on a slow CPU", "", "barrier 8 150000", ("rounds", "rounds"), 0, 8),
+    "build": Row("serial program beside a build of short processes", BUILD, "hog 1", SPEED),
+    "barriers": Row("8 threads with barriers, 300 ms on a slow CPU", "", BARRIERS, ("rounds", "rounds"), 0, 8),
     "barriers-1000": Row("the same with 1000 ms", "", "barrier 8 500000", ("rounds", "rounds"), 0, 15),
     "frames-autogroup": Row(f"frame loop of 6 threads {BESIDE}, autogroup on", HOGS, GAME, FPS, 1),
     "frames-60-autogroup": Row(f"the same with sleep to 60 Hz {BESIDE}, autogroup on", HOGS, GAME_60, FPS, 1),
     "frames-sleep-autogroup": Row(f"the same with sleep of 8 ms {BESIDE}, autogroup on", HOGS, GAME_SLEEPS, FPS, 1),
+    "latency": Row(f"thread that sleeps for 1 ms, in the manner of cyclictest, {BESIDE}", HOGS, WAKES, LATE, 0, SECONDS, ALONE),
+    "latency-build": Row("the same beside a build of short processes", BUILD, WAKES, LATE, 0, SECONDS, ALONE),
+    "latency-barriers": Row("the same beside 8 threads with barriers", BARRIERS, WAKES, LATE, 0, SECONDS, ALONE),
     "busy": Row("4 busy threads alone", "", "hog 4", SPEED, 0, 60, ALONE),
     "equals": Row("8 busy threads alone", "", "hog 8", SPEED, 0, 60, ALONE),
     "idle": Row("idle machine", "", "", None, 0, 60, ALONE),
