@@ -316,19 +316,3 @@ void engine_fixture_assert_mask(const struct asym_mask *m, const char *list)
     char text[ASYM_MASK_LIST_MAX];
     assert_string_equal(asym_mask_format_list(m, text, sizeof text), list);
 }
-
-int engine_fixture_setup(void **state)
-{
-    struct engine_fixture *w = calloc(1, sizeof *w);
-    assert_non_null(w);
-    engine_fixture_init(w);
-    *state = w;
-    return 0;
-}
-
-int engine_fixture_teardown(void **state)
-{
-    engine_fixture_done(*state);
-    free(*state);
-    return 0;
-}

@@ -98,10 +98,6 @@ void engine_fixture_done(struct engine_fixture *w);
 /** A test with a fixture w of its own (support/test.h). */
 #define TEST_ENGINE(name) TEST_IN(name, struct engine_fixture, w, engine_fixture_init, engine_fixture_done)
 
-/** The same for cmocka. */
-int engine_fixture_setup(void **state);
-int engine_fixture_teardown(void **state);
-
 /** Add a process that is an application, one minute old. Returns its index. */
 unsigned engine_fixture_proc(struct engine_fixture *w, int32_t pid);
 /** Add a thread that runs all the time on CPU 0 and may run on all CPUs; the policy will give it cpu. Returns the thread. */

@@ -20,9 +20,8 @@ static void configure(struct engine_fixture *w)
     assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
 }
 
-TEST_WITH(mappings_change_at_the_swap_period_only, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(mappings_change_at_the_swap_period_only)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_run(w, TICK);
     assert_int_equal(w->orders.calls, 1);
@@ -41,7 +40,7 @@ TEST_WITH(mappings_change_at_the_swap_period_only, engine_fixture_setup, engine_
 }
 
 /* The times between snapshots of one swap period after a plan in which the policy asked for 30 ms, and whether each is a plan. */
-TEST_WITH(a_policy_may_ask_for_a_plan_before_the_period_ends, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_policy_may_ask_for_a_plan_before_the_period_ends)
 {
     static const struct {
         asym_usec again, dt;
@@ -55,7 +54,6 @@ TEST_WITH(a_policy_may_ask_for_a_plan_before_the_period_ends, engine_fixture_set
         {1, 20 * ASYM_MSEC, false, true, 20 * ASYM_MSEC},
         {0, 30 * ASYM_MSEC, false, false, 0},
     };
-    struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         w->orders.again = rows[i].again;
@@ -76,9 +74,8 @@ TEST_WITH(a_policy_may_ask_for_a_plan_before_the_period_ends, engine_fixture_set
     assert_int_equal(asym_engine_again(w->engine), 0);
 }
 
-TEST_WITH(a_thread_seen_between_two_swaps_waits, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_thread_seen_between_two_swaps_waits)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_run(w, TICK);
     engine_fixture_thread(w, engine_fixture_proc(w, 200), 200, 5);
@@ -90,9 +87,8 @@ TEST_WITH(a_thread_seen_between_two_swaps_waits, engine_fixture_setup, engine_fi
     assert_int_equal(engine_fixture_action(w, 200)->kind, ASYM_ACTION_STEER);
 }
 
-TEST_WITH(a_steered_thread_that_wakes_between_two_swaps_keeps_its_mask, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_steered_thread_that_wakes_between_two_swaps_keeps_its_mask)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 200), 200, 6);
     engine_fixture_run(w, TICK);
@@ -105,9 +101,8 @@ TEST_WITH(a_steered_thread_that_wakes_between_two_swaps_keeps_its_mask, engine_f
     engine_fixture_assert_mask(&engine_fixture_planned(w, 200)->mask, "4-7");
 }
 
-TEST_WITH(a_timer_that_is_a_little_early_does_not_lose_a_period, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_timer_that_is_a_little_early_does_not_lose_a_period)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     for (unsigned i = 1; i <= 20; i++) {
         engine_fixture_run(w, i % 2 ? TICK - 300 : TICK + 300);
@@ -120,9 +115,8 @@ TEST_WITH(a_timer_that_is_a_little_early_does_not_lose_a_period, engine_fixture_
     assert_in_range(w->orders.calls - before, 900, 961);
 }
 
-TEST_WITH(a_changed_machine_is_planned_for_at_once, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_changed_machine_is_planned_for_at_once)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_run(w, TICK);
     w->machine.generation++;
@@ -132,9 +126,8 @@ TEST_WITH(a_changed_machine_is_planned_for_at_once, engine_fixture_setup, engine
     assert_int_equal(w->orders.calls, 2);
 }
 
-TEST_WITH(changed_settings_are_planned_for_at_once, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(changed_settings_are_planned_for_at_once)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_run(w, TICK);
     w->config.enforce.pin = ASYM_PIN_CPU;
@@ -144,9 +137,8 @@ TEST_WITH(changed_settings_are_planned_for_at_once, engine_fixture_setup, engine
     engine_fixture_assert_mask(&w->threads[0].mask, "5");
 }
 
-TEST_WITH(the_same_policy_keeps_its_state_and_a_new_one_starts_from_zero, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(the_same_policy_keeps_its_state_and_a_new_one_starts_from_zero)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     for (unsigned char i = 0; i < 3; i++) {
         engine_fixture_run(w, TICK);
@@ -174,9 +166,8 @@ TEST_WITH(the_same_policy_keeps_its_state_and_a_new_one_starts_from_zero, engine
 
 /* A refreshed snapshot repeats the measurements of the last one. */
 /* No thread was planned meanwhile: the measurements of the next plan are of one interval, not of the gap. */
-TEST_WITH(a_gap_without_threads_is_no_interval, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_gap_without_threads_is_no_interval)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_run(w, TICK);
     t->listed = false;
@@ -187,9 +178,8 @@ TEST_WITH(a_gap_without_threads_is_no_interval, engine_fixture_setup, engine_fix
     assert_int_equal(w->orders.interval, TICK);
 }
 
-TEST_WITH(the_interval_of_a_plan_is_that_of_its_new_measurements, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(the_interval_of_a_plan_is_that_of_its_new_measurements)
 {
-    struct engine_fixture *w = *state;
     static const struct {
         unsigned after;
         bool refreshed;
@@ -206,9 +196,8 @@ TEST_WITH(the_interval_of_a_plan_is_that_of_its_new_measurements, engine_fixture
     }
 }
 
-TEST_WITH(nice_groups_are_numbered_for_the_policy, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(nice_groups_are_numbered_for_the_policy)
 {
-    struct engine_fixture *w = *state;
     static const int32_t sessions[] = {4194303, 0, 7, 4194303, 12};
     static const uint32_t numbers[] = {1, 0, 2, 1, 3};
     for (int32_t i = 0; i < (int32_t)ASYM_LENGTH(sessions); i++) {
@@ -224,9 +213,8 @@ TEST_WITH(nice_groups_are_numbered_for_the_policy, engine_fixture_setup, engine_
     }
 }
 
-TEST_WITH(another_policy_takes_over_what_is_steered, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(another_policy_takes_over_what_is_steered)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     struct engine_fixture_thread *asleep = engine_fixture_thread(w, engine_fixture_proc(w, 200), 200, 5);
     engine_fixture_run(w, TICK);
@@ -242,10 +230,8 @@ TEST_WITH(another_policy_takes_over_what_is_steered, engine_fixture_setup, engin
     engine_fixture_assert_mask(&t->mask, "0-7");
 }
 
-TEST_WITH(per_thread_state_is_zero_for_a_new_thread_and_stays_with_its_thread, engine_fixture_setup,
-          engine_fixture_teardown)
+TEST_ENGINE(per_thread_state_is_zero_for_a_new_thread_and_stays_with_its_thread)
 {
-    struct engine_fixture *w = *state;
     unsigned p = engine_fixture_proc(w, 100);
     struct engine_fixture_thread *first = engine_fixture_thread(w, p, 100, 5);
     engine_fixture_run(w, TICK);
@@ -262,9 +248,8 @@ TEST_WITH(per_thread_state_is_zero_for_a_new_thread_and_stays_with_its_thread, e
     assert_int_equal(w->orders.state[39], 2);
 }
 
-TEST_WITH(a_policy_sees_active_applications_with_steerable_threads_only, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_policy_sees_active_applications_with_steerable_threads_only)
 {
-    struct engine_fixture *w = *state;
     unsigned a = engine_fixture_proc(w, 100), b = engine_fixture_proc(w, 200), c = engine_fixture_proc(w, 300),
              d = engine_fixture_proc(w, 400);
     engine_fixture_thread(w, a, 100, 5)->task.runnable = 0.2;
@@ -286,9 +271,8 @@ TEST_WITH(a_policy_sees_active_applications_with_steerable_threads_only, engine_
     assert_int_equal(w->orders.threads[3].app, 1);
 }
 
-TEST_WITH(equal_sets_have_equal_addresses, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(equal_sets_have_equal_addresses)
 {
-    struct engine_fixture *w = *state;
     unsigned p = engine_fixture_proc(w, 100);
     for (int32_t tid = 100; tid < 104; tid++) {
         struct engine_fixture_thread *t = engine_fixture_thread(w, p, tid, 2);
@@ -300,10 +284,8 @@ TEST_WITH(equal_sets_have_equal_addresses, engine_fixture_setup, engine_fixture_
     assert_ptr_not_equal(w->orders.threads[0].allowed, w->orders.threads[1].allowed);
 }
 
-TEST_WITH(the_preferred_cpu_is_the_last_target_in_force_or_else_where_it_ran, engine_fixture_setup,
-          engine_fixture_teardown)
+TEST_ENGINE(the_preferred_cpu_is_the_last_target_in_force_or_else_where_it_ran)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     t->task.cpu = 2;
     engine_fixture_step(w, TICK);
@@ -324,9 +306,8 @@ TEST_WITH(the_preferred_cpu_is_the_last_target_in_force_or_else_where_it_ran, en
     assert_int_equal(w->orders.threads[0].preferred_cpu, 3);
 }
 
-TEST_WITH(a_thread_prefers_no_cpu_outside_its_cpuset, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_thread_prefers_no_cpu_outside_its_cpuset)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 2);
     t->cpuset = engine_fixture_cpus("2-3");
     t->task.cpu = 6;
@@ -334,9 +315,8 @@ TEST_WITH(a_thread_prefers_no_cpu_outside_its_cpuset, engine_fixture_setup, engi
     assert_int_equal(w->orders.threads[0].preferred_cpu, -1);
 }
 
-TEST_WITH(nothing_to_narrow_is_nothing_to_do, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(nothing_to_narrow_is_nothing_to_do)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_machine(&w->machine, 8, 0, 4);
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     t->mask = engine_fixture_cpus("0-63"); /* as the kernel shows a mask on a machine with 64 possible CPUs */
@@ -362,9 +342,8 @@ static struct engine_fixture_thread *fits(struct engine_fixture *w)
 }
 
 /* Its own mask no longer fits the plan, and the new one could not be set. */
-TEST_WITH(a_target_that_a_failed_action_replaces_is_not_in_force, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_target_that_a_failed_action_replaces_is_not_in_force)
 {
-    struct engine_fixture *w = *state;
     fits(w);
     engine_fixture_thread(w, engine_fixture_proc(w, 200), 200, 7);
     engine_fixture_order(w, 200, 7, true);
@@ -375,9 +354,8 @@ TEST_WITH(a_target_that_a_failed_action_replaces_is_not_in_force, engine_fixture
     assert_int_equal(w->orders.threads[0].preferred_cpu, 2);
 }
 
-TEST_WITH(a_target_that_fits_outlasts_a_sleep_but_no_end_of_steering, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_target_that_fits_outlasts_a_sleep_but_no_end_of_steering)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = fits(w);
     t->task.runnable = t->task.running = 0;
     t->task.state = 'S';
@@ -393,7 +371,7 @@ TEST_WITH(a_target_that_fits_outlasts_a_sleep_but_no_end_of_steering, engine_fix
     assert_int_equal(w->orders.threads[0].preferred_cpu, 2);
 }
 
-TEST_WITH(pin_says_how_wide_the_mask_is, engine_fixture_setup, engine_fixture_teardown)
+TEST(pin_says_how_wide_the_mask_is)
 {
     static const struct {
         int pin;
@@ -424,9 +402,8 @@ TEST_WITH(pin_says_how_wide_the_mask_is, engine_fixture_setup, engine_fixture_te
 }
 
 /* CPU 5 is left idle; thread 102 has it as its target, and thread 103 holds CPU 6. */
-TEST_WITH(a_policy_gives_each_thread_its_width_and_leaves_cpus_idle, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_policy_gives_each_thread_its_width_and_leaves_cpus_idle)
 {
-    struct engine_fixture *w = *state;
     static const struct {
         int32_t tid, cpu;
         enum asym_pin width;
@@ -457,9 +434,8 @@ TEST_WITH(a_policy_gives_each_thread_its_width_and_leaves_cpus_idle, engine_fixt
     engine_fixture_assert_mask(&w->threads[1].mask, "4");
 }
 
-TEST_WITH(the_policy_learns_of_unsteered_and_sleeping_threads, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(the_policy_learns_of_unsteered_and_sleeping_threads)
 {
-    struct engine_fixture *w = *state;
     w->config.policy = &engine_fixture_policy_each;
     configure(w);
     const unsigned p = engine_fixture_proc(w, 100), q = engine_fixture_proc(w, 200), self = engine_fixture_proc(w, 300);
@@ -494,9 +470,8 @@ TEST_WITH(the_policy_learns_of_unsteered_and_sleeping_threads, engine_fixture_se
     assert_true(fabs((double)w->orders.asleep[5] - 0) < 1e-9);
 }
 
-TEST_WITH(pin_llc_stays_within_the_targets_type, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(pin_llc_stays_within_the_targets_type)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_machine(&w->machine, 4, 4, 8);
     w->config.enforce.pin = ASYM_PIN_LLC;
     configure(w);
@@ -505,9 +480,8 @@ TEST_WITH(pin_llc_stays_within_the_targets_type, engine_fixture_setup, engine_fi
     engine_fixture_assert_mask(&t->mask, "4-7");
 }
 
-TEST_WITH(an_exclusive_cpu_is_used_by_exclusive_threads_only, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(an_exclusive_cpu_is_used_by_exclusive_threads_only)
 {
-    struct engine_fixture *w = *state;
     unsigned p = engine_fixture_proc(w, 100), q = engine_fixture_proc(w, 200);
     struct engine_fixture_thread *a = engine_fixture_thread(w, p, 100, 4), *b = engine_fixture_thread(w, p, 101, 6);
     struct engine_fixture_thread *c = engine_fixture_thread(w, q, 200, 5), *d = engine_fixture_thread(w, q, 201, 1);
@@ -528,9 +502,8 @@ TEST_WITH(an_exclusive_cpu_is_used_by_exclusive_threads_only, engine_fixture_set
     engine_fixture_assert_mask(&c->mask, "4-7");
 }
 
-TEST_WITH(other_threads_share_the_cpus_when_all_are_exclusive, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(other_threads_share_the_cpus_when_all_are_exclusive)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_machine(&w->machine, 4, 1, 5);
     unsigned p = engine_fixture_proc(w, 100);
     engine_fixture_thread(w, p, 100, 4);
@@ -540,9 +513,8 @@ TEST_WITH(other_threads_share_the_cpus_when_all_are_exclusive, engine_fixture_se
     engine_fixture_assert_mask(&t->mask, "4"); /* the kernel accepts no empty mask */
 }
 
-TEST_WITH(pin_cpu_pins_an_exclusive_thread_to_its_one_cpu, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(pin_cpu_pins_an_exclusive_thread_to_its_one_cpu)
 {
-    struct engine_fixture *w = *state;
     w->config.enforce.pin = ASYM_PIN_CPU;
     configure(w);
     unsigned p = engine_fixture_proc(w, 100);
@@ -570,9 +542,8 @@ static void set_limit(struct engine_fixture *w, enum asym_pin pin)
 }
 
 /* A game that sleeps most of the time on CPU 4; five busy threads on the four slow CPUs, one on CPU 5. */
-TEST_WITH(a_light_thread_shares_its_cpu_with_a_crowd, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_light_thread_shares_its_cpu_with_a_crowd)
 {
-    struct engine_fixture *w = *state;
     set_limit(w, ASYM_PIN_TYPE);
     struct engine_fixture_thread *game = add_thread(w, 100, 4, 0.6), *busy = add_thread(w, 200, 5, 1), *crowd[5];
     for (int32_t i = 0; i < 5; i++)
@@ -599,9 +570,8 @@ TEST_WITH(a_light_thread_shares_its_cpu_with_a_crowd, engine_fixture_setup, engi
 }
 
 /* The next turn comes soon, but the CPU would be idle for a part of each turn. Thread 304 is measured on its core type. */
-TEST_WITH(threads_in_turns_are_a_crowd_but_not_where_they_are_measured, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(threads_in_turns_are_a_crowd_but_not_where_they_are_measured)
 {
-    struct engine_fixture *w = *state;
     set_limit(w, ASYM_PIN_TYPE);
     struct engine_fixture_thread *game = add_thread(w, 100, 4, 0.6), *crowd[5];
     for (int32_t i = 0; i < 5; i++) {
@@ -618,9 +588,8 @@ TEST_WITH(threads_in_turns_are_a_crowd_but_not_where_they_are_measured, engine_f
 }
 
 /* Four busy threads have a CPU each: they keep their masks, whatever the CPU of the game does. */
-TEST_WITH(without_a_crowd_nothing_is_shared, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(without_a_crowd_nothing_is_shared)
 {
-    struct engine_fixture *w = *state;
     set_limit(w, ASYM_PIN_TYPE);
     add_thread(w, 100, 4, 0.6);
     struct engine_fixture_thread *busy = add_thread(w, 200, 5, 1), *slow = add_thread(w, 300, 0, 1);
@@ -632,9 +601,8 @@ TEST_WITH(without_a_crowd_nothing_is_shared, engine_fixture_setup, engine_fixtur
 }
 
 /* Another thread holds one of the two CPUs that the thread may use, and the light one shares the other. */
-TEST_WITH(a_busy_thread_beside_a_held_and_a_shared_cpu_has_a_mask, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_busy_thread_beside_a_held_and_a_shared_cpu_has_a_mask)
 {
-    struct engine_fixture *w = *state;
     set_limit(w, ASYM_PIN_TYPE);
     add_thread(w, 100, 4, 0.6);
     add_thread(w, 200, 5, 1);
@@ -648,9 +616,8 @@ TEST_WITH(a_busy_thread_beside_a_held_and_a_shared_cpu_has_a_mask, engine_fixtur
     engine_fixture_assert_mask(&engine_fixture_planned(w, 201)->mask, "4");
 }
 
-TEST_WITH(the_two_of_a_crowded_cpu_get_the_shared_one_under_pin_cpu, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(the_two_of_a_crowded_cpu_get_the_shared_one_under_pin_cpu)
 {
-    struct engine_fixture *w = *state;
     set_limit(w, ASYM_PIN_CPU);
     struct engine_fixture_thread *light = add_thread(w, 100, 4, 0.6), *one = add_thread(w, 200, 0, 1);
     struct engine_fixture_thread *other = add_thread(w, 201, 0, 1), *alone = add_thread(w, 202, 1, 1);
@@ -662,9 +629,8 @@ TEST_WITH(the_two_of_a_crowded_cpu_get_the_shared_one_under_pin_cpu, engine_fixt
 }
 
 /* The fast CPUs 4 and 5 have light threads only, and 7 has none. */
-TEST_WITH(light_threads_use_each_others_cpus_under_pin_cpu, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(light_threads_use_each_others_cpus_under_pin_cpu)
 {
-    struct engine_fixture *w = *state;
     set_limit(w, ASYM_PIN_CPU);
     struct engine_fixture_thread *one = add_thread(w, 100, 4, 0.5), *other = add_thread(w, 101, 5, 0.5);
     struct engine_fixture_thread *beside = add_thread(w, 102, 6, 0.5), *busy = add_thread(w, 200, 6, 1);
@@ -679,9 +645,8 @@ TEST_WITH(light_threads_use_each_others_cpus_under_pin_cpu, engine_fixture_setup
 }
 
 /* Its duty swings across the limit within each second, as a game's does. Masks change for the first second at most. */
-TEST_WITH(masks_stay_while_a_duty_swings, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(masks_stay_while_a_duty_swings)
 {
-    struct engine_fixture *w = *state;
     set_limit(w, ASYM_PIN_TYPE);
     struct engine_fixture_thread *game = add_thread(w, 100, 4, 0.9);
     for (int32_t i = 0; i < 8; i++)
@@ -696,9 +661,8 @@ TEST_WITH(masks_stay_while_a_duty_swings, engine_fixture_setup, engine_fixture_t
     assert_int_equal(changes, 0);
 }
 
-TEST_WITH(a_target_it_may_not_have_is_not_followed, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_target_it_may_not_have_is_not_followed)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     t->cpuset = t->mask = engine_fixture_cpus("0-3");
     engine_fixture_run(w, TICK);
@@ -709,9 +673,8 @@ TEST_WITH(a_target_it_may_not_have_is_not_followed, engine_fixture_setup, engine
     assert_int_equal(w->n, 0);
 }
 
-TEST_WITH(a_policy_that_asks_for_more_memory_gets_it, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_policy_that_asks_for_more_memory_gets_it)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     w->orders.small_arena = 3;
     engine_fixture_run(w, TICK);
@@ -719,9 +682,8 @@ TEST_WITH(a_policy_that_asks_for_more_memory_gets_it, engine_fixture_setup, engi
     assert_int_equal(w->n, 1);
 }
 
-TEST_WITH(a_policy_that_is_never_content_is_an_error_and_not_a_hang, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_policy_that_is_never_content_is_an_error_and_not_a_hang)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     w->orders.error = -ENOBUFS;
     assert_int_equal(engine_fixture_try_step(w, TICK), -ENOMEM);
@@ -737,10 +699,9 @@ static int plan_without_reason(const struct asym_policy_input *in, struct asym_a
     return 0;
 }
 
-TEST_WITH(a_policy_that_gives_no_reason_is_reported_as_such, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_policy_that_gives_no_reason_is_reported_as_such)
 {
     static const struct asym_policy mute = {.name = "mute", .pin = ASYM_PIN_CPU, .plan = plan_without_reason};
-    struct engine_fixture *w = *state;
     w->config.policy = &mute;
     assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -748,17 +709,15 @@ TEST_WITH(a_policy_that_gives_no_reason_is_reported_as_such, engine_fixture_setu
     assert_string_equal(engine_fixture_planned(w, 100)->reason->text, "the policy gives no reason");
 }
 
-TEST_WITH(an_error_of_the_policy_is_passed_on, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(an_error_of_the_policy_is_passed_on)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     w->orders.error = -EDOM;
     assert_int_equal(engine_fixture_try_step(w, TICK), -EDOM);
 }
 
-TEST_WITH(an_empty_snapshot_is_an_empty_plan, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(an_empty_snapshot_is_an_empty_plan)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_run(w, TICK);
     assert_int_equal(w->n, 0);
     assert_int_equal(w->plan->n_tasks, 0);
@@ -766,9 +725,8 @@ TEST_WITH(an_empty_snapshot_is_an_empty_plan, engine_fixture_setup, engine_fixtu
     assert_int_equal(w->orders.calls, 0);
 }
 
-TEST_WITH(outcomes_that_are_missing_count_as_not_done, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(outcomes_that_are_missing_count_as_not_done)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_step(w, TICK);
     asym_engine_outcomes(w->engine, NULL, 0);
@@ -778,9 +736,8 @@ TEST_WITH(outcomes_that_are_missing_count_as_not_done, engine_fixture_setup, eng
     assert_int_equal(w->n, 1);
 }
 
-TEST_WITH(an_sp_thread_comes_to_the_policy_with_the_begin_of_its_phase, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(an_sp_thread_comes_to_the_policy_with_the_begin_of_its_phase)
 {
-    struct engine_fixture *w = *state;
     unsigned p = engine_fixture_proc(w, 100);
     engine_fixture_thread(w, p, 100, 5);
     struct engine_fixture_thread *other = engine_fixture_thread(w, p, 101, 5);
@@ -792,9 +749,8 @@ TEST_WITH(an_sp_thread_comes_to_the_policy_with_the_begin_of_its_phase, engine_f
     assert_int_equal(w->orders.threads[0].class_since, w->now - 3 * TICK);
 }
 
-TEST_WITH(a_policy_with_every_snapshot_plans_at_every_snapshot, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_policy_with_every_snapshot_plans_at_every_snapshot)
 {
-    struct engine_fixture *w = *state;
     w->config.policy = &engine_fixture_policy_every_snapshot;
     assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -805,9 +761,8 @@ TEST_WITH(a_policy_with_every_snapshot_plans_at_every_snapshot, engine_fixture_s
 }
 
 /* An early plan uses up no swap and does not begin a new swap period. */
-TEST_WITH(a_reported_phase_is_planned_for_at_once, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_reported_phase_is_planned_for_at_once)
 {
-    struct engine_fixture *w = *state;
     w->config.policy = &engine_fixture_policy_reacts;
     assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -828,9 +783,8 @@ TEST_WITH(a_reported_phase_is_planned_for_at_once, engine_fixture_setup, engine_
     assert_int_equal(w->orders.since_swap, 0);
 }
 
-TEST_WITH(a_policy_that_uses_no_reports_waits_for_its_period, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_policy_that_uses_no_reports_waits_for_its_period)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_run(w, TICK);
     w->urgent = true;
@@ -839,9 +793,8 @@ TEST_WITH(a_policy_that_uses_no_reports_waits_for_its_period, engine_fixture_set
 }
 
 /* The threads with a sample, and those whose sample belongs to one core type. */
-TEST_WITH(a_sample_comes_to_the_policy_with_the_core_type_it_is_of, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_sample_comes_to_the_policy_with_the_core_type_it_is_of)
 {
-    struct engine_fixture *w = *state;
     unsigned p = engine_fixture_proc(w, 100);
     engine_fixture_thread(w, p, 100, 5);
     engine_fixture_thread(w, p, 101, 2)->instructions = 1e9;
@@ -863,9 +816,8 @@ TEST_WITH(a_sample_comes_to_the_policy_with_the_core_type_it_is_of, engine_fixtu
     }
 }
 
-TEST_WITH(threads_to_be_counted_are_in_the_plan, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(threads_to_be_counted_are_in_the_plan)
 {
-    struct engine_fixture *w = *state;
     unsigned p = engine_fixture_proc(w, 100);
     engine_fixture_thread(w, p, 100, 5);
     engine_fixture_thread(w, p, 101, 5);

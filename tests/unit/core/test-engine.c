@@ -35,9 +35,8 @@ static void assert_released(struct engine_fixture *w, struct engine_fixture_thre
     engine_fixture_assert_mask(&t->mask, "0-7");
 }
 
-TEST_WITH(a_steered_thread_gets_mask_and_target, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_steered_thread_gets_mask_and_target)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     t->task.cpu = 1;
     engine_fixture_step(w, TICK);
@@ -52,9 +51,8 @@ TEST_WITH(a_steered_thread_gets_mask_and_target, engine_fixture_setup, engine_fi
     assert_ptr_equal(p->reason, &engine_fixture_placed);
 }
 
-TEST_WITH(an_unchanged_snapshot_gives_no_second_action, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(an_unchanged_snapshot_gives_no_second_action)
 {
-    struct engine_fixture *w = *state;
     steered(w);
     for (int i = 0; i < 5; i++) {
         engine_fixture_run(w, TICK);
@@ -63,9 +61,8 @@ TEST_WITH(an_unchanged_snapshot_gives_no_second_action, engine_fixture_setup, en
     }
 }
 
-TEST_WITH(a_retry_is_asked_again_and_steers_nothing, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_retry_is_asked_again_and_steers_nothing)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     for (int i = 0; i < 3; i++) {
         engine_fixture_step(w, TICK);
@@ -78,9 +75,8 @@ TEST_WITH(a_retry_is_asked_again_and_steers_nothing, engine_fixture_setup, engin
     assert_int_equal(w->n, 0);
 }
 
-TEST_WITH(a_thread_that_is_gone_is_forgotten, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_thread_that_is_gone_is_forgotten)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     engine_fixture_order(w, 100, 1, false);
     engine_fixture_step(w, TICK);
@@ -91,9 +87,8 @@ TEST_WITH(a_thread_that_is_gone_is_forgotten, engine_fixture_setup, engine_fixtu
     assert_int_equal(w->n, 0);
 }
 
-TEST_WITH(hands_off_is_for_good, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(hands_off_is_for_good)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_step(w, TICK);
     engine_fixture_answer(w, ASYM_OUTCOME_HANDS_OFF, -EPERM);
@@ -112,9 +107,8 @@ TEST_WITH(hands_off_is_for_good, engine_fixture_setup, engine_fixture_teardown)
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_DENIED));
 }
 
-TEST_WITH(the_actuator_says_what_was_changed, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(the_actuator_says_what_was_changed)
 {
-    struct engine_fixture *w = *state;
     static const struct {
         int error;
         enum asym_exclusion why;
@@ -136,9 +130,8 @@ TEST_WITH(the_actuator_says_what_was_changed, engine_fixture_setup, engine_fixtu
 }
 
 /* A refresh lists the tasks of the last sample: a thread that has ended since may show its old mask. */
-TEST_WITH(a_thread_that_has_ended_is_not_foreign, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_thread_that_has_ended_is_not_foreign)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->mask = engine_fixture_cpus("0-7");
     t->task.flags = ASYM_TASK_ENDED;
@@ -149,9 +142,8 @@ TEST_WITH(a_thread_that_has_ended_is_not_foreign, engine_fixture_setup, engine_f
 }
 
 /* Three samples are not enough when they follow each other at once. */
-TEST_WITH(refreshes_do_not_make_a_mask_foreign, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(refreshes_do_not_make_a_mask_foreign)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->mask = engine_fixture_cpus("0-3");
     for (int i = 0; i < 10; i++) {
@@ -162,9 +154,8 @@ TEST_WITH(refreshes_do_not_make_a_mask_foreign, engine_fixture_setup, engine_fix
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
 }
 
-TEST_WITH(a_new_thread_with_an_old_tid_is_another_thread, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_new_thread_with_an_old_tid_is_another_thread)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_step(w, TICK);
     engine_fixture_answer(w, ASYM_OUTCOME_HANDS_OFF, -EPERM);
@@ -176,9 +167,8 @@ TEST_WITH(a_new_thread_with_an_old_tid_is_another_thread, engine_fixture_setup, 
     assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
 }
 
-TEST_WITH(a_reused_tid_does_not_inherit_that_it_was_steered, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_reused_tid_does_not_inherit_that_it_was_steered)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->task.id.start++;
     t->mask = w->machine.online;
@@ -191,7 +181,7 @@ TEST_WITH(a_reused_tid_does_not_inherit_that_it_was_steered, engine_fixture_setu
 /* Samples that must find an unexplained mask before it counts as an external change. */
 #define DOUBTS 2
 
-TEST_WITH(a_mask_set_by_another_process_is_never_fought, engine_fixture_setup, engine_fixture_teardown)
+TEST(a_mask_set_by_another_process_is_never_fought)
 {
     static const char *const masks[] = {"0-3", "4", "0-7"};
     for (size_t i = 0; i < ASYM_LENGTH(masks); i++) {
@@ -225,9 +215,8 @@ TEST_WITH(a_mask_set_by_another_process_is_never_fought, engine_fixture_setup, e
     }
 }
 
-TEST_WITH(a_release_by_the_fork_guard_is_not_foreign, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_release_by_the_fork_guard_is_not_foreign)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     w->procs[0].last_fork = w->now + TICK / 2;
     t->mask = engine_fixture_cpus("0-7");
@@ -256,9 +245,8 @@ static struct engine_fixture_thread *steered_with_its_own_mask(struct engine_fix
 }
 
 /* The fork guard restores exactly the mask that the thread had. */
-TEST_WITH(a_mask_of_its_own_restored_by_the_fork_guard_is_not_foreign, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_mask_of_its_own_restored_by_the_fork_guard_is_not_foreign)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered_with_its_own_mask(w);
     t->mask = engine_fixture_cpus("0-5");
     for (int k = 0; k <= DOUBTS; k++) {
@@ -271,9 +259,8 @@ TEST_WITH(a_mask_of_its_own_restored_by_the_fork_guard_is_not_foreign, engine_fi
 }
 
 /* The fork guard restores the original mask, and the full cpuset only to a thread that had it. */
-TEST_WITH(another_mask_than_its_own_after_a_fork_is_foreign, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(another_mask_than_its_own_after_a_fork_is_foreign)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered_with_its_own_mask(w);
     t->mask = engine_fixture_cpus("0-6");
     for (int k = 0; k <= DOUBTS; k++)
@@ -282,7 +269,7 @@ TEST_WITH(another_mask_than_its_own_after_a_fork_is_foreign, engine_fixture_setu
 }
 
 /* Even if the holdoff is over before the next sample, the fork explains the mask. */
-TEST_WITH(a_release_by_the_fork_guard_is_not_foreign_without_a_holdoff, engine_fixture_setup, engine_fixture_teardown)
+TEST(a_release_by_the_fork_guard_is_not_foreign_without_a_holdoff)
 {
     static const asym_usec holdoffs[] = {0, 10 * ASYM_MSEC};
     for (size_t i = 0; i < ASYM_LENGTH(holdoffs); i++) {
@@ -307,9 +294,8 @@ TEST_WITH(a_release_by_the_fork_guard_is_not_foreign_without_a_holdoff, engine_f
     }
 }
 
-TEST_WITH(fork_holdoff_releases_at_once_and_lasts, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(fork_holdoff_releases_at_once_and_lasts)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     w->procs[0].last_fork = w->now + TICK / 2;
     engine_fixture_step(w, TICK);
@@ -322,9 +308,8 @@ TEST_WITH(fork_holdoff_releases_at_once_and_lasts, engine_fixture_setup, engine_
 }
 
 /* The fork guard has restored its mask, as at a fork. After exec the wait is as long as for a new process. */
-TEST_WITH(an_exec_releases_for_as_long_as_a_new_process_settles, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(an_exec_releases_for_as_long_as_a_new_process_settles)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     w->procs[0].last_exec = w->now + TICK / 2;
     t->mask = engine_fixture_cpus("0-7");
@@ -337,18 +322,16 @@ TEST_WITH(an_exec_releases_for_as_long_as_a_new_process_settles, engine_fixture_
 }
 
 /* Without a fork guard. */
-TEST_WITH(an_exec_is_released_at_once, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(an_exec_is_released_at_once)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     w->procs[0].last_exec = w->now + TICK / 2;
     engine_fixture_step(w, TICK);
     assert_released(w, t, asym_why(ASYM_WHY_SETTLING));
 }
 
-TEST_WITH(fork_holdoff_releases_sleeping_threads_too, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(fork_holdoff_releases_sleeping_threads_too)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->listed = false;
     w->procs[0].last_fork = w->now;
@@ -356,27 +339,24 @@ TEST_WITH(fork_holdoff_releases_sleeping_threads_too, engine_fixture_setup, engi
     assert_released(w, t, asym_why(ASYM_WHY_FORKED));
 }
 
-TEST_WITH(a_fork_stamped_after_the_snapshot_counts, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_fork_stamped_after_the_snapshot_counts)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     w->procs[0].last_fork = w->now + TICK + 10;
     engine_fixture_step(w, TICK);
     assert_released(w, t, asym_why(ASYM_WHY_FORKED));
 }
 
-TEST_WITH(a_rule_that_comes_to_ignore_releases_at_once, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_rule_that_comes_to_ignore_releases_at_once)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     w->procs[0].rule = ASYM_RULE_IGNORE;
     engine_fixture_step(w, TICK);
     assert_released(w, t, asym_why(ASYM_WHY_RULE_IGNORE));
 }
 
-TEST_WITH(a_program_that_counts_late_is_released_unless_a_rule_names_it, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_program_that_counts_late_is_released_unless_a_rule_names_it)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     /* It has loaded the runtime while it ran. */
     w->procs[0].flags = ASYM_PROC_COUNTS_LATE;
@@ -389,9 +369,8 @@ TEST_WITH(a_program_that_counts_late_is_released_unless_a_rule_names_it, engine_
 }
 
 /* LLVM's OpenMP does this: a new thread sets the original mask of its process as soon as it gets a CPU. */
-TEST_WITH(a_thread_that_sets_its_mask_first_is_not_lost, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_thread_that_sets_its_mask_first_is_not_lost)
 {
-    struct engine_fixture *w = *state;
     steered(w);
     struct engine_fixture_thread *t = engine_fixture_thread(w, 0, 101, 6);
     t->task.flags = ASYM_TASK_NEWBORN | ASYM_TASK_HARDLY_RAN;
@@ -408,7 +387,7 @@ TEST_WITH(a_thread_that_sets_its_mask_first_is_not_lost, engine_fixture_setup, e
     assert_int_equal(engine_fixture_planned(w, 101)->target, 6);
 }
 
-TEST_WITH(no_rule_steers_a_thread_that_has_hardly_run, engine_fixture_setup, engine_fixture_teardown)
+TEST(no_rule_steers_a_thread_that_has_hardly_run)
 {
     static const enum asym_rule_action actions[] = {ASYM_RULE_STEER, ASYM_RULE_FAST, ASYM_RULE_SLOW};
     for (size_t i = 0; i < ASYM_LENGTH(actions); i++) {
@@ -426,9 +405,8 @@ TEST_WITH(no_rule_steers_a_thread_that_has_hardly_run, engine_fixture_setup, eng
 }
 
 /* For one sample its counters may be those of another thread: for example when a thread calls exec. */
-TEST_WITH(a_steered_thread_stays_steered_however_little_it_has_run, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_steered_thread_stays_steered_however_little_it_has_run)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->task.flags = ASYM_TASK_HARDLY_RAN;
     engine_fixture_run(w, TICK);
@@ -436,27 +414,24 @@ TEST_WITH(a_steered_thread_stays_steered_however_little_it_has_run, engine_fixtu
     assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
 }
 
-TEST_WITH(a_policy_that_no_longer_steers_it_releases_at_once, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_policy_that_no_longer_steers_it_releases_at_once)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     engine_fixture_order(w, 100, -1, false);
     engine_fixture_step(w, TICK);
     assert_released(w, t, &engine_fixture_unsteered);
 }
 
-TEST_WITH(a_thread_that_turned_realtime_is_released, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_thread_that_turned_realtime_is_released)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->task.sched = SCHED_FIFO;
     engine_fixture_step(w, TICK);
     assert_released(w, t, asym_why(ASYM_WHY_REALTIME));
 }
 
-TEST_WITH(a_sleeping_thread_is_released_after_release, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_sleeping_thread_is_released_after_release)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->listed = false;
     engine_fixture_run(w, 4999 * ASYM_MSEC);
@@ -468,9 +443,8 @@ TEST_WITH(a_sleeping_thread_is_released_after_release, engine_fixture_setup, eng
 }
 
 /* The phase of the application has lasted longer than release, but the thread has not slept that long. */
-TEST_WITH(a_thread_that_has_just_fallen_asleep_stays_steered, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_thread_that_has_just_fallen_asleep_stays_steered)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     engine_fixture_thread(w, 0, 101, 6);
     for (int i = 0; i < 60; i++)
@@ -483,9 +457,8 @@ TEST_WITH(a_thread_that_has_just_fallen_asleep_stays_steered, engine_fixture_set
 }
 
 /* It slept at the moment of the sample, and ran before. */
-TEST_WITH(a_thread_that_has_run_since_the_last_sample_is_active, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_thread_that_has_run_since_the_last_sample_is_active)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     t->task.runnable = 0;
     t->task.running = 0.6;
@@ -495,9 +468,8 @@ TEST_WITH(a_thread_that_has_run_since_the_last_sample_is_active, engine_fixture_
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &engine_fixture_placed);
 }
 
-TEST_WITH(a_barely_active_application_is_released_after_release, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_barely_active_application_is_released_after_release)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->task.runnable = t->task.running = 0.1;
     for (int i = 0; i < 50; i++) {
@@ -510,9 +482,8 @@ TEST_WITH(a_barely_active_application_is_released_after_release, engine_fixture_
     assert_released(w, t, asym_why(ASYM_WHY_IDLE));
 }
 
-TEST_WITH(a_release_not_done_is_asked_again, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_release_not_done_is_asked_again)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->listed = false;
     engine_fixture_step(w, 5 * ASYM_SEC);
@@ -522,9 +493,8 @@ TEST_WITH(a_release_not_done_is_asked_again, engine_fixture_setup, engine_fixtur
     assert_released(w, t, asym_why(ASYM_WHY_IDLE));
 }
 
-TEST_WITH(a_released_thread_can_be_steered_again, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_released_thread_can_be_steered_again)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->listed = false;
     engine_fixture_run(w, 5 * ASYM_SEC);
@@ -533,9 +503,8 @@ TEST_WITH(a_released_thread_can_be_steered_again, engine_fixture_setup, engine_f
     engine_fixture_assert_mask(&t->mask, "4-7");
 }
 
-TEST_WITH(a_process_is_not_steered_before_it_has_settled, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_process_is_not_steered_before_it_has_settled)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     w->procs[0].born = w->now;
     engine_fixture_step(w, 499 * ASYM_MSEC);
@@ -582,9 +551,8 @@ TEST(a_new_process_of_a_job_has_its_class_at_once_and_a_whole_mask)
     }
 }
 
-TEST_WITH(idle_applications_are_not_steered, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(idle_applications_are_not_steered)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     t->task.runnable = 0.4;
     engine_fixture_step(w, TICK);
@@ -594,9 +562,8 @@ TEST_WITH(idle_applications_are_not_steered, engine_fixture_setup, engine_fixtur
     assert_int_equal(w->orders.calls, 0);
 }
 
-TEST_WITH(the_first_snapshot_steers_nothing, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(the_first_snapshot_steers_nothing)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     t->task.runnable = t->task.running = 0;
     engine_fixture_step(w, 0);
@@ -606,7 +573,7 @@ TEST_WITH(the_first_snapshot_steers_nothing, engine_fixture_setup, engine_fixtur
     assert_int_equal(w->n, 1);
 }
 
-TEST_WITH(facts_that_exclude_are_reported, engine_fixture_setup, engine_fixture_teardown)
+TEST(facts_that_exclude_are_reported)
 {
     static const struct {
         uint32_t proc_flags, task_flags;
@@ -653,9 +620,8 @@ TEST_WITH(facts_that_exclude_are_reported, engine_fixture_setup, engine_fixture_
     }
 }
 
-TEST_WITH(offline_cpus_do_not_make_a_mask_narrow, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(offline_cpus_do_not_make_a_mask_narrow)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     w->machine.online = w->machine.usable = engine_fixture_cpus("0-5");
     assert_int_equal(asym_machine_finish(&w->machine), 0);
@@ -673,9 +639,8 @@ TEST_WITH(offline_cpus_do_not_make_a_mask_narrow, engine_fixture_setup, engine_f
     engine_fixture_assert_mask(&w->actions[0].mask, "0-5");
 }
 
-TEST_WITH(a_cpuset_bounds_the_plan, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_cpuset_bounds_the_plan)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     t->mask = t->cpuset = engine_fixture_cpus("2-5");
     engine_fixture_step(w, TICK);
@@ -683,9 +648,8 @@ TEST_WITH(a_cpuset_bounds_the_plan, engine_fixture_setup, engine_fixture_teardow
     engine_fixture_assert_mask(&w->actions[0].mask, "4-5");
 }
 
-TEST_WITH(a_cpuset_without_usable_cpus_is_not_planned_for, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_cpuset_without_usable_cpus_is_not_planned_for)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     t->mask = t->cpuset = engine_fixture_cpus("100-101");
     engine_fixture_step(w, TICK);
@@ -693,9 +657,8 @@ TEST_WITH(a_cpuset_without_usable_cpus_is_not_planned_for, engine_fixture_setup,
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_NOTHING_FREE));
 }
 
-TEST_WITH(a_cpuset_change_that_resets_masks_is_planned_anew, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_cpuset_change_that_resets_masks_is_planned_anew)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->mask = t->cpuset = engine_fixture_cpus("0-5"); /* kernels before 6.2 */
     engine_fixture_run(w, TICK);
@@ -706,9 +669,8 @@ TEST_WITH(a_cpuset_change_that_resets_masks_is_planned_anew, engine_fixture_setu
     engine_fixture_assert_mask(&t->mask, "0-5");
 }
 
-TEST_WITH(a_cpuset_change_that_cuts_a_mask_is_not_foreign, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_cpuset_change_that_cuts_a_mask_is_not_foreign)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->cpuset = engine_fixture_cpus("0-5");
     t->mask = engine_fixture_cpus("4-5"); /* since 6.2 */
@@ -725,9 +687,8 @@ TEST_WITH(a_cpuset_change_that_cuts_a_mask_is_not_foreign, engine_fixture_setup,
     assert_released(w, t, asym_why(ASYM_WHY_RULE_IGNORE));
 }
 
-TEST_WITH(a_boost_does_not_outlast_a_mask_that_another_process_has_set, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_boost_does_not_outlast_a_mask_that_another_process_has_set)
 {
-    struct engine_fixture *w = *state;
     w->orders.of[100].delta = -5;
     struct engine_fixture_thread *t = steered(w);
     assert_int_equal(t->task.nice, -5);
@@ -741,9 +702,8 @@ TEST_WITH(a_boost_does_not_outlast_a_mask_that_another_process_has_set, engine_f
 }
 
 /* The cpuset changes between the reads of the two files: the sample has the new cpuset and the old mask. */
-TEST_WITH(a_cpuset_seen_before_the_mask_follows_is_not_foreign, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_cpuset_seen_before_the_mask_follows_is_not_foreign)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->cpuset = engine_fixture_cpus("0-3");
     engine_fixture_order(w, 100, 2, false);
@@ -754,9 +714,8 @@ TEST_WITH(a_cpuset_seen_before_the_mask_follows_is_not_foreign, engine_fixture_s
 }
 
 /* The reverse: the sample read the cpuset for another thread before it changed. */
-TEST_WITH(a_mask_seen_before_its_cpuset_follows_is_not_foreign, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_mask_seen_before_its_cpuset_follows_is_not_foreign)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->mask = engine_fixture_cpus("0-3");
     engine_fixture_order(w, 100, 2, false);
@@ -768,9 +727,8 @@ TEST_WITH(a_mask_seen_before_its_cpuset_follows_is_not_foreign, engine_fixture_s
 }
 
 /* The cpuset changes in each sample: no sample needs to hold the cpuset that belongs to the mask. */
-TEST_WITH(a_suspicion_begins_anew_when_the_cpuset_changes, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_suspicion_begins_anew_when_the_cpuset_changes)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->mask = engine_fixture_cpus("3");
     t->cpuset = engine_fixture_cpus("0-3");
@@ -784,9 +742,8 @@ TEST_WITH(a_suspicion_begins_anew_when_the_cpuset_changes, engine_fixture_setup,
     assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
 }
 
-TEST_WITH(the_last_of_its_cpus_going_offline_is_not_foreign, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(the_last_of_its_cpus_going_offline_is_not_foreign)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     w->machine.online = w->machine.usable = engine_fixture_cpus("0-3");
     w->machine.generation++;
@@ -806,9 +763,8 @@ TEST_WITH(the_last_of_its_cpus_going_offline_is_not_foreign, engine_fixture_setu
  * sched_getaffinity hides a CPU that went offline. The cpuset lacks it too, so one sample looks as if the kernel had cut the
  * mask. The next sample reads the full mask from status.
  */
-TEST_WITH(a_mask_that_hid_an_offline_cpu_once_is_not_foreign, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_mask_that_hid_an_offline_cpu_once_is_not_foreign)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->mask = engine_fixture_cpus("4,6-7");
     t->cpuset = engine_fixture_cpus("0-4,6-7");
@@ -820,9 +776,8 @@ TEST_WITH(a_mask_that_hid_an_offline_cpu_once_is_not_foreign, engine_fixture_set
     }
 }
 
-TEST_WITH(rules_fast_and_slow_narrow_what_it_may_have, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(rules_fast_and_slow_narrow_what_it_may_have)
 {
-    struct engine_fixture *w = *state;
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_thread(w, engine_fixture_proc(w, 200), 200, 1);
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 300), 300, 1);
@@ -857,9 +812,8 @@ static void assert_repaired(struct engine_fixture *w, struct engine_fixture_thre
     assert_int_equal(t->task.nice, 0);
 }
 
-TEST_WITH(a_new_thread_with_its_creators_mask_is_repaired, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_new_thread_with_its_creators_mask_is_repaired)
 {
-    struct engine_fixture *w = *state;
     steered(w);
     struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
     engine_fixture_step(w, 10 * ASYM_MSEC); /* between two swaps */
@@ -874,10 +828,8 @@ TEST_WITH(a_new_thread_with_its_creators_mask_is_repaired, engine_fixture_setup,
 }
 
 /* The creator gets another mask after it created the thread, and before a snapshot lists the thread. */
-TEST_WITH(a_new_thread_with_the_mask_that_its_creator_had_before_is_repaired, engine_fixture_setup,
-          engine_fixture_teardown)
+TEST_ENGINE(a_new_thread_with_the_mask_that_its_creator_had_before_is_repaired)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *creator = steered(w);
     engine_fixture_order(w, 100, 1, false);
     engine_fixture_run(w, TICK);
@@ -888,9 +840,8 @@ TEST_WITH(a_new_thread_with_the_mask_that_its_creator_had_before_is_repaired, en
 }
 
 /* A repair is no steering: it does not wait until the thread has run. */
-TEST_WITH(a_new_thread_that_has_hardly_run_is_repaired_at_once, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_new_thread_that_has_hardly_run_is_repaired_at_once)
 {
-    struct engine_fixture *w = *state;
     steered(w);
     struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
     t->task.flags |= ASYM_TASK_HARDLY_RAN;
@@ -907,9 +858,8 @@ TEST_WITH(a_new_thread_that_has_hardly_run_is_repaired_at_once, engine_fixture_s
     engine_fixture_assert_mask(&t->mask, "4-7");
 }
 
-TEST_WITH(a_child_process_with_its_parents_mask_is_repaired, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_child_process_with_its_parents_mask_is_repaired)
 {
-    struct engine_fixture *w = *state;
     steered(w)->task.nice = 0;
     unsigned p = engine_fixture_proc(w, 200);
     w->procs[p].ppid = 100;
@@ -921,9 +871,8 @@ TEST_WITH(a_child_process_with_its_parents_mask_is_repaired, engine_fixture_setu
     assert_repaired(w, t);
 }
 
-TEST_WITH(a_child_is_repaired_also_after_its_parent_was_released, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_child_is_repaired_also_after_its_parent_was_released)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *parent = steered(w);
     w->procs[0].last_fork = w->now + 5;
     parent->mask = engine_fixture_cpus("0-7");
@@ -936,9 +885,8 @@ TEST_WITH(a_child_is_repaired_also_after_its_parent_was_released, engine_fixture
     assert_repaired(w, t);
 }
 
-TEST_WITH(a_grandchild_is_repaired_whatever_the_order, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_grandchild_is_repaired_whatever_the_order)
 {
-    struct engine_fixture *w = *state;
     steered(w);
     unsigned grandchild = engine_fixture_proc(w, 300), child = engine_fixture_proc(w, 200);
     w->procs[grandchild].ppid = 200;
@@ -951,9 +899,8 @@ TEST_WITH(a_grandchild_is_repaired_whatever_the_order, engine_fixture_setup, eng
     engine_fixture_assert_mask(&a->mask, "0-7");
 }
 
-TEST_WITH(a_child_gets_its_nice_back_too, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_child_gets_its_nice_back_too)
 {
-    struct engine_fixture *w = *state;
     w->orders.of[100].delta = -5;
     struct engine_fixture_thread *creator = steered(w);
     assert_int_equal(creator->task.nice, -5);
@@ -963,9 +910,8 @@ TEST_WITH(a_child_gets_its_nice_back_too, engine_fixture_setup, engine_fixture_t
     assert_repaired(w, t);
 }
 
-TEST_WITH(a_child_gets_its_nice_back_also_after_its_parent_was_released, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_child_gets_its_nice_back_also_after_its_parent_was_released)
 {
-    struct engine_fixture *w = *state;
     w->orders.of[100].delta = -5;
     struct engine_fixture_thread *parent = steered(w);
     w->procs[0].last_fork = w->now + 5;
@@ -981,7 +927,7 @@ TEST_WITH(a_child_gets_its_nice_back_also_after_its_parent_was_released, engine_
     assert_repaired(w, t);
 }
 
-TEST_WITH(a_child_that_has_raised_its_inherited_nice_gets_it_back_too, engine_fixture_setup, engine_fixture_teardown)
+TEST(a_child_that_has_raised_its_inherited_nice_gets_it_back_too)
 {
     static const struct {
         int8_t own, boosted, then, back;
@@ -1028,7 +974,7 @@ static struct engine_fixture_thread *called_exec(struct engine_fixture *w, size_
 }
 
 /* No process event has told the fork guard of it. */
-TEST_WITH(a_worker_that_calls_exec_is_repaired_and_steered_again, engine_fixture_setup, engine_fixture_teardown)
+TEST(a_worker_that_calls_exec_is_repaired_and_steered_again)
 {
     for (size_t i = 0; i < 2 * ASYM_LENGTH(former_leaders); i++) {
         struct engine_fixture w;
@@ -1054,7 +1000,7 @@ TEST_WITH(a_worker_that_calls_exec_is_repaired_and_steered_again, engine_fixture
 }
 
 /* The number of a leader that has ended belongs to another thread of its process, if that one calls exec. */
-TEST_WITH(a_thread_that_has_ended_gets_no_action_in_a_pause_either, engine_fixture_setup, engine_fixture_teardown)
+TEST(a_thread_that_has_ended_gets_no_action_in_a_pause_either)
 {
     struct engine_fixture w;
     engine_fixture_init(&w);
@@ -1073,7 +1019,7 @@ TEST_WITH(a_thread_that_has_ended_gets_no_action_in_a_pause_either, engine_fixtu
 }
 
 /* Two workers have the same mask. The one that calls exec is found by its boost. */
-TEST_WITH(of_workers_with_one_mask_the_boosted_caller_is_known, engine_fixture_setup, engine_fixture_teardown)
+TEST(of_workers_with_one_mask_the_boosted_caller_is_known)
 {
     static const int8_t boosts[][2] = {{0, -5}, {-3, -5}, {-5, -5}, {-5, 0}};
     for (size_t i = 0; i < ASYM_LENGTH(boosts); i++) {
@@ -1116,9 +1062,8 @@ static struct engine_fixture_thread *worker_and_a_released_one(struct engine_fix
 }
 
 /* Between the sample and its actions. The kernel has the worker's number no more. */
-TEST_WITH(a_worker_that_calls_exec_before_its_action_is_repaired, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_worker_that_calls_exec_before_its_action_is_repaired)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *worker = worker_and_a_released_one(w), *leader = &w->threads[0];
     engine_fixture_order(w, 101, 1, false);
     engine_fixture_step(w, TICK);
@@ -1140,9 +1085,8 @@ TEST_WITH(a_worker_that_calls_exec_before_its_action_is_repaired, engine_fixture
 }
 
 /* The worker has inherited a mask, and calls exec before asymd repairs it. Its creator has another mask by then. */
-TEST_WITH(a_newborn_that_calls_exec_before_its_repair_is_repaired, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_newborn_that_calls_exec_before_its_repair_is_repaired)
 {
-    struct engine_fixture *w = *state;
     const unsigned proc = engine_fixture_proc(w, 100);
     struct engine_fixture_thread *leader = engine_fixture_thread(w, proc, 100, -1);
     struct engine_fixture_thread *creator = engine_fixture_thread(w, proc, 101, 5);
@@ -1165,8 +1109,7 @@ TEST_WITH(a_newborn_that_calls_exec_before_its_repair_is_repaired, engine_fixtur
 }
 
 /* Exec keeps a negative nice value, and a worker may have raised what asymd lent it. 7 is a value of its own. */
-TEST_WITH(a_worker_that_has_raised_its_boost_and_calls_exec_gets_its_nice_back, engine_fixture_setup,
-          engine_fixture_teardown)
+TEST(a_worker_that_has_raised_its_boost_and_calls_exec_gets_its_nice_back)
 {
     static const struct {
         int8_t then, back;
@@ -1187,7 +1130,7 @@ TEST_WITH(a_worker_that_has_raised_its_boost_and_calls_exec_gets_its_nice_back, 
  * It has also changed its nice value: its mask is still the one that asymd set, and a release gives both back. A worker with the
  * same mask does not explain the nice value.
  */
-TEST_WITH(a_leader_that_calls_exec_and_changes_its_nice_is_still_steered, engine_fixture_setup, engine_fixture_teardown)
+TEST(a_leader_that_calls_exec_and_changes_its_nice_is_still_steered)
 {
     static const struct {
         bool worker;
@@ -1222,10 +1165,8 @@ TEST_WITH(a_leader_that_calls_exec_and_changes_its_nice_is_still_steered, engine
 }
 
 /* It has pinned itself to the CPUs of its boosted worker, and calls exec itself. The worker does not explain its nice value. */
-TEST_WITH(a_leader_that_calls_exec_and_changes_its_nice_keeps_its_own_mask, engine_fixture_setup,
-          engine_fixture_teardown)
+TEST_ENGINE(a_leader_that_calls_exec_and_changes_its_nice_keeps_its_own_mask)
 {
-    struct engine_fixture *w = *state;
     const unsigned proc = engine_fixture_proc(w, 100);
     struct engine_fixture_thread *leader = engine_fixture_thread(w, proc, 100, 1);
     struct engine_fixture_thread *worker = engine_fixture_thread(w, proc, 101, 5);
@@ -1243,9 +1184,8 @@ TEST_WITH(a_leader_that_calls_exec_and_changes_its_nice_keeps_its_own_mask, engi
 }
 
 /* A worker that had pinned itself: the record of the leader goes, and the mask stays. */
-TEST_WITH(a_worker_that_calls_exec_keeps_its_own_mask, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_worker_that_calls_exec_keeps_its_own_mask)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *leader = steered(w);
     leader->mask = engine_fixture_cpus("6");
     leader->task.flags = ASYM_TASK_EXECUTED;
@@ -1265,9 +1205,8 @@ TEST_WITH(a_worker_that_calls_exec_keeps_its_own_mask, engine_fixture_setup, eng
 }
 
 /* asymd had steered it to these CPUs, and has released it since it forked. Then it ran taskset: exec keeps the new mask. */
-TEST_WITH(a_mask_that_was_set_before_an_exec_is_its_own, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_mask_that_was_set_before_an_exec_is_its_own)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     w->procs[0].last_fork = w->now + 1;
     engine_fixture_run(w, TICK);
@@ -1282,9 +1221,8 @@ TEST_WITH(a_mask_that_was_set_before_an_exec_is_its_own, engine_fixture_setup, e
 }
 
 /* The kernel has cut its mask to the new cpuset in the same interval. */
-TEST_WITH(a_cpuset_that_changes_with_an_exec_is_followed, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_cpuset_that_changes_with_an_exec_is_followed)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->cpuset = engine_fixture_cpus("0-5");
     t->mask = engine_fixture_cpus("4-5");
@@ -1299,9 +1237,8 @@ TEST_WITH(a_cpuset_that_changes_with_an_exec_is_followed, engine_fixture_setup, 
 }
 
 /* The user's change of the old program does not bind the new one, which has what asymd set. */
-TEST_WITH(a_thread_left_alone_that_gets_a_workers_mask_is_repaired, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_thread_left_alone_that_gets_a_workers_mask_is_repaired)
 {
-    struct engine_fixture *w = *state;
     const unsigned proc = engine_fixture_proc(w, 100);
     struct engine_fixture_thread *leader = engine_fixture_thread(w, proc, 100, 1);
     engine_fixture_step(w, TICK);
@@ -1321,9 +1258,8 @@ TEST_WITH(a_thread_left_alone_that_gets_a_workers_mask_is_repaired, engine_fixtu
 }
 
 /* It has pinned itself, to the CPUs to which asymd has steered its worker. */
-TEST_WITH(a_leader_that_calls_exec_keeps_its_own_mask, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_leader_that_calls_exec_keeps_its_own_mask)
 {
-    struct engine_fixture *w = *state;
     const unsigned proc = engine_fixture_proc(w, 100);
     struct engine_fixture_thread *leader = engine_fixture_thread(w, proc, 100, 1);
     leader->mask = engine_fixture_cpus("4-7");
@@ -1340,7 +1276,7 @@ TEST_WITH(a_leader_that_calls_exec_keeps_its_own_mask, engine_fixture_setup, eng
 }
 
 /* Without an exec, a leader that has the mask of a thread that has ended has set it itself. */
-TEST_WITH(a_leader_with_the_mask_of_a_worker_keeps_it, engine_fixture_setup, engine_fixture_teardown)
+TEST(a_leader_with_the_mask_of_a_worker_keeps_it)
 {
     for (size_t i = 0; i < 2; i++) {
         struct engine_fixture w;
@@ -1358,9 +1294,8 @@ TEST_WITH(a_leader_with_the_mask_of_a_worker_keeps_it, engine_fixture_setup, eng
     }
 }
 
-TEST_WITH(a_repair_not_done_is_asked_again, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_repair_not_done_is_asked_again)
 {
-    struct engine_fixture *w = *state;
     steered(w);
     struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
     engine_fixture_step(w, TICK);
@@ -1370,9 +1305,8 @@ TEST_WITH(a_repair_not_done_is_asked_again, engine_fixture_setup, engine_fixture
     assert_repaired(w, t);
 }
 
-TEST_WITH(a_child_that_was_repaired_meanwhile_is_left_alone, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_child_that_was_repaired_meanwhile_is_left_alone)
 {
-    struct engine_fixture *w = *state;
     steered(w);
     struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
     engine_fixture_step(w, 10 * ASYM_MSEC);
@@ -1382,9 +1316,8 @@ TEST_WITH(a_child_that_was_repaired_meanwhile_is_left_alone, engine_fixture_setu
     assert_null(engine_fixture_action(w, 101));
 }
 
-TEST_WITH(a_child_that_pins_itself_is_left_alone_while_it_is_pinned, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_child_that_pins_itself_is_left_alone_while_it_is_pinned)
 {
-    struct engine_fixture *w = *state;
     steered(w);
     struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
     engine_fixture_step(w, TICK);
@@ -1402,9 +1335,8 @@ TEST_WITH(a_child_that_pins_itself_is_left_alone_while_it_is_pinned, engine_fixt
     engine_fixture_assert_mask(&t->mask, "4-7");
 }
 
-TEST_WITH(an_old_thread_with_the_same_mask_chose_it, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(an_old_thread_with_the_same_mask_chose_it)
 {
-    struct engine_fixture *w = *state;
     steered(w);
     struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
     t->task.flags = 0;
@@ -1444,24 +1376,22 @@ static void check_that_a_child_chose_its_mask(struct engine_fixture *w, bool sle
     assert_ptr_equal(engine_fixture_planned(w, 200)->reason, asym_why(ASYM_WHY_OWN_MASK));
 }
 
-TEST_WITH(a_child_that_was_seen_with_another_mask_chose_it, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_child_that_was_seen_with_another_mask_chose_it)
 {
-    check_that_a_child_chose_its_mask(*state, false);
+    check_that_a_child_chose_its_mask(w, false);
 }
 
-TEST_WITH(a_child_that_slept_since_it_was_seen_with_another_mask_chose_it, engine_fixture_setup,
-          engine_fixture_teardown)
+TEST_ENGINE(a_child_that_slept_since_it_was_seen_with_another_mask_chose_it)
 {
-    check_that_a_child_chose_its_mask(*state, true);
+    check_that_a_child_chose_its_mask(w, true);
 }
 
 /*
  * The process pinned itself; its thread and its child inherit that mask. asymd set nothing on this process, only on an
  * earlier one with its number.
  */
-TEST_WITH(a_successor_with_the_same_number_chose_its_mask, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_successor_with_the_same_number_chose_its_mask)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     w->procs[0].id.start++;
     w->procs[0].born = w->now;
@@ -1480,9 +1410,8 @@ TEST_WITH(a_successor_with_the_same_number_chose_its_mask, engine_fixture_setup,
         engine_fixture_assert_mask(&engine_fixture_planned(w, tids[i])->mask, "4-7");
 }
 
-TEST_WITH(a_stranger_with_the_same_mask_chose_it, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_stranger_with_the_same_mask_chose_it)
 {
-    struct engine_fixture *w = *state;
     steered(w);
     struct engine_fixture_thread *t = inherited_affinity(w, engine_fixture_proc(w, 200), 200);
     t->task.flags = ASYM_TASK_NEWBORN;
@@ -1491,7 +1420,7 @@ TEST_WITH(a_stranger_with_the_same_mask_chose_it, engine_fixture_setup, engine_f
     assert_ptr_equal(engine_fixture_planned(w, 200)->reason, asym_why(ASYM_WHY_OWN_MASK));
 }
 
-TEST_WITH(nice_is_own_plus_delta_within_bounds, engine_fixture_setup, engine_fixture_teardown)
+TEST(nice_is_own_plus_delta_within_bounds)
 {
     static const int8_t rows[][3] = {{0, -5, -5}, {-18, -5, -20}, {15, 10, 19},
                                      {3, 0, 3},   {-20, 127, 19}, {19, -128, -20}};
@@ -1515,9 +1444,8 @@ TEST_WITH(nice_is_own_plus_delta_within_bounds, engine_fixture_setup, engine_fix
     }
 }
 
-TEST_WITH(a_nice_set_by_another_process_stays_but_the_mask_goes_on, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_nice_set_by_another_process_stays_but_the_mask_goes_on)
 {
-    struct engine_fixture *w = *state;
     w->orders.of[100].delta = -5;
     struct engine_fixture_thread *t = steered(w);
     t->task.nice = 7;
@@ -1532,7 +1460,7 @@ TEST_WITH(a_nice_set_by_another_process_stays_but_the_mask_goes_on, engine_fixtu
 }
 
 /* Every thread may raise its nice value: asymd takes back the rest of the boost at once and lends no other. */
-TEST_WITH(a_boost_that_its_thread_raises_ends, engine_fixture_setup, engine_fixture_teardown)
+TEST(a_boost_that_its_thread_raises_ends)
 {
     for (int8_t nice = -4; nice < 0; nice++) {
         struct engine_fixture w;
@@ -1554,7 +1482,7 @@ TEST_WITH(a_boost_that_its_thread_raises_ends, engine_fixture_setup, engine_fixt
 }
 
 /* The daemon sets this if the actuator could not restore nice values. */
-TEST_WITH(a_nice_value_that_is_to_be_kept_is_not_planned_over, engine_fixture_setup, engine_fixture_teardown)
+TEST(a_nice_value_that_is_to_be_kept_is_not_planned_over)
 {
     struct engine_fixture w;
     engine_fixture_init(&w);
@@ -1569,9 +1497,8 @@ TEST_WITH(a_nice_value_that_is_to_be_kept_is_not_planned_over, engine_fixture_se
     engine_fixture_done(&w);
 }
 
-TEST_WITH(a_nice_value_below_the_boost_stays, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(a_nice_value_below_the_boost_stays)
 {
-    struct engine_fixture *w = *state;
     w->orders.of[100].delta = -5;
     struct engine_fixture_thread *t = steered(w);
     t->task.nice = -6;
@@ -1582,9 +1509,8 @@ TEST_WITH(a_nice_value_below_the_boost_stays, engine_fixture_setup, engine_fixtu
     assert_int_equal(t->task.nice, -6);
 }
 
-TEST_WITH(without_a_boost_a_new_nice_is_its_own, engine_fixture_setup, engine_fixture_teardown)
+TEST_ENGINE(without_a_boost_a_new_nice_is_its_own)
 {
-    struct engine_fixture *w = *state;
     struct engine_fixture_thread *t = steered(w);
     t->task.nice = 7;
     engine_fixture_run(w, TICK);

@@ -24,24 +24,26 @@ struct explain_fixture {
     char text[4096]; /* sentences, or lines NAME=VALUE */
 };
 
-static int setup(void **state)
+static void setup(struct explain_fixture *f)
 {
-    struct explain_fixture *f = calloc(1, sizeof *f);
-    assert_non_null(f);
     engine_fixture_init(&f->w);
     assert_int_equal(asym_monitor_new(&f->m), 0);
-    *state = f;
-    return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct explain_fixture *f)
 {
-    struct explain_fixture *f = *state;
     engine_fixture_done(&f->w);
     asym_monitor_free(f->m);
-    free(f);
-    return 0;
 }
+
+static void start_over(struct explain_fixture *f)
+{
+    teardown(f);
+    *f = (struct explain_fixture){0};
+    setup(f);
+}
+
+#define TEST_F(name) TEST_IN(name, struct explain_fixture, f, setup, teardown)
 
 static void run(struct explain_fixture *f, asym_usec dt)
 {
@@ -123,9 +125,8 @@ static void assert_says(const char *text, const char *words)
         fail_msg("'%s' does not say '%s'", text, words);
 }
 
-TEST_WITH(a_job_of_several_processes_says_how_many, setup, teardown)
+TEST_F(a_job_of_several_processes_says_how_many)
 {
-    struct explain_fixture *f = *state;
     program(f, "cc1", 100, 3, 0, 4);
     engine_fixture_run(&f->w, TICK);
     snprintf(f->w.s_apps[0].comm, ASYM_COMM_LEN, "make");
@@ -140,9 +141,8 @@ TEST_WITH(a_job_of_several_processes_says_how_many, setup, teardown)
 }
 
 /* The number of a job is that of its leader, which has ended here. */
-TEST_WITH(a_job_of_one_process_has_the_number_of_that_process, setup, teardown)
+TEST_F(a_job_of_one_process_has_the_number_of_that_process)
 {
-    struct explain_fixture *f = *state;
     program(f, "cc1", 120, 3, 0, 4);
     engine_fixture_run(&f->w, TICK);
     f->w.s_apps[0].id = (struct asym_taskid){100, 100, 1};
@@ -157,9 +157,8 @@ TEST_WITH(a_job_of_one_process_has_the_number_of_that_process, setup, teardown)
 }
 
 /* The kernel or the ledger says so in the outcome of an action. */
-TEST_WITH(a_changed_nice_value_is_not_called_an_affinity, setup, teardown)
+TEST_F(a_changed_nice_value_is_not_called_an_affinity)
 {
-    struct explain_fixture *f = *state;
     program(f, "game", 300, 1, 5, 1);
     engine_fixture_step(&f->w, TICK);
     engine_fixture_answer(&f->w, ASYM_OUTCOME_HANDS_OFF, -ESTALE);
@@ -171,9 +170,8 @@ TEST_WITH(a_changed_nice_value_is_not_called_an_affinity, setup, teardown)
                          "To have the thread steered again: asymctl adopt 300.");
 }
 
-TEST_WITH(a_program_with_high_nice_values_is_in_the_background, setup, teardown)
+TEST_F(a_program_with_high_nice_values_is_in_the_background)
 {
-    struct explain_fixture *f = *state;
     static const char *const names[] = {"updatedb", NULL};
     f->w.config.classify.background_nice = 10;
     assert_int_equal(asym_engine_configure(f->w.engine, &f->w.config), 0);
@@ -185,9 +183,8 @@ TEST_WITH(a_program_with_high_nice_values_is_in_the_background, setup, teardown)
 }
 
 /* The journal has the summary; it gives the figures of the class once. */
-TEST_WITH(a_class_has_one_name_and_a_summary, setup, teardown)
+TEST_F(a_class_has_one_name_and_a_summary)
 {
-    struct explain_fixture *f = *state;
     static const struct {
         enum asym_phase phase;
         enum asym_class class;
@@ -226,9 +223,8 @@ TEST_WITH(a_class_has_one_name_and_a_summary, setup, teardown)
                         "stockfish (300): ordered.");
 }
 
-TEST_WITH(a_parallel_program_is_explained_which_threads_have_the_fast_cpus, setup, teardown)
+TEST_F(a_parallel_program_is_explained_which_threads_have_the_fast_cpus)
 {
-    struct explain_fixture *f = *state;
     static const char *const names[] = {"stockfish", "gzip", NULL};
     f->w.config.classify.hp_threshold = 5;
     assert_int_equal(asym_engine_configure(f->w.engine, &f->w.config), 0);
@@ -253,9 +249,8 @@ TEST_WITH(a_parallel_program_is_explained_which_threads_have_the_fast_cpus, setu
     assert_says(f->text, "stockfish (303): ordered.");
 }
 
-TEST_WITH(an_only_fast_cpu_and_a_lonely_holder, setup, teardown)
+TEST_F(an_only_fast_cpu_and_a_lonely_holder)
 {
-    struct explain_fixture *f = *state;
     static const char *const names[] = {"a", "b", NULL};
     engine_fixture_machine(&f->w.machine, 3, 1, 4);
     program(f, "a", 300, 2, 0, 2);
@@ -289,9 +284,8 @@ static void assert_a_slow_thread_is_told(struct explain_fixture *f, int32_t firs
     assert_says(f->text, words);
 }
 
-TEST_WITH(a_program_with_fast_cpus_of_its_own_is_told_how_many, setup, teardown)
+TEST_F(a_program_with_fast_cpus_of_its_own_is_told_how_many)
 {
-    struct explain_fixture *f = *state;
     build_and_spin(f, 7);
     assert_a_slow_thread_is_told(f, 300, 8,
                                  "\nThreads of this program have 3 of the 4 fast CPUs.\n"
@@ -299,9 +293,8 @@ TEST_WITH(a_program_with_fast_cpus_of_its_own_is_told_how_many, setup, teardown)
                                  "If spin (200) stopped, 1 more thread of build (300) could use a fast CPU.\n");
 }
 
-TEST_WITH(a_fast_cpu_that_two_programs_share_belongs_to_neither, setup, teardown)
+TEST_F(a_fast_cpu_that_two_programs_share_belongs_to_neither)
 {
-    struct explain_fixture *f = *state;
     build_and_spin(f, 8);
     assert_a_slow_thread_is_told(f, 300, 8,
                                  "\nThreads of this program have 4 of the 4 fast CPUs.\n"
@@ -309,9 +302,8 @@ TEST_WITH(a_fast_cpu_that_two_programs_share_belongs_to_neither, setup, teardown
 }
 
 /* The monitor remembers threads that have ended or sleep, with the CPUs that they had. */
-TEST_WITH(a_program_that_has_ended_holds_no_fast_cpu, setup, teardown)
+TEST_F(a_program_that_has_ended_holds_no_fast_cpu)
 {
-    struct explain_fixture *f = *state;
     static const char *const names[] = {"me", "spin", "old", NULL};
     program(f, "me", 300, 2, 0, 2);
     program(f, "spin", 200, 1, 7, 1);
@@ -326,9 +318,8 @@ TEST_WITH(a_program_that_has_ended_holds_no_fast_cpu, setup, teardown)
 }
 
 /* hidepid: the bus takes the programs out that the user may not see. */
-TEST_WITH(programs_that_are_hidden_are_others, setup, teardown)
+TEST_F(programs_that_are_hidden_are_others)
 {
-    struct explain_fixture *f = *state;
     static const char *const names[] = {"me", "spin", "hidden", NULL};
     program(f, "me", 300, 8, 0, 4);
     program(f, "spin", 200, 1, 7, 1);
@@ -344,9 +335,8 @@ TEST_WITH(programs_that_are_hidden_are_others, setup, teardown)
     assert_says(f->text, "\nThe 4 fast CPUs belong to spin (200) and to others.\nNo rule");
 }
 
-TEST_WITH(of_many_holders_those_with_most_fast_cpus_are_named, setup, teardown)
+TEST_F(of_many_holders_those_with_most_fast_cpus_are_named)
 {
-    struct explain_fixture *f = *state;
     static const char *const names[] = {"me", "one", "two", "three", "four", NULL};
     engine_fixture_machine(&f->w.machine, 4, 8, 12);
     program(f, "me", 300, 1, 0, 1);
@@ -361,9 +351,8 @@ TEST_WITH(of_many_holders_those_with_most_fast_cpus_are_named, setup, teardown)
     assert_null(strstr(f->text, " stopped"));
 }
 
-TEST_WITH(a_thread_that_is_left_alone_is_explained_since_when_and_how_to_end_it, setup, teardown)
+TEST_F(a_thread_that_is_left_alone_is_explained_since_when_and_how_to_end_it)
 {
-    struct explain_fixture *f = *state;
     program(f, "game", 300, 1, 5, 1);
     run(f, TICK);
     f->w.threads[0].mask = engine_fixture_cpus("3");
@@ -388,7 +377,7 @@ TEST_WITH(a_thread_that_is_left_alone_is_explained_since_when_and_how_to_end_it,
     assert_null(strstr(f->text, "asymd has left"));
 }
 
-TEST(each_lasting_exclusion_says_so_and_some_what_to_do)
+TEST_F(each_lasting_exclusion_says_so_and_some_what_to_do)
 {
     static const struct {
         uint32_t flags;
@@ -403,9 +392,6 @@ TEST(each_lasting_exclusion_says_so_and_some_what_to_do)
         {ASYM_PROC_COUNTS_LATE, 0, "0-7", "thread pool", ASYM_STANDING_WAITS},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        void *inner = NULL;
-        setup(&inner);
-        struct explain_fixture *f = inner;
         program(f, "x", 300, 1, 5, 1);
         f->w.procs[0].flags = rows[i].flags;
         f->w.procs[0].rule = rows[i].rule;
@@ -415,15 +401,14 @@ TEST(each_lasting_exclusion_says_so_and_some_what_to_do)
         assert_says(why(f, 300), rows[i].says);
         assert_says(f->text, rows[i].rule ? "The rule \"mine\" matches.\n" : "No rule matches.\n");
         assert_int_equal(f->e.standing, rows[i].standing);
-        teardown(&inner);
+        start_over(f);
     }
 }
 
 /* "No rule matches" would be wrong while asymd does not know. */
 /* Without its process, as of one that has ended, nothing is said about its rule. */
-TEST_WITH(a_rule_that_was_not_compared_yet_or_is_not_known_is_no_rule, setup, teardown)
+TEST_F(a_rule_that_was_not_compared_yet_or_is_not_known_is_no_rule)
 {
-    struct explain_fixture *f = *state;
     program(f, "x", 300, 1, 5, 1);
     run(f, TICK);
     assert_says(why(f, 300), "No rule matches.\n");
@@ -441,7 +426,7 @@ TEST_WITH(a_rule_that_was_not_compared_yet_or_is_not_known_is_no_rule, setup, te
 }
 
 /* The rules may have changed since it ran. The end of an exclusion does not make a running thread idle. */
-TEST_WITH(a_process_that_sleeps_has_the_reason_of_the_rules_of_today, setup, teardown)
+TEST_F(a_process_that_sleeps_has_the_reason_of_the_rules_of_today)
 {
     static const struct {
         enum asym_exclusion before;
@@ -455,7 +440,6 @@ TEST_WITH(a_process_that_sleeps_has_the_reason_of_the_rules_of_today, setup, tea
         {ASYM_WHY_FOREIGN, ASYM_RULE_FAST, false, ASYM_WHY_FOREIGN},
         {ASYM_WHY_RULE_IGNORE, ASYM_RULE_STEER, true, ASYM_WHY_RULE_IGNORE},
     };
-    struct explain_fixture *f = *state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         const struct asym_proc proc = {.rule = rows[i].rule};
         assert_ptr_equal(asym_explain_reason_now(asym_why(rows[i].before), rows[i].is_current, &proc),
@@ -479,7 +463,7 @@ static const char *why_with(struct explain_fixture *f, const struct asym_overrid
     return explain(f, 300, (struct asym_explain_context){.order = order, .own_mask = &own_mask});
 }
 
-TEST_WITH(a_rule_of_a_user_says_what_it_does_who_set_it_and_how_to_undo_it, setup, teardown)
+TEST_F(a_rule_of_a_user_says_what_it_does_who_set_it_and_how_to_undo_it)
 {
     static const struct {
         enum asym_rule_action rule;
@@ -509,7 +493,6 @@ TEST_WITH(a_rule_of_a_user_says_what_it_does_who_set_it_and_how_to_undo_it, setu
          "\nA rule that uid 1000 has set (asymctl set 300 ignore) makes asymd leave the program alone until the "
          "program ends. To undo the rule: asymctl set 300 auto."},
     };
-    struct explain_fixture *f = *state;
     program(f, "x", 300, 1, 5, 1);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         const struct asym_override order = {.id = {300, 300, 1}, .ruled = true, .rule = rows[i].rule, .ruled_by = 1000};
@@ -537,7 +520,7 @@ TEST_WITH(a_rule_of_a_user_says_what_it_does_who_set_it_and_how_to_undo_it, setu
                 "\nA rule that a user has set (asymctl set 300 slow) keeps the program on slow CPUs 0-3.");
 }
 
-TEST_WITH(a_rule_of_the_configuration_says_which_cpus_it_leaves_and_how_to_undo_that, setup, teardown)
+TEST_F(a_rule_of_the_configuration_says_which_cpus_it_leaves_and_how_to_undo_that)
 {
     static const struct {
         enum asym_rule_action rule;
@@ -573,7 +556,6 @@ TEST_WITH(a_rule_of_the_configuration_says_which_cpus_it_leaves_and_how_to_undo_
         {ASYM_RULE_STEER, "", "8-9", 6, "\nThe rule \"backup\" matches.\n"},
         {ASYM_RULE_STEER, "", "0-7", 6, "\nThe rule \"backup\" matches.\n"},
     };
-    struct explain_fixture *f = *state;
     program(f, "x", 300, 1, 5, 1);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         const struct asym_rule_facts facts = {.cpus = engine_fixture_cpus(rows[i].cpus)};
@@ -587,9 +569,8 @@ TEST_WITH(a_rule_of_the_configuration_says_which_cpus_it_leaves_and_how_to_undo_
 }
 
 /* The other program's fast CPUs are not what keeps a thread off them that may use slow ones only. */
-TEST_WITH(a_rule_that_allows_slow_cpus_only_is_the_reason_for_a_slow_cpu, setup, teardown)
+TEST_F(a_rule_that_allows_slow_cpus_only_is_the_reason_for_a_slow_cpu)
 {
-    struct explain_fixture *f = *state;
     static const char *const names[] = {"me", "spin", NULL};
     program(f, "me", 300, 2, 0, 2);
     program(f, "spin", 200, 4, 4, 4);
@@ -606,9 +587,8 @@ TEST_WITH(a_rule_that_allows_slow_cpus_only_is_the_reason_for_a_slow_cpu, setup,
 }
 
 /* asymd narrows the mask of a new process later: once why said that the rule kept it on CPUs that it had not yet. */
-TEST_WITH(a_rule_for_a_program_that_is_too_new_will_have_its_effect, setup, teardown)
+TEST_F(a_rule_for_a_program_that_is_too_new_will_have_its_effect)
 {
-    struct explain_fixture *f = *state;
     program(f, "x", 300, 1, 5, 1);
     f->w.procs[0].born = f->w.now;
     engine_fixture_order(&f->w, 300, 2, false);
@@ -632,7 +612,7 @@ static const char *why_thread_with(struct explain_fixture *f, int32_t tid, const
 }
 
 /* The affinity of the thread decides where the service knows it. An affinity may name CPUs that are offline. */
-TEST_WITH(a_rule_keeps_a_thread_on_cpus_that_the_thread_has, setup, teardown)
+TEST_F(a_rule_keeps_a_thread_on_cpus_that_the_thread_has)
 {
     static const struct {
         const char *mask, *says;
@@ -640,7 +620,6 @@ TEST_WITH(a_rule_keeps_a_thread_on_cpus_that_the_thread_has, setup, teardown)
                 {"4", " will keep the program on slow CPUs 0-3."},
                 {"0-3", " keeps the program on slow CPUs 0-3."},
                 {"1,8-9", " keeps the program on slow CPUs 0-3."}};
-    struct explain_fixture *f = *state;
     program(f, "x", 300, 1, 5, 1);
     engine_fixture_order(&f->w, 300, 2, false);
     f->w.procs[0].rule = ASYM_RULE_SLOW;
@@ -657,9 +636,8 @@ TEST_WITH(a_rule_keeps_a_thread_on_cpus_that_the_thread_has, setup, teardown)
 }
 
 /* A rule is one of a program; the CPUs that it leaves are those of the thread. */
-TEST_WITH(a_question_about_a_thread_is_answered_with_its_cpus, setup, teardown)
+TEST_F(a_question_about_a_thread_is_answered_with_its_cpus)
 {
-    struct explain_fixture *f = *state;
     program(f, "x", 300, 2, 4, 2);
     engine_fixture_order(&f->w, 300, 2, false);
     engine_fixture_order(&f->w, 301, 2, false);
@@ -670,9 +648,8 @@ TEST_WITH(a_question_about_a_thread_is_answered_with_its_cpus, setup, teardown)
     assert_says(why_thread_with(f, 301, "0-3"), "\nThe thread's own affinity leaves out all fast CPUs.");
 }
 
-TEST_WITH(where_all_cpus_are_alike_a_rule_for_fast_ones_has_no_effect, setup, teardown)
+TEST_F(where_all_cpus_are_alike_a_rule_for_fast_ones_has_no_effect)
 {
-    struct explain_fixture *f = *state;
     engine_fixture_machine(&f->w.machine, 0, 4, 4);
     program(f, "x", 300, 1, 1, 1);
     f->w.procs[0].rule = ASYM_RULE_FAST;
@@ -685,9 +662,8 @@ TEST_WITH(where_all_cpus_are_alike_a_rule_for_fast_ones_has_no_effect, setup, te
     assert_says(why(f, 300), "\nThe rule \"backup\" keeps the program on CPUs 1-2.");
 }
 
-TEST_WITH(names_with_hostile_bytes_are_escaped, setup, teardown)
+TEST_F(names_with_hostile_bytes_are_escaped)
 {
-    struct explain_fixture *f = *state;
     static const char *const names[] = {"a\n\033[31mb\\", NULL};
     program(f, "t\r\n\x7f", 300, 1, 5, 1);
     name_apps(f, names);
@@ -698,9 +674,8 @@ TEST_WITH(names_with_hostile_bytes_are_escaped, setup, teardown)
         assert_true(*p == '\n' || (unsigned char)*p >= ' ');
 }
 
-TEST_WITH(evidence_has_the_figures_and_thresholds, setup, teardown)
+TEST_F(evidence_has_the_figures_and_thresholds)
 {
-    struct explain_fixture *f = *state;
     f->w.config.classify.hp_threshold = 5;
     program(f, "x", 300, 3, 4, 3);
     run(f, TICK);
@@ -729,9 +704,8 @@ TEST_WITH(evidence_has_the_figures_and_thresholds, setup, teardown)
 }
 
 /* The monitor remembers a program that no snapshot lists as it was before. */
-TEST_WITH(evidence_on_a_program_that_sleeps_has_its_age, setup, teardown)
+TEST_F(evidence_on_a_program_that_sleeps_has_its_age)
 {
-    struct explain_fixture *f = *state;
     program(f, "x", 300, 1, 5, 1);
     program(f, "y", 400, 1, 6, 1);
     run(f, TICK);
@@ -758,9 +732,8 @@ static int refuse(void *ctx, const char *sentence)
     return -EPIPE;
 }
 
-TEST_WITH(a_thread_that_is_not_known_and_an_end_by_the_caller, setup, teardown)
+TEST_F(a_thread_that_is_not_known_and_an_end_by_the_caller)
 {
-    struct explain_fixture *f = *state;
     const struct asym_explain_context context = {.machine = &f->w.machine, .config = &f->w.config};
     program(f, "x", 300, 1, 5, 1);
     run(f, TICK);
@@ -772,9 +745,8 @@ TEST_WITH(a_thread_that_is_not_known_and_an_end_by_the_caller, setup, teardown)
 }
 
 /* Once the answer was "is serial: it has 1 runnable thread", "did not need a CPU" and "has not needed a CPU for 3 s". */
-TEST_WITH(a_program_that_sleeps_is_said_to_be_idle_once, setup, teardown)
+TEST_F(a_program_that_sleeps_is_said_to_be_idle_once)
 {
-    struct explain_fixture *f = *state;
     static const char *const says[] = {"app (300) is idle: it has not needed a CPU for 3 s.\nNo rule matches.",
                                        "app (300) is idle: it has not needed a CPU for 6 s.\nNo rule matches."};
     program(f, "x", 300, 2, 5, 2);
@@ -787,9 +759,8 @@ TEST_WITH(a_program_that_sleeps_is_said_to_be_idle_once, setup, teardown)
     }
 }
 
-TEST_WITH(a_thread_that_sleeps_in_a_busy_program_is_said_so_once, setup, teardown)
+TEST_F(a_thread_that_sleeps_in_a_busy_program_is_said_so_once)
 {
-    struct explain_fixture *f = *state;
     program(f, "x", 300, 4, 4, 4);
     run(f, TICK);
     f->w.threads[3].listed = false;
@@ -803,9 +774,8 @@ TEST_WITH(a_thread_that_sleeps_in_a_busy_program_is_said_so_once, setup, teardow
 }
 
 /* It needed a CPU in the last interval, for less than half of it. */
-TEST_WITH(a_program_that_hardly_runs_is_said_to_be_idle_once, setup, teardown)
+TEST_F(a_program_that_hardly_runs_is_said_to_be_idle_once)
 {
-    struct explain_fixture *f = *state;
     program(f, "x", 300, 1, 5, 1);
     f->w.threads[0].task.runnable = f->w.threads[0].task.running = 0.1;
     run(f, TICK);
@@ -813,9 +783,8 @@ TEST_WITH(a_program_that_hardly_runs_is_said_to_be_idle_once, setup, teardown)
 }
 
 /* Once why said nothing of them: it explains the thread that runs most. */
-TEST_WITH(a_program_names_its_threads_that_are_left_alone, setup, teardown)
+TEST_F(a_program_names_its_threads_that_are_left_alone)
 {
-    struct explain_fixture *f = *state;
     program(f, "game", 300, 4, 4, 4);
     f->w.threads[0].task.running = 1;
     run(f, TICK);
@@ -834,9 +803,8 @@ TEST_WITH(a_program_names_its_threads_that_are_left_alone, setup, teardown)
 }
 
 /* Its number is the program's: a question about it is one about the thread that runs most. */
-TEST_WITH(a_main_thread_that_is_left_alone_is_explained_with_the_program, setup, teardown)
+TEST_F(a_main_thread_that_is_left_alone_is_explained_with_the_program)
 {
-    struct explain_fixture *f = *state;
     program(f, "game", 300, 4, 4, 4);
     f->w.threads[0].task.running = 0.5;
     run(f, TICK);
@@ -852,9 +820,8 @@ TEST_WITH(a_main_thread_that_is_left_alone_is_explained_with_the_program, setup,
     assert_says(why(f, 300), "\nasymd leaves 2 threads of this program alone: asymctl why 302 says why.\n");
 }
 
-TEST_WITH(a_sleeping_thread_that_is_left_alone_says_so_and_how_to_end_it, setup, teardown)
+TEST_F(a_sleeping_thread_that_is_left_alone_says_so_and_how_to_end_it)
 {
-    struct explain_fixture *f = *state;
     program(f, "game", 300, 1, 5, 1);
     run(f, TICK);
     f->w.threads[0].mask = engine_fixture_cpus("3");

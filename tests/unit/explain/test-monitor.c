@@ -18,24 +18,19 @@ struct monitor_fixture {
     struct asym_monitor *m;
 };
 
-static int setup(void **state)
+static void setup(struct monitor_fixture *f)
 {
-    struct monitor_fixture *f = calloc(1, sizeof *f);
-    assert_non_null(f);
     engine_fixture_init(&f->w);
     assert_int_equal(asym_monitor_new(&f->m), 0);
-    *state = f;
-    return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct monitor_fixture *f)
 {
-    struct monitor_fixture *f = *state;
     engine_fixture_done(&f->w);
     asym_monitor_free(f->m);
-    free(f);
-    return 0;
 }
+
+#define TEST_F(name) TEST_IN(name, struct monitor_fixture, f, setup, teardown)
 
 static void record(struct monitor_fixture *f)
 {
@@ -62,9 +57,8 @@ static struct asym_monitor_totals totals(const struct monitor_fixture *f)
     return t;
 }
 
-TEST_WITH(a_steered_thread_is_known_with_its_class_reason_and_cpu, setup, teardown)
+TEST_F(a_steered_thread_is_known_with_its_class_reason_and_cpu)
 {
-    struct monitor_fixture *f = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
     t->task.cpu = 2;
     memcpy(t->task.comm, "gzip", 5);
@@ -99,9 +93,8 @@ TEST_WITH(a_steered_thread_is_known_with_its_class_reason_and_cpu, setup, teardo
     assert_int_equal(asym_monitor_cpu_of(f->m, 5)->last.tid, 0);
 }
 
-TEST_WITH(the_last_ten_decisions_stand_newest_first, setup, teardown)
+TEST_F(the_last_ten_decisions_stand_newest_first)
 {
-    struct monitor_fixture *f = *state;
     struct asym_monitor_decision d[ASYM_MONITOR_DECISIONS];
     f->w.config.policy = &engine_fixture_policy_cpu;
     assert_int_equal(asym_engine_configure(f->w.engine, &f->w.config), 0);
@@ -136,9 +129,8 @@ TEST_WITH(the_last_ten_decisions_stand_newest_first, setup, teardown)
     assert_int_equal(sum.n_cycles, 14);
 }
 
-TEST_WITH(a_thread_is_left_alone_since_its_mask_was_changed, setup, teardown)
+TEST_F(a_thread_is_left_alone_since_its_mask_was_changed)
 {
-    struct monitor_fixture *f = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
     run(f, TICK);
     t->mask = engine_fixture_cpus("3");
@@ -162,9 +154,8 @@ TEST_WITH(a_thread_is_left_alone_since_its_mask_was_changed, setup, teardown)
     assert_int_equal(known->reason_since, since);
 }
 
-TEST_WITH(a_refusal_counts_as_left_alone_and_a_retry_as_nothing, setup, teardown)
+TEST_F(a_refusal_counts_as_left_alone_and_a_retry_as_nothing)
 {
-    struct monitor_fixture *f = *state;
     engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
     engine_fixture_step(&f->w, TICK);
     engine_fixture_answer(&f->w, ASYM_OUTCOME_RETRY, -EAGAIN);
@@ -185,9 +176,8 @@ TEST_WITH(a_refusal_counts_as_left_alone_and_a_retry_as_nothing, setup, teardown
     assert_int_equal(known->target, -1);
 }
 
-TEST_WITH(shares_and_moves_are_of_the_last_minute, setup, teardown)
+TEST_F(shares_and_moves_are_of_the_last_minute)
 {
-    struct monitor_fixture *f = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
     t->task.cpu = 1; /* a slow CPU */
     for (int i = 0; i < 30; i++)
@@ -222,9 +212,8 @@ TEST_WITH(shares_and_moves_are_of_the_last_minute, setup, teardown)
     assert_int_equal(totals(f).n_prompt, 10);
 }
 
-TEST_WITH(changes_of_the_last_minute_are_those_and_no_others, setup, teardown)
+TEST_F(changes_of_the_last_minute_are_those_and_no_others)
 {
-    struct monitor_fixture *f = *state;
     engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
     run(f, ASYM_SEC);
     assert_int_equal(totals(f).changes_last_minute, 1);
@@ -254,9 +243,8 @@ static size_t count_since(struct monitor_fixture *f, uint64_t since, struct asym
     return n;
 }
 
-TEST_WITH(each_decision_has_a_number, setup, teardown)
+TEST_F(each_decision_has_a_number)
 {
-    struct monitor_fixture *f = *state;
     struct asym_monitor_decision last;
     struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
     memcpy(t->task.comm, "a\nb", 4);
@@ -279,9 +267,8 @@ TEST_WITH(each_decision_has_a_number, setup, teardown)
     assert_int_equal(count_since(f, UINT64_MAX, &last), 0);
 }
 
-TEST_WITH(a_new_thread_with_an_old_number_has_no_history, setup, teardown)
+TEST_F(a_new_thread_with_an_old_number_has_no_history)
 {
-    struct monitor_fixture *f = *state;
     struct asym_monitor_decision d[ASYM_MONITOR_DECISIONS];
     struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
     run(f, TICK);
@@ -294,9 +281,8 @@ TEST_WITH(a_new_thread_with_an_old_number_has_no_history, setup, teardown)
 }
 
 /* The monitor still remembers the process that had the PID before. */
-TEST_WITH(a_pid_that_the_kernel_has_reused_names_the_present_process, setup, teardown)
+TEST_F(a_pid_that_the_kernel_has_reused_names_the_present_process)
 {
-    struct monitor_fixture *f = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
     run(f, TICK);
     const uint64_t before = asym_monitor_app_of(f->m, 100)->id.start;
@@ -307,9 +293,8 @@ TEST_WITH(a_pid_that_the_kernel_has_reused_names_the_present_process, setup, tea
     assert_int_equal(asym_monitor_thread_of(f->m, 100)->id.start, t->task.id.start);
 }
 
-TEST_WITH(what_is_gone_is_forgotten, setup, teardown)
+TEST_F(what_is_gone_is_forgotten)
 {
-    struct monitor_fixture *f = *state;
     struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
     run(f, TICK);
     t->listed = false;
@@ -324,9 +309,8 @@ TEST_WITH(what_is_gone_is_forgotten, setup, teardown)
     assert_null(asym_monitor_app_of(f->m, 100));
 }
 
-TEST_WITH(a_cgroup_is_found_by_each_of_its_processes, setup, teardown)
+TEST_F(a_cgroup_is_found_by_each_of_its_processes)
 {
-    struct monitor_fixture *f = *state;
     engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
     engine_fixture_step(&f->w, TICK);
     char path[] = "/system.slice/x.service";
@@ -343,9 +327,8 @@ TEST_WITH(a_cgroup_is_found_by_each_of_its_processes, setup, teardown)
 }
 
 /* A machine with more threads than the monitor remembers, each with a decision in each cycle. */
-TEST_WITH(its_memory_has_a_bound, setup, teardown)
+TEST_F(its_memory_has_a_bound)
 {
-    struct monitor_fixture *f = *state;
     enum { N = ASYM_MONITOR_THREADS + 1000 };
     struct asym_task *tasks = calloc(N, sizeof *tasks);
     struct asym_plan_task *plans = calloc(N, sizeof *plans);
@@ -390,9 +373,8 @@ TEST_WITH(its_memory_has_a_bound, setup, teardown)
 }
 
 /* Two threads on one CPU, one of them steered: the CPU is busy once, and the application has the reason of the busier one. */
-TEST_WITH(an_application_has_the_reason_of_its_busiest_thread, setup, teardown)
+TEST_F(an_application_has_the_reason_of_its_busiest_thread)
 {
-    struct monitor_fixture *f = *state;
     const unsigned p = engine_fixture_proc(&f->w, 100);
     struct engine_fixture_thread *a = engine_fixture_thread(&f->w, p, 100, -1);
     struct engine_fixture_thread *b = engine_fixture_thread(&f->w, p, 101, 5);
@@ -409,9 +391,8 @@ TEST_WITH(an_application_has_the_reason_of_its_busiest_thread, setup, teardown)
 }
 
 /* One step a call, not one a remembered application: a user's programs must not make a list of them slow. */
-TEST_WITH(a_walk_over_the_applications_goes_on_where_it_was, setup, teardown)
+TEST_F(a_walk_over_the_applications_goes_on_where_it_was)
 {
-    struct monitor_fixture *f = *state;
     enum { N = ASYM_MONITOR_APPS };
     struct asym_app *apps = calloc(N, sizeof *apps);
     struct asym_plan_app *plans = calloc(N, sizeof *plans);
