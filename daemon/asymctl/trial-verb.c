@@ -17,7 +17,7 @@
 #include "daemon/asymctl/observation.h"
 #include "daemon/asymctl/service-verb.h"
 #include "experiment/trial-row.h"
-#include "linux/perf/count-all.h"
+#include "linux/perf/sampler.h"
 #include "report/json.h"
 
 /* The beginning of each block: asymd acts at its next sample, then threads move, and caches fill. */
@@ -164,7 +164,6 @@ struct trial {
     struct asym_observation observation;
     struct asym_observation_head head;
     struct asym_client *client;
-    struct asym_source *count_all;
     struct asym_crossover plan;
     struct asym_crossover_moment now;
     asym_usec began, counted, in_block; /* counted: of all blocks; in_block: of the one under way */
@@ -184,8 +183,6 @@ static void trial_done(struct trial *t)
     free(t->numbers);
     asym_client_close(t->client);
     asym_observation_head_done(&t->head);
-    if (t->count_all)
-        t->count_all->close(t->count_all);
     asym_observation_done(&t->observation);
 }
 
@@ -441,12 +438,8 @@ static int begin(struct trial *t)
         r = asym_observation_open(&t->observation, &observed, &t->err);
     if (r >= 0)
         r = asym_observation_head_fill(&t->head, &t->observation, &t->err);
-    if (r >= 0) {
-        r = asym_count_all_new(t->observation.source, &t->count_all);
-        if (r < 0)
-            return asym_fail(&t->err, r, "no memory");
-        t->observation.source = t->count_all;
-    }
+    if (r >= 0)
+        asym_sampler_count_all(t->observation.observer.sampler);
     if (r >= 0 && 4 * t->observation.run.settings->daemon.interval > t->plan.block)
         return asym_fail(&t->err, -EINVAL,
                          "--block is shorter than four samples: [asymd] interval is longer than for this");

@@ -30,11 +30,17 @@ struct asym_sampler {
     uint32_t n_refused;         /* in the last cycle */
     uint32_t n_without_place;   /* of these: no descriptor was left */
     const char *refused_why;
+    bool counts_all;
 };
 
 static struct asym_sampler *of(struct asym_source *source)
 {
     return (struct asym_sampler *)(void *)source;
+}
+
+static bool is_wanted(const struct asym_sampler *m, const struct asym_plan_task *planned)
+{
+    return planned->counted || m->counts_all;
 }
 
 static size_t position(const struct asym_sampler *m, int32_t tid)
@@ -254,7 +260,7 @@ static void add_wanted(struct asym_sampler *m, const struct asym_snapshot *snaps
     m->refused = (struct asym_taskid){.tid = 0};
     for (size_t k = 0; k < plan->n_tasks; k++) {
         const size_t i = (first + k) % plan->n_tasks;
-        if (!plan->tasks[i].counted || find(m, &snapshot->tasks[i].id))
+        if (!is_wanted(m, &plan->tasks[i]) || find(m, &snapshot->tasks[i].id))
             continue;
         if (!is_final(error)) {
             error = add(m, &snapshot->tasks[i].id, snapshot->now);
@@ -275,7 +281,7 @@ static void follow(struct asym_sampler *m, const struct asym_snapshot *snapshot,
     m->cycle++;
     m->n_refused = m->n_without_place = 0;
     for (size_t i = 0; i < plan->n_tasks; i++) {
-        struct watched *w = plan->tasks[i].counted ? find(m, &snapshot->tasks[i].id) : NULL;
+        struct watched *w = is_wanted(m, &plan->tasks[i]) ? find(m, &snapshot->tasks[i].id) : NULL;
         if (w)
             w->wanted = m->cycle;
     }
@@ -307,6 +313,11 @@ void asym_sampler_set(struct asym_source *sampler, struct asym_counters *counter
     m->config.counters = counters;
     m->n = m->n_refused = m->n_without_place = 0;
     memcpy(m->config.missing, missing, sizeof m->config.missing);
+}
+
+void asym_sampler_count_all(struct asym_source *sampler)
+{
+    of(sampler)->counts_all = true;
 }
 
 static void monitor_close(struct asym_source *source)

@@ -39,4 +39,7 @@ int asym_sampler_new(const struct asym_sampler_config *config, struct asym_sourc
 void asym_sampler_set(struct asym_source *sampler, struct asym_counters *counters,
                       const char *const missing[ASYM_N_SIGNALS]);
 
+/** From now on counts all threads, whatever the plan requests. */
+void asym_sampler_count_all(struct asym_source *sampler);
+
 #endif

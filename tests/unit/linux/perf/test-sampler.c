@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "linux/perf/count-all.h"
 #include "linux/perf/sampler.h"
 #include "support/counters-replay.h"
 #include "support/test.h"
@@ -94,21 +93,16 @@ TEST(only_requested_threads_are_counted)
     monitor->close(monitor);
 }
 
-TEST(around_it_all_threads_can_be_counted_whatever_the_plan_requests)
+TEST(all_threads_can_be_counted_whatever_the_plan_requests)
 {
-    struct asym_source *count_all;
     begin(100);
-    assert_int_equal(asym_count_all_new(monitor, &count_all), 0);
+    asym_sampler_count_all(monitor);
     take_sample(0);
     planned[1].counted = true;
-    plan.n_tasks = 3;
-    asym_source_feedback(count_all, &(struct asym_feedback){.snapshot = &seen, .plan = &plan});
-    assert_false(planned[0].counted);
-    now = 10000;
-    asym_counters_replay_at(counters, now);
-    assert_int_equal(count_all->next(count_all, &seen), 1);
+    n_tasks = 3;
+    follow();
+    take_sample(10000);
     assert_int_equal(seen.n_samples, 3);
-    count_all->close(count_all);
     monitor->close(monitor);
 }
 
