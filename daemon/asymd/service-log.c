@@ -6,6 +6,7 @@
 #include "daemon/asymd/service-internal.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -69,47 +70,25 @@ static void log_outcome(const struct asym_service *s, size_t i, size_t *hint)
 }
 
 /* The sentences of asymctl why. A program that the monitor has no room for gets no line. */
-static void log_change(struct asym_service *s, const struct asym_class_event *e)
-{
-    char sentences[1024];
-    struct asym_service_explanation why;
-    const struct asym_log_thread line = {
-        .task = e->task,
-        .policy = s->run->policy->name,
-        .class = e->is,
-        .reason = e->plan->reason,
-        .figure = {e->plan->figure[0], e->plan->figure[1]},
-        .cpu = e->plan->target,
-        .mask = &e->plan->mask,
-    };
-    if (asym_service_explain(s, e->task->id.tid, &why) >= 0)
-        asym_log_event(&s->run->log, LOG_INFO, &line, "%s", asym_explain_summary(&why.e, sentences, sizeof sentences));
-}
-
-static void log_sum(const struct asym_service *s, const struct asym_class_event *e, const char *comm)
-{
-    struct asym_task process = {.id = {.tid = e->app.tgid, .tgid = e->app.tgid}};
-    memcpy(process.comm, e->comm, sizeof process.comm);
-    const struct asym_log_thread line = {.task = &process, .policy = s->run->policy->name, .class = e->is, .cpu = -1};
-    asym_log_event(&s->run->log, LOG_INFO, &line, "%s (%d) changed class %u times in the last minute", comm,
-                   e->app.tgid, e->n);
-}
-
-static void on_class(void *ctx, const struct asym_class_event *e)
+static void on_class(void *ctx, const struct asym_task *task, const struct asym_plan_task *plan, unsigned n_left_out)
 {
     struct asym_service *s = ctx;
-    char comm[4 * ASYM_COMM_LEN];
-    if (e->kind == ASYM_CLASS_EVENT_CHANGE) {
-        log_change(s, e);
-        return;
-    }
-    if (e->kind == ASYM_CLASS_EVENT_LEFT_OUT) {
-        asym_log_say(&s->run->log, LOG_INFO, "%u more lines about changes of class were left out in the last minute",
-                     e->n);
-        return;
-    }
-    asym_text_escape(e->comm, strnlen(e->comm, ASYM_COMM_LEN), comm, sizeof comm);
-    log_sum(s, e, comm);
+    char sentences[1024], more[96] = "";
+    struct asym_service_explanation why;
+    const struct asym_log_thread line = {
+        .task = task,
+        .policy = s->run->policy->name,
+        .class = plan->class,
+        .reason = plan->reason,
+        .figure = {plan->figure[0], plan->figure[1]},
+        .cpu = plan->target,
+        .mask = plan->mask,
+    };
+    if (n_left_out > 0)
+        snprintf(more, sizeof more, " It has changed its class %u more times since its last line.", n_left_out);
+    if (asym_service_explain(s, task->id.tid, &why) >= 0)
+        asym_log_event(&s->run->log, LOG_INFO, &line, "%s%s", asym_explain_summary(&why.e, sentences, sizeof sentences),
+                       more);
 }
 
 void asym_service_log_cycle(struct asym_service *s)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * Chooses the changes of class of an application that the log has: one line for each change, and one line a minute for an
- * application that changes more often. So an application that changes all the time does not use up the lines of the others; a
- * bound for all of them keeps the log small. It is pure: the time comes with the snapshot.
+ * Chooses the changes of class of an application that the log has: one line for each, as long as there are tokens for it. Each
+ * application has a bucket of its own: one that changes all the time does not use up the lines of the others. A bucket for all of
+ * them keeps the log small. It is pure: the time comes with the snapshot.
  */
 #ifndef ASYM_APP_CLASS_LOG_H
 #define ASYM_APP_CLASS_LOG_H
@@ -10,31 +10,18 @@
 #include <asym/plan.h>
 #include <asym/snapshot.h>
 
-/** An application gets this many lines in a period. The others are summed up. */
+/** An application gets this many lines at once, and as many in a period. */
 #define ASYM_CLASS_LOG_LINES 3
-/** All applications together get this many lines in a period. The others are counted. */
+/** All applications together get this many. */
 #define ASYM_CLASS_LOG_ALL    60
 #define ASYM_CLASS_LOG_PERIOD (60 * ASYM_SEC)
 
-enum asym_class_event_kind {
-    ASYM_CLASS_EVENT_CHANGE, /**< an application has changed its class */
-    ASYM_CLASS_EVENT_SUM,    /**< the changes of an application in the last period, with lines or without */
-    ASYM_CLASS_EVENT_LEFT_OUT, /**< the changes and sums of all applications in the last period beyond ASYM_CLASS_LOG_ALL */
-};
-
-/** A line for the log. */
-struct asym_class_event {
-    enum asym_class_event_kind kind;
-    unsigned n;             /**< how many; of a change: 0 */
-    struct asym_taskid app; /**< as asym_app.id. This and the next two: of a change and a sum */
-    const char *comm;       /**< raw bytes, NUL-terminated */
-    enum asym_class is;     /**< the class now */
-    enum asym_class was; /**< NONE: asymd steers the application for the first time. This and the next: of a change */
-    const struct asym_task *task;      /**< the thread in class SP, else the first that asymd steers */
-    const struct asym_plan_task *plan; /**< the plan for task */
-};
-
-typedef void asym_class_event_fn(void *ctx, const struct asym_class_event *event);
+/**
+ * A line for the log. task is the thread in class SP, else the first that asymd steers; plan has its class. n_left_out: the changes
+ * of the application that had no line since its last one.
+ */
+typedef void asym_class_event_fn(void *ctx, const struct asym_task *task, const struct asym_plan_task *plan,
+                                 unsigned n_left_out);
 
 struct asym_class_log;
 

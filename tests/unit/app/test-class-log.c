@@ -54,19 +54,12 @@ static void teardown(struct fixture *f)
 
 #define TEST_F(name) TEST_IN(name, struct fixture, f, setup, teardown)
 
-static void on_event(void *ctx, const struct asym_class_event *e)
+static void on_event(void *ctx, const struct asym_task *task, const struct asym_plan_task *plan, unsigned n_left_out)
 {
     struct fixture *f = ctx;
-    char line[128];
-    if (e->kind == ASYM_CLASS_EVENT_LEFT_OUT)
-        snprintf(line, sizeof line, "left out %u;", e->n);
-    else if (e->kind == ASYM_CLASS_EVENT_SUM)
-        snprintf(line, sizeof line, "%s x%u;", e->comm, e->n);
-    else
-        snprintf(line, sizeof line, "%s %s>%s %d;", e->comm, asym_class_name(e->was), asym_class_name(e->is),
-                 e->task->id.tid);
-    assert_true(strlen(f->said) + strlen(line) < sizeof f->said);
-    strcat(f->said, line);
+    const size_t used = strlen(f->said);
+    const int n = snprintf(f->said + used, sizeof f->said - used, "%d>%s", task->id.tid, asym_class_name(plan->class));
+    snprintf(f->said + used + n, sizeof f->said - used - (size_t)n, n_left_out ? " (%u);" : ";", n_left_out);
 }
 
 /* A cycle after that time, in which all threads of an application have the class. */
@@ -88,12 +81,12 @@ static void expect(struct fixture *f, const char *said)
 TEST_F(a_change_has_one_line_whatever_the_number_of_threads)
 {
     cycle(f, 0, 0, ASYM_CLASS_MP);
-    expect(f, "app0 none>MP 1000;");
+    expect(f, "1000>MP;");
     for (int i = 0; i < 40; i++)
         cycle(f, ASYM_SEC, 0, ASYM_CLASS_MP);
     expect(f, "");
     cycle(f, ASYM_SEC, 0, ASYM_CLASS_HP);
-    expect(f, "app0 MP>HP 1000;");
+    expect(f, "1000>HP;");
 }
 
 TEST_F(the_thread_of_a_serial_phase_stands_for_its_application)
@@ -103,7 +96,7 @@ TEST_F(the_thread_of_a_serial_phase_stands_for_its_application)
     f->said[0] = '\0';
     f->snapshot.now += ASYM_SEC;
     assert_int_equal(asym_class_log_update(f->log, &f->snapshot, &f->plan, on_event, f), 0);
-    expect(f, "app0 HP>SP 1001;");
+    expect(f, "1001>SP;");
 }
 
 TEST_F(a_program_that_is_not_steered_or_idle_has_no_line)
@@ -113,7 +106,7 @@ TEST_F(a_program_that_is_not_steered_or_idle_has_no_line)
     expect(f, "");
     f->plan_tasks[1].target = 1;
     cycle(f, ASYM_SEC, 0, ASYM_CLASS_HP);
-    expect(f, "app0 none>HP 1001;");
+    expect(f, "1001>HP;");
     /* It was idle for a moment, and comes back as it was. */
     cycle(f, ASYM_SEC, 0, ASYM_CLASS_NONE);
     cycle(f, ASYM_SEC, 0, ASYM_CLASS_HP);
@@ -126,23 +119,18 @@ static void flips(struct fixture *f, unsigned n, asym_usec each)
         cycle(f, each, 0, i % 2 == 0 ? ASYM_CLASS_HP : ASYM_CLASS_MP);
 }
 
-TEST_F(a_program_that_flips_is_summed_up)
+TEST_F(of_a_program_that_flips_some_changes_have_a_line_and_the_others_are_counted)
 {
     cycle(f, 0, 0, ASYM_CLASS_MP);
-    flips(f, 13, ASYM_SEC);
-    expect(f, "app0 none>MP 1000;app0 MP>HP 1000;app0 HP>MP 1000;");
-    cycle(f, 60 * ASYM_SEC, 0, ASYM_CLASS_HP);
-    expect(f, "app0 x14;");
-    /* In the next minute too: the sum only. */
-    flips(f, 5, 2 * ASYM_SEC);
-    expect(f, "");
-    cycle(f, 60 * ASYM_SEC, 0, ASYM_CLASS_HP);
-    expect(f, "app0 x4;");
-    /* A calm minute ends the sums, and the next change has a line again. */
-    cycle(f, 61 * ASYM_SEC, 0, ASYM_CLASS_HP);
-    expect(f, "");
+    flips(f, 12, 3 * ASYM_SEC / 2);
+    expect(f, "1000>MP;1000>HP;1000>MP;");
+    /* It earns a line in 20 s. */
+    flips(f, 20, 3 * ASYM_SEC / 2);
+    expect(f, "1000>MP (11);1000>HP (12);");
+    cycle(f, 2 * ASYM_CLASS_LOG_PERIOD, 0, ASYM_CLASS_HP);
+    expect(f, "1000>HP (5);");
     cycle(f, ASYM_SEC, 0, ASYM_CLASS_MP);
-    expect(f, "app0 HP>MP 1000;");
+    expect(f, "1000>MP;");
 }
 
 TEST_F(each_application_has_lines_of_its_own)
@@ -152,7 +140,7 @@ TEST_F(each_application_has_lines_of_its_own)
     flips(f, 13, ASYM_SEC);
     f->said[0] = '\0';
     cycle(f, ASYM_SEC, 1, ASYM_CLASS_HP);
-    expect(f, "app1 MP>HP 1002;");
+    expect(f, "1002>HP;");
 }
 
 static unsigned count(const char *text, const char *what)
@@ -163,20 +151,17 @@ static unsigned count(const char *text, const char *what)
     return n;
 }
 
-TEST_F(all_applications_together_have_a_bound_and_the_others_are_counted)
+TEST_F(all_applications_together_have_a_bound)
 {
     f->n_apps = APPS;
     cycle(f, 0, 0, ASYM_CLASS_MP);
-    assert_int_equal(count(f->said, "none>MP"), ASYM_CLASS_LOG_ALL);
+    assert_int_equal(count(f->said, "MP;"), ASYM_CLASS_LOG_ALL);
     expect(f, f->said);
-    cycle(f, ASYM_SEC, 1, ASYM_CLASS_HP);
+    /* It earns one in a second, and the first one pays a debt. */
+    cycle(f, ASYM_SEC / 2, APPS - 1, ASYM_CLASS_HP);
     expect(f, "");
-    cycle(f, ASYM_CLASS_LOG_PERIOD, 0, ASYM_CLASS_MP);
-    expect(f, "left out 21;");
-    cycle(f, ASYM_SEC, 1, ASYM_CLASS_MP);
-    expect(f, "app1 HP>MP 1002;");
-    cycle(f, ASYM_CLASS_LOG_PERIOD, 0, ASYM_CLASS_MP);
-    expect(f, "");
+    cycle(f, 2 * ASYM_SEC, APPS - 1, ASYM_CLASS_MP);
+    expect(f, "1158>MP (2);");
 }
 
 /* The log's limit for messages of one kind would be one for all applications. */
@@ -204,18 +189,16 @@ TEST(the_log_writes_each_line_about_a_class)
     assert_int_equal(count(text, "left out"), 0);
 }
 
-TEST_F(an_application_that_has_ended_is_summed_up_and_forgotten)
+TEST_F(an_application_that_has_ended_is_forgotten)
 {
     cycle(f, 0, 0, ASYM_CLASS_MP);
     flips(f, 8, ASYM_SEC);
     f->said[0] = '\0';
     f->n_apps = 0;
-    cycle(f, 60 * ASYM_SEC, 0, ASYM_CLASS_MP);
-    expect(f, "app0 x9;");
-    cycle(f, 61 * ASYM_SEC, 0, ASYM_CLASS_MP);
+    cycle(f, ASYM_CLASS_LOG_PERIOD, 0, ASYM_CLASS_MP);
     f->n_apps = 1;
     cycle(f, ASYM_SEC, 0, ASYM_CLASS_MP);
-    expect(f, "app0 none>MP 1000;"); /* it is a new one now */
+    expect(f, "1000>MP;"); /* it is a new one now */
 }
 
 TEST(a_line_about_a_thread_has_the_fields_that_are_known)
