@@ -16,8 +16,7 @@
 #include "daemon/asymctl/machine-run.h"
 #include "daemon/asymctl/verb.h"
 #include "experiment/replay.h"
-#include "linux/enforce/ledger-overlay.h"
-#include "linux/enforce/ledger.h"
+#include "linux/enforce/enforce.h"
 #include "linux/sys/thread.h"
 
 void asym_observation_done(struct asym_observation *o)
@@ -183,7 +182,8 @@ int asym_observation_plan_with(struct asym_observation *o, const struct asym_rec
     int r = asym_replay_settings(head, &o->settings, err);
     if (r < 0)
         return r;
-    const struct asym_engine_config config = asym_replay_engine_config(o->settings, o->run.policy, head->keep_nice);
+    struct asym_engine_config config = asym_settings_engine_config(o->settings, o->run.policy);
+    config.keep_nice = head->keep_nice;
     r = asym_engine_new(&config, &o->engine);
     if (r < 0)
         return asym_fail(err, r, "%s", strerror(-r));

@@ -168,18 +168,13 @@ static void add_own_thread(struct own_threads *own, const struct asym_monitor_th
     own->thread[i] = t;
 }
 
-static bool is_same(const struct asym_taskid *a, const struct asym_taskid *b)
-{
-    return a->tid == b->tid && a->tgid == b->tgid && a->start == b->start;
-}
-
 /* The threads that the last snapshot with the application listed. */
 static struct own_threads find_own_threads(const struct asym_monitor *monitor, const struct asym_monitor_app *app)
 {
     struct own_threads own = {.n = 0};
     const struct asym_monitor_thread *t;
     for (size_t i = 0; (t = asym_monitor_thread_at(monitor, i)); i++)
-        if (is_same(&t->app, &app->id) && t->seen == app->seen)
+        if (asym_taskid_equal(&t->app, &app->id) && t->seen == app->seen)
             add_own_thread(&own, t);
     return own;
 }

@@ -198,6 +198,9 @@ bool asym_settings_is_default(const struct asym_settings *s, const char *section
 /** Returns the configured parameters of a policy: params_size bytes, or NULL if it has none. Owned by s. */
 const void *asym_settings_params(const struct asym_settings *s, const struct asym_policy *policy);
 
+/** Returns the engine's configuration for a policy under these settings. It points into them. */
+struct asym_engine_config asym_settings_engine_config(const struct asym_settings *s, const struct asym_policy *policy);
+
 /**
  * Read what asym_settings_print has written, origins and rules of the library included. s: has the defaults.
  * Returns 0; -EINVAL, -ENOMEM with err, and s is then of no use.

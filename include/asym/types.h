@@ -5,6 +5,7 @@
 #ifndef ASYM_TYPES_H
 #define ASYM_TYPES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /** The largest CPU number that asymd handles, + 1. On a larger machine asymd exits at start with an error message. */
@@ -33,5 +34,10 @@ struct asym_taskid {
     int32_t tgid;
     uint64_t start;
 };
+
+static inline bool asym_taskid_equal(const struct asym_taskid *a, const struct asym_taskid *b)
+{
+    return a->tid == b->tid && a->tgid == b->tgid && a->start == b->start;
+}
 
 #endif

@@ -237,13 +237,9 @@ int asym_run_policy(struct asym_run *run, struct asym_error *err)
 
 struct asym_engine_config asym_run_engine_config(const struct asym_run *run)
 {
-    return (struct asym_engine_config){
-        .policy = run->policy,
-        .params = asym_settings_params(run->settings, run->policy),
-        .classify = run->settings->classify,
-        .enforce = run->settings->enforce,
-        .keep_nice = run->keep_nice,
-    };
+    struct asym_engine_config config = asym_settings_engine_config(run->settings, run->policy);
+    config.keep_nice = run->keep_nice;
+    return config;
 }
 
 /* The first option of the policy that changes nice values and is not 0; NULL: none. */

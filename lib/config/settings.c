@@ -157,3 +157,9 @@ const void *asym_settings_params(const struct asym_settings *s, const struct asy
             return policy->params_size ? s->priv->params[p] : NULL;
     return NULL;
 }
+
+struct asym_engine_config asym_settings_engine_config(const struct asym_settings *s, const struct asym_policy *policy)
+{
+    return (struct asym_engine_config){
+        .policy = policy, .params = asym_settings_params(s, policy), .classify = s->classify, .enforce = s->enforce};
+}

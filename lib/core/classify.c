@@ -53,11 +53,6 @@ static const struct asym_task *busiest(const struct asym_snapshot *s, const stru
     return best;
 }
 
-static bool is_same(const struct asym_taskid *a, const struct asym_taskid *b)
-{
-    return a->tid == b->tid && a->tgid == b->tgid && a->start == b->start;
-}
-
 static const struct asym_task *master_of(const struct asym_snapshot *s, const struct asym_app *app)
 {
     for (uint32_t i = 0; app && i < app->n_tasks; i++)
@@ -76,7 +71,7 @@ static bool has_reported_serial_phase(const struct asym_classify_settings *c, st
             m->reported = m->boosting = false;
         return false;
     }
-    if (!m->reported || !is_same(&m->sp, &master->id)) {
+    if (!m->reported || !asym_taskid_equal(&m->sp, &master->id)) {
         m->reported = m->boosting = true;
         m->was_many = false;
         m->sp = master->id;
@@ -183,7 +178,7 @@ enum asym_class asym_classify_thread(const struct asym_app_state *state, const s
                                      asym_usec *ret_since)
 {
     if (!state->boosting || (!state->reported && state->thread_count.value != ASYM_THREAD_COUNT_ONE) ||
-        !is_same(&state->sp, id))
+        !asym_taskid_equal(&state->sp, id))
         return (enum asym_class)state->class.value;
     *ret_since = state->sp_since;
     return ASYM_CLASS_SP;

@@ -29,17 +29,12 @@ static uint32_t hash_of(const struct asym_taskid *id)
     return asym_hash_of_u64((uint64_t)(uint32_t)id->tid ^ id->start << 20);
 }
 
-static int same(const struct asym_taskid *a, const struct asym_taskid *b)
-{
-    return a->tid == b->tid && a->tgid == b->tgid && a->start == b->start;
-}
-
 void *asym_table_find(const struct asym_table *t, const struct asym_taskid *id)
 {
     const uint32_t hash = hash_of(id);
     ASYM_HASH_FOREACH (i, &t->index, hash) {
         struct asym_taskid *item = asym_table_at(t, (uint32_t)i);
-        if (same(item, id))
+        if (asym_taskid_equal(item, id))
             return item;
     }
     return NULL;
@@ -89,7 +84,7 @@ void *asym_table_get(struct asym_table *t, const struct asym_taskid *id)
 void *asym_table_get_near(struct asym_table *t, const struct asym_taskid *id, uint32_t *hint)
 {
     void *item = *hint < t->n ? asym_table_at(t, *hint) : NULL;
-    if (item && same(item, id)) {
+    if (item && asym_taskid_equal(item, id)) {
         ++*hint;
         return item;
     }

@@ -130,18 +130,6 @@ int asym_replay_settings(const struct asym_record_head *head, struct asym_settin
     return 0;
 }
 
-struct asym_engine_config asym_replay_engine_config(const struct asym_settings *settings,
-                                                    const struct asym_policy *policy, bool keep_nice)
-{
-    return (struct asym_engine_config){
-        .policy = policy,
-        .params = asym_settings_params(settings, policy),
-        .classify = settings->classify,
-        .enforce = settings->enforce,
-        .keep_nice = keep_nice,
-    };
-}
-
 /* The threads that a replay has seen. */
 struct counted {
     struct asym_taskid id;
@@ -177,8 +165,8 @@ static void step_done(struct step *st)
 static int begin(struct step *st, const struct asym_settings *settings, const struct asym_policy *policy,
                  struct asym_error *err)
 {
-    const bool keep_nice = asym_record_reader_head(st->reader)->keep_nice;
-    const struct asym_engine_config config = asym_replay_engine_config(settings, policy, keep_nice);
+    struct asym_engine_config config = asym_settings_engine_config(settings, policy);
+    config.keep_nice = asym_record_reader_head(st->reader)->keep_nice;
     int r = asym_record_reader_rewind(st->reader);
     if (r >= 0)
         r = asym_engine_new(&config, &st->engine);

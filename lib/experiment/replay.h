@@ -74,10 +74,6 @@ struct asym_replay_watch {
 int asym_replay_settings(const struct asym_record_head *head, struct asym_settings **ret_settings,
                          struct asym_error *err);
 
-/** Returns the engine's configuration for a policy under these settings. It points into them. */
-struct asym_engine_config asym_replay_engine_config(const struct asym_settings *settings,
-                                                    const struct asym_policy *policy, bool keep_nice);
-
 /**
  * Plan again under the policy of the record, with the recorded outcomes, and compare. watch and stop may be NULL.
  * Returns 0; -EBADMSG with err: the record is damaged, or has more than ASYM_RECORD_MAX_THREADS threads

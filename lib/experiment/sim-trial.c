@@ -23,18 +23,6 @@ static void free_sim(struct asym_sim **s)
     asym_sim_free(*s);
 }
 
-static int new_engine(const struct asym_sim_trial *t, struct asym_engine **ret_engine)
-{
-    const struct asym_settings *settings = t->scenario->settings;
-    const struct asym_engine_config config = {
-        .policy = t->policy,
-        .params = asym_settings_params(settings, t->policy),
-        .classify = settings->classify,
-        .enforce = settings->enforce,
-    };
-    return asym_engine_new(&config, ret_engine);
-}
-
 static int drive(struct asym_sim_trial *t, struct asym_sim *sim, struct asym_engine *engine,
                  const volatile sig_atomic_t *stop)
 {
@@ -60,9 +48,10 @@ static int run(struct asym_sim_trial *t, const volatile sig_atomic_t *stop)
 {
     ASYM_CLEANUP(free_sim) struct asym_sim *sim = NULL;
     ASYM_CLEANUP(free_engine) struct asym_engine *engine = NULL;
+    const struct asym_engine_config config = asym_settings_engine_config(t->scenario->settings, t->policy);
     int r = asym_sim_new(t->scenario, t->only, t->seed, &sim);
     if (r >= 0)
-        r = new_engine(t, &engine);
+        r = asym_engine_new(&config, &engine);
     if (r < 0)
         return r;
     if (t->watch)

@@ -60,17 +60,12 @@ static void set_reason(struct asym_explanation *e)
     e->reason_since = t ? t->reason_since : 0;
 }
 
-static bool is_same(const struct asym_taskid *a, const struct asym_taskid *b)
-{
-    return a->tid == b->tid && a->start == b->start;
-}
-
 /* Returns the thread of the program that was seen last; among several of them, the one that ran most. */
 static const struct asym_monitor_thread *busiest(const struct asym_monitor *m, const struct asym_monitor_app *app)
 {
     const struct asym_monitor_thread *best = NULL, *t;
     for (size_t i = 0; (t = asym_monitor_thread_at(m, i)); i++) {
-        if (!is_same(&t->app, &app->id))
+        if (!asym_taskid_equal(&t->app, &app->id))
             continue;
         if (!best || t->seen > best->seen || (t->seen == best->seen && t->running > best->running))
             best = t;
@@ -139,7 +134,7 @@ static void count_shares(const struct asym_monitor *m, struct asym_explanation *
         return;
     for (size_t i = 0; (t = asym_monitor_thread_at(m, i)); i++)
         if (t->seen == e->now && t->target >= 0 && asym_mask_has(fast, t->target))
-            asym_mask_set(e->app && is_same(&t->app, &e->app->id) ? &own : &held, (unsigned)t->target);
+            asym_mask_set(e->app && asym_taskid_equal(&t->app, &e->app->id) ? &own : &held, (unsigned)t->target);
     e->n_own_fast = asym_mask_count(&own);
     e->n_held_fast = asym_mask_count(&held);
 }

@@ -34,18 +34,13 @@ struct asym_record_item *asym_record_item_at(const struct asym_record_known *k, 
     return (struct asym_record_item *)k->items.items + i;
 }
 
-static bool is_same(const struct asym_taskid *a, const struct asym_taskid *b)
-{
-    return a->tid == b->tid && a->tgid == b->tgid && a->start == b->start;
-}
-
 /* Returns the number of the item with this id; k->n: there is none. */
 static uint32_t find(const struct asym_record_known *k, const struct asym_taskid *id)
 {
-    if (k->next < k->n && is_same(&asym_record_item_at(k, k->next)->id, id))
+    if (k->next < k->n && asym_taskid_equal(&asym_record_item_at(k, k->next)->id, id))
         return k->next;
     ASYM_HASH_FOREACH (i, &k->index, asym_hash_of_id(id->tid))
-        if (is_same(&asym_record_item_at(k, (uint32_t)i)->id, id))
+        if (asym_taskid_equal(&asym_record_item_at(k, (uint32_t)i)->id, id))
             return (uint32_t)i;
     return k->n;
 }

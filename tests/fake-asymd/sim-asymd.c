@@ -66,12 +66,7 @@ static void open_service(struct simulated *a, const char *dir)
 {
     struct asym_service *s = &a->s;
     struct asym_error err = {""};
-    const struct asym_engine_config config = {
-        .policy = a->run.policy,
-        .params = asym_settings_params(a->run.settings, a->run.policy),
-        .classify = a->run.settings->classify,
-        .enforce = a->run.settings->enforce,
-    };
+    const struct asym_engine_config config = asym_settings_engine_config(a->run.settings, a->run.policy);
     s->run = &a->run;
     s->observer.source = asym_sim_source(a->sim, a->run.settings->daemon.interval);
     check(asym_service_control_open(s), "service", NULL);

@@ -81,10 +81,7 @@ static void make_engines(const struct asym_settings *settings, struct asym_engin
 {
     size_t n = 0;
     for (const struct asym_policy *policy; n < MOST_POLICIES && (policy = asym_policy_at(n)); n++) {
-        const struct asym_engine_config config = {.policy = policy,
-                                                  .params = asym_settings_params(settings, policy),
-                                                  .classify = settings->classify,
-                                                  .enforce = settings->enforce};
+        const struct asym_engine_config config = asym_settings_engine_config(settings, policy);
         if (asym_engine_new(&config, &ret[n]) < 0)
             abort();
     }

@@ -152,10 +152,7 @@ static void step(struct asym_engine *engine, const struct asym_snapshot *s)
 
 static void replay(char *record, size_t len, const struct asym_policy *policy, const struct asym_settings *settings)
 {
-    const struct asym_engine_config config = {.policy = policy,
-                                              .params = asym_settings_params(settings, policy),
-                                              .classify = settings->classify,
-                                              .enforce = settings->enforce};
+    const struct asym_engine_config config = asym_settings_engine_config(settings, policy);
     struct asym_record_reader *reader;
     struct asym_engine *engine;
     struct asym_snapshot s;

@@ -246,10 +246,7 @@ void record_fixture_make(struct record_fixture *f, const struct record_fixture_p
         gen_machine(&m->g, &m->machine);
     m->load = gen_load_random(&m->g, &m->machine, plan->threads, plan->noisy);
     assert_non_null(m->load);
-    const struct asym_engine_config config = {.policy = policy,
-                                              .params = asym_settings_params(settings, policy),
-                                              .classify = settings->classify,
-                                              .enforce = settings->enforce};
+    const struct asym_engine_config config = asym_settings_engine_config(settings, policy);
     assert_int_equal(asym_engine_new(&config, &m->engine), 0);
     const struct asym_record_setting setting = {"classify.amp_boost", "1s"};
     const char *const note = "made by a test in C:\\tests";

@@ -8,7 +8,7 @@
 #include "app/cycle.h"
 #include "linux/perf/sampler.h"
 #include "linux/rtx/rtx-overlay.h"
-#include "linux/enforce/ledger-overlay.h"
+#include "linux/enforce/enforce.h"
 #include "sim/ports.h"
 #include "sim/sim.h"
 #include "support/test.h"
@@ -120,12 +120,7 @@ static void begin(struct simulated *s)
         fail_msg("%s", err.text);
     assert_int_equal(asym_sim_new(s->scenario, -1, 1, &s->sim), 0);
     const struct asym_policy *pa = asym_policy_find("pa");
-    const struct asym_engine_config config = {
-        .policy = pa,
-        .params = asym_settings_params(s->scenario->settings, pa),
-        .classify = s->scenario->settings->classify,
-        .enforce = s->scenario->settings->enforce,
-    };
+    const struct asym_engine_config config = asym_settings_engine_config(s->scenario->settings, pa);
     assert_int_equal(asym_engine_new(&config, &s->engine), 0);
     chain_end.inner = asym_sim_source(s->sim, 100 * ASYM_MSEC);
     hand.inner = asym_sim_actuator(s->sim);

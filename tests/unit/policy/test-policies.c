@@ -312,12 +312,6 @@ TEST(new_threads_take_favoured_cpus_first)
     }
 }
 
-static struct asym_engine_config config_of(const struct asym_settings *s, const struct asym_policy *policy)
-{
-    return (struct asym_engine_config){
-        .policy = policy, .params = asym_settings_params(s, policy), .classify = s->classify, .enforce = s->enforce};
-}
-
 /* Count the threads whose target is not the CPU they run on, and the running threads that the engine releases. */
 static size_t handed_over(const struct asym_plan *plan, const struct gen_load *load, const struct asym_action *actions,
                           size_t n, size_t *ret_released)
@@ -384,8 +378,8 @@ TEST(a_switch_of_policies_moves_few_threads)
                 continue; /* this is a reload: state and turns continue */
             struct policies_fixture w;
             size_t released, before, after;
-            const struct asym_engine_config first = config_of(settings, asym_policy_at(a)),
-                                            second = config_of(settings, asym_policy_at(b));
+            const struct asym_engine_config first = asym_settings_engine_config(settings, asym_policy_at(a)),
+                                            second = asym_settings_engine_config(settings, asym_policy_at(b));
             w = (struct policies_fixture){0};
             gen_plain_machine(&w.machine, 8, 4);
             w.load = gen_load_new(&w.machine, sizes, ASYM_LENGTH(sizes));

@@ -302,10 +302,7 @@ static int step_all(const struct asym_settings *settings, const char *bytes, siz
     FILE *in = open_bytes(bytes, len);
     assert_int_equal(asym_record_reader_new(in, "f", &reader, &err), 0);
     const struct asym_policy *policy = asym_policy_find("pa");
-    const struct asym_engine_config config = {.policy = policy,
-                                              .params = asym_settings_params(settings, policy),
-                                              .classify = settings->classify,
-                                              .enforce = settings->enforce};
+    const struct asym_engine_config config = asym_settings_engine_config(settings, policy);
     assert_int_equal(asym_engine_new(&config, &engine), 0);
     struct asym_source *source = asym_record_reader_source(reader);
     int r;

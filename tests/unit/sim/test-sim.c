@@ -10,10 +10,10 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "paper-metrics/measure.h"
-#include "sim/ports.h"
 #include "support/analytic-model.h"
-#include "sim/event-heap.h"
+#include "sim/sim-internal.h"
 #include "sim/rng.h"
+#include "sim/ports.h"
 #include "sim/sim.h"
 #include "support/count.h"
 #include "support/test.h"
@@ -649,12 +649,7 @@ TEST(a_policy_steers_it_through_the_ports)
     size_t n, steered = 0;
     begin(&w, "[machine]\ncounts=7,1\nspeeds=1,2\n[run]\nduration=5s\n" FREE
               "[program serial]\nstep=serial 1000G\n[program parallel]\nthreads=8\nstep=parallel 1000G chunk=1M\n");
-    const struct asym_engine_config config = {
-        .policy = asym_policy_find("pa"),
-        .params = asym_settings_params(w.scenario->settings, asym_policy_find("pa")),
-        .classify = w.scenario->settings->classify,
-        .enforce = w.scenario->settings->enforce,
-    };
+    const struct asym_engine_config config = asym_settings_engine_config(w.scenario->settings, asym_policy_find("pa"));
     struct asym_source *source = asym_sim_source(w.sim, 100 * ASYM_MSEC);
     struct asym_actuator *actuator = asym_sim_actuator(w.sim);
     assert_int_equal(asym_engine_new(&config, &e), 0);
