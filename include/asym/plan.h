@@ -59,7 +59,7 @@ struct asym_plan_task {
     enum asym_class class;
     const struct asym_reason *reason; /**< never NULL */
     double figure[2];
-    struct asym_mask mask; /**< planned mask; its original mask if it is not steered */
+    const struct asym_mask *mask; /**< planned mask; its original mask if it is not steered. Borrowed */
 };
 
 struct asym_plan {

@@ -129,7 +129,7 @@ struct asym_policy {
     bool apart; /**< it says which threads share a core, and measures that: the engine lets no crowd onto their CPUs */
     size_t params_size, state_size, task_state_size;
     const struct asym_option *options; /**< options of [policy.NAME], ended by a row whose key is NULL; NULL: none */
-    /** Fill ret[0..n_threads). Returns 0, or -ENOBUFS (see arena). */
+    /** Fill ret[0..n_threads), all of each: it has old answers. Returns 0, or -ENOBUFS (see arena). */
     int (*plan)(const struct asym_policy_input *in, struct asym_assignment *ret);
 };
 

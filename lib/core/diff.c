@@ -80,7 +80,7 @@ static bool has_already(const struct asym_step *st, const struct asym_task_ref *
         return false;
     struct asym_mask real = asym_mask_and(ref->seen.task->mask, ref->seen.task->cpuset);
     real = asym_mask_and(&real, &st->s->machine->usable);
-    return asym_mask_equal(&plan->mask, &real);
+    return asym_mask_equal(plan->mask, &real);
 }
 
 static void steer(struct asym_step *st, const struct asym_task_ref *ref, const struct asym_plan_task *plan)
@@ -100,7 +100,7 @@ static void steer(struct asym_step *st, const struct asym_task_ref *ref, const s
         .id = m->id,
         .transit_cpu = ref->transit_cpu,
         .expect = *ref->seen.task->mask,
-        .mask = plan->mask,
+        .mask = *plan->mask,
         .expect_nice = ref->seen.task->nice,
         .nice = plan->nice,
         .reason = plan->reason,
@@ -117,28 +117,37 @@ static bool idle_for_long(const struct asym_step *st, const struct asym_thread_s
            (app && app->phase.value == ASYM_PHASE_IDLE && now - app->phase.since >= release);
 }
 
+/* The plan gives the thread no CPU. */
+static void diff_unplaced(struct asym_step *st, struct asym_thread_state *m, struct asym_plan_task *plan,
+                          const struct asym_app_state *app)
+{
+    const bool idle = plan->reason == asym_why(ASYM_WHY_IDLE);
+    const bool waits = idle || plan->reason == asym_why(ASYM_WHY_NEXT_SWAP);
+    if (m->state == ASYM_AFFINITY_STEERED && waits && !(idle && idle_for_long(st, m, app))) {
+        /* The mask stays in force for now, and the plan shows it. */
+        plan->target = m->given;
+        plan->mask = mask_at(st, m->set);
+    } else if (m->state == ASYM_AFFINITY_STEERED) {
+        give_back(st, m, ASYM_ACTION_RELEASE, plan->reason, plan->figure);
+    } else if (!waits) {
+        m->state = ASYM_AFFINITY_OWN; /* asymd has set nothing on it, and its last assignment no longer holds */
+    }
+}
+
 static void diff_task(struct asym_step *st, uint32_t index, const struct asym_app_state *app)
 {
     struct asym_plan_task *plan = &st->tasks[index];
     const struct asym_task_ref *ref = &st->refs[index];
     struct asym_thread_state *m = ref->thread_state;
-    const bool waits = plan->reason == asym_why(ASYM_WHY_NEXT_SWAP) || plan->reason == asym_why(ASYM_WHY_IDLE);
-    plan->mask = *mask_at(st, plan->target >= 0 ? ref->plan_mask : m->original);
+    plan->mask = mask_at(st, plan->target >= 0 ? ref->plan_mask : m->original);
     if (m->state == ASYM_AFFINITY_LOST) {
         forget(st, ref, plan);
     } else if (m->state == ASYM_AFFINITY_INHERITED) {
         give_back(st, m, ASYM_ACTION_REPAIR, plan->reason, plan->figure);
     } else if (plan->target >= 0) {
         steer(st, ref, plan);
-    } else if (m->state == ASYM_AFFINITY_STEERED && waits &&
-               !(plan->reason == asym_why(ASYM_WHY_IDLE) && idle_for_long(st, m, app))) {
-        /* The mask stays in force for now, and the plan shows it. */
-        plan->target = m->given;
-        plan->mask = *mask_at(st, m->set);
-    } else if (m->state == ASYM_AFFINITY_STEERED) {
-        give_back(st, m, ASYM_ACTION_RELEASE, plan->reason, plan->figure);
-    } else if (!waits) {
-        m->state = ASYM_AFFINITY_OWN; /* asymd has set nothing on it, and its last assignment no longer holds */
+    } else {
+        diff_unplaced(st, m, plan, app);
     }
 }
 
@@ -211,10 +220,9 @@ static void diff_listed(struct asym_step *st, unsigned order)
 {
     for (size_t a = 0; a < st->s->n_apps; a++) {
         const struct asym_app *app = &st->s->apps[a];
-        const struct asym_app_state *state = asym_table_find(&st->e->apps, &app->id);
         for (uint32_t i = app->first_task; i < app->first_task + app->n_tasks; i++)
             if (order_of(st, &st->tasks[i]) == order)
-                diff_task(st, i, state);
+                diff_task(st, i, st->app_states[a]);
     }
 }
 

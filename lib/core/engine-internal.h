@@ -10,7 +10,6 @@
 
 #include "base/arena.h"
 #include "core/classify.h"
-#include "core/inherit.h"
 #include "base/mask-table.h"
 #include "base/pool.h"
 #include "core/task-table.h"
@@ -28,7 +27,7 @@ struct asym_untouchable {
 /** The memory of the tables of a step. */
 struct asym_pools {
     struct asym_pool arena, policy_threads, policy_apps, policy_refs, assignments, plan_apps, plan_tasks, actions,
-        action_masks, refs, llcs, inherited, narrowed, asleep;
+        action_masks, refs, app_states, llcs, inherited, narrowed, asleep;
 };
 
 struct asym_engine {
@@ -38,7 +37,7 @@ struct asym_engine {
     struct asym_table threads;      /* asym_thread_state and the policy's state */
     struct asym_table apps;         /* asym_app_state */
     struct asym_table untouchables; /* asym_untouchable */
-    struct asym_table procs;        /* of the current step: asym_proc_entry */
+    struct asym_table procs;        /* of the current step, where it needs them: asym_proc_entry */
     struct asym_table nice_groups;  /* of the current step: asym_proc_entry; the tid of its key is the group */
     struct asym_pools pools;
     uint64_t step, plan; /* numbers of the current step and of the last plan */
@@ -79,9 +78,12 @@ struct asym_step {
     struct asym_engine *e;
     const struct asym_snapshot *s;
     struct asym_circumstances c;
+    struct asym_classify_settings classify; /* with the hp_threshold in force */
+    double decay;                           /* of the interval (asym_duty_decay) */
     struct asym_plan_app *apps;
     struct asym_plan_task *tasks;
     struct asym_task_ref *refs;
+    struct asym_app_state **app_states; /* of the snapshot's applications; valid until asym_step_forget */
     struct asym_policy_thread *policy_threads;
     struct asym_policy_app *policy_apps;
     struct asym_policy_ref *policy_refs;
@@ -98,12 +100,15 @@ static inline bool asym_step_has_unlisted(const struct asym_step *st)
     return st->e->threads.n > st->s->n_tasks;
 }
 
-/** observe.c: update the states of threads and applications from the snapshot. Returns 0; -ENOMEM. */
+/** observe.c: find the states of the threads and applications of the snapshot. Those of other applications are updated. Returns 0;
+ * -ENOMEM. */
 int asym_step_observe(struct asym_step *st);
+/** observe.c: update the states of an application and its threads. The caller then uses them: so they are read from memory once. */
+void asym_step_observe_app(struct asym_step *st, size_t app);
 /** observe.c: drop the states of threads and applications that are gone. */
 void asym_step_forget(struct asym_step *st);
 
-/** policy-input.c: build the policy's input, then call the policy and store its assignments. Both return 0; -ENOMEM. */
+/** policy-input.c: update the states and build the policy's input, then call the policy and store its assignments. Both return 0; -ENOMEM. */
 int asym_step_policy_input(struct asym_step *st);
 int asym_step_plan(struct asym_step *st);
 
@@ -118,5 +123,41 @@ void asym_step_idle_placement(struct asym_step *st);
 
 /** diff.c: compare the masks in force with the plan, and push the actions. Returns 0; -ENOMEM. */
 int asym_step_actions(struct asym_step *st);
+
+/*
+ * inherit.c: inherited affinity. A thread or process that a steered thread creates starts with the mask that asymd set on its
+ * creator. A thread that calls exec takes the leader's number and keeps its mask: the engine treats it like a new thread of the
+ * same process. /proc does not tell such a mask from one that the thread set itself.
+ *
+ * For each thread the engine keeps the mask in force and the one before it, also for a while after a release. Only a step
+ * with candidates pays for the search: it indexes all these masks once, by process and mask.
+ */
+
+struct asym_inherited {
+    const struct asym_table *threads;
+    /** By process and mask. An item is twice the index of a thread, plus 1 for the mask that was in force before. */
+    struct asym_hash index;
+};
+
+/**
+ * True when the thread may have inherited a mask or a nice value. No snapshot listed it before, or it has its number since it
+ * called exec; its mask leaves out CPUs of its cpuset, or its nice value is not 0; and the source calls it newborn or EXECUTED,
+ * or its process began after asymd first set anything.
+ */
+bool asym_inherited_is_candidate(const struct asym_thread_state *m, const struct asym_seen *seen,
+                                 asym_usec first_steered);
+
+/** Index the masks that a new thread can have inherited from threads. pool holds the slots. Returns 0; -ENOMEM. */
+int asym_inherited_list(struct asym_inherited *h, const struct asym_table *threads, struct asym_pool *pool);
+
+/**
+ * Find the creator: a thread of the same process or of its parent process on which asymd set exactly this mask; for a thread
+ * that called exec, its own former state. If there is one, m gets the creator's original mask and nice value and becomes
+ * INHERITED, and its own children are found too.
+ * Returns true in that case. parent: the parent process; NULL: the snapshot does not list it.
+ * The kernel reuses process numbers: a process that began after the creator did not contain it.
+ */
+bool asym_inherited_adopt(struct asym_inherited *h, struct asym_thread_state *m, const struct asym_seen *seen,
+                          const struct asym_proc *parent, asym_usec now);
 
 #endif

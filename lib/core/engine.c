@@ -73,8 +73,8 @@ void asym_engine_free(struct asym_engine *e)
     struct asym_pool *pools[] = {&e->pools.arena,       &e->pools.policy_threads, &e->pools.policy_apps,
                                  &e->pools.policy_refs, &e->pools.assignments,    &e->pools.plan_apps,
                                  &e->pools.plan_tasks,  &e->pools.actions,        &e->pools.action_masks,
-                                 &e->pools.refs,        &e->pools.llcs,           &e->pools.inherited,
-                                 &e->pools.narrowed,    &e->pools.asleep};
+                                 &e->pools.refs,        &e->pools.app_states,     &e->pools.llcs,
+                                 &e->pools.inherited,   &e->pools.narrowed,       &e->pools.asleep};
     _Static_assert(sizeof pools / sizeof pools[0] == sizeof e->pools / sizeof(struct asym_pool), "all of them");
     for (size_t i = 0; i < ASYM_LENGTH(pools); i++)
         asym_pool_done(pools[i]);
@@ -96,10 +96,12 @@ static int prepare(struct asym_step *st)
     st->apps = asym_pool_reserve(&p->plan_apps, n_apps, sizeof *st->apps);
     st->tasks = asym_pool_reserve(&p->plan_tasks, n, sizeof *st->tasks);
     st->refs = asym_pool_reserve(&p->refs, n, sizeof *st->refs);
+    st->app_states = asym_pool_reserve(&p->app_states, n_apps, sizeof *st->app_states);
     st->policy_threads = asym_pool_reserve(&p->policy_threads, n, sizeof *st->policy_threads);
     st->policy_apps = asym_pool_reserve(&p->policy_apps, n_apps, sizeof *st->policy_apps);
     st->policy_refs = asym_pool_reserve(&p->policy_refs, n, sizeof *st->policy_refs);
-    if (!st->apps || !st->tasks || !st->refs || !st->policy_threads || !st->policy_apps || !st->policy_refs)
+    if (!st->apps || !st->tasks || !st->refs || !st->app_states || !st->policy_threads || !st->policy_apps ||
+        !st->policy_refs)
         return -ENOMEM;
     st->c = (struct asym_circumstances){
         .now = st->s->now,
@@ -107,6 +109,9 @@ static int prepare(struct asym_step *st)
         .masks = &st->e->masks,
         .settings = &st->e->config.enforce,
     };
+    st->classify = st->e->config.classify;
+    st->classify.hp_threshold = asym_hp_threshold(&st->classify, st->s->machine);
+    st->decay = asym_duty_decay(st->s->interval);
     return 0;
 }
 

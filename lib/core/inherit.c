@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "core/inherit.h"
+#include "core/engine-internal.h"
 
 #include <errno.h>
 

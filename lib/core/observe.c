@@ -80,49 +80,56 @@ static void sweep_masks(struct asym_engine *e)
     asym_mask_table_sweep(&e->masks);
 }
 
-/* Equal masks of one snapshot have equal addresses, and neighbours mostly have equal masks. */
-static uint32_t number_of(struct asym_mask_table *masks, const struct asym_mask *m, const struct asym_mask *last,
-                          uint32_t last_id)
+/* Equal masks of one snapshot have equal addresses: by these, most of them are hashed once in a step. */
+struct known_mask {
+    const struct asym_mask *mask;
+    uint32_t id;
+};
+
+enum { KNOWN = 512 };
+
+static uint32_t number_mask(struct asym_mask_table *masks, struct known_mask known[KNOWN], const struct asym_mask *m)
 {
-    return m == last ? last_id : asym_mask_table_id(masks, m);
+    struct known_mask *k = &known[(uintptr_t)m / sizeof *m % KNOWN];
+    if (k->mask != m)
+        *k = (struct known_mask){m, asym_mask_table_id(masks, m)};
+    return k->id;
 }
 
 /* This comes first because it may need memory. */
 static int number_masks(struct asym_step *st)
 {
     struct asym_mask_table *masks = &st->e->masks;
-    struct asym_task_ref *last = NULL;
+    struct known_mask known[KNOWN] = {{0}};
     sweep_masks(st->e);
     for (size_t i = 0; i < st->s->n_tasks; i++) {
         const struct asym_task *task = &st->s->tasks[i];
-        struct asym_task_ref *ref = &st->refs[i];
-        *ref = (struct asym_task_ref){.seen = {.task = task, .proc = &st->s->procs[task->proc]}};
-        ref->seen.mask = number_of(masks, task->mask, last ? last->seen.task->mask : NULL, last ? last->seen.mask : 0);
-        ref->seen.cpuset = number_of(masks, task->cpuset, last ? last->seen.task->cpuset : NULL,
-                                     last ? last->seen.cpuset : 0);
-        last = ref;
+        st->refs[i] = (struct asym_task_ref){.seen = {
+                                                 .task = task,
+                                                 .proc = &st->s->procs[task->proc],
+                                                 .mask = number_mask(masks, known, task->mask),
+                                                 .cpuset = number_mask(masks, known, task->cpuset),
+                                             }};
     }
     return masks->failed ? -ENOMEM : 0;
 }
 
-/* In one pass: with 10,000 threads each pass reads their states from memory again. */
-static void observe_states(struct asym_step *st)
+/* find_thread_states has made room. Only threads that the snapshot does not list, and heirs, are looked up by their process. */
+static void list_procs(struct asym_step *st)
 {
-    const struct asym_snapshot *s = st->s;
-    const bool has_interval = s->interval != 0 && !s->refreshed;
-    const double decay = asym_duty_decay(s->interval), from = st->e->config.enforce.exclusive_from;
-    for (size_t i = 0; i < s->n_tasks; i++) {
-        struct asym_thread_state *m = st->refs[i].thread_state;
-        asym_thread_state_observe(m, &st->refs[i].seen, &st->c);
-        if (has_interval)
-            asym_duty_add(&m->duty, s->now, s->interval, decay, s->tasks[i].running, s->tasks[i].runnable, from);
+    for (uint32_t i = 0; i < st->s->n_procs; i++) {
+        const struct asym_taskid key = {.tid = st->s->procs[i].id.tgid};
+        struct asym_proc_entry *entry = asym_table_get(&st->e->procs, &key);
+        entry->index = i;
     }
 }
 
-static int observe_tasks(struct asym_step *st)
+static int find_thread_states(struct asym_step *st)
 {
     struct asym_engine *e = st->e;
-    if (number_masks(st) < 0 || asym_table_reserve(&e->threads, st->s->n_tasks) < 0)
+    asym_table_clear(&e->procs);
+    if (number_masks(st) < 0 || asym_table_reserve(&e->threads, st->s->n_tasks) < 0 ||
+        asym_table_reserve(&e->procs, st->s->n_procs) < 0)
         return -ENOMEM;
     uint32_t hint = 0;
     bool may_inherit = false;
@@ -136,17 +143,20 @@ static int observe_tasks(struct asym_step *st)
             asym_thread_state_executed(m, &st->refs[i].seen, &st->c);
         may_inherit = may_inherit || asym_inherited_is_candidate(m, &st->refs[i].seen, e->first_steered);
     }
-    if (may_inherit && adopt_inherited(st) < 0)
-        return -ENOMEM;
-    observe_states(st);
-    return 0;
+    if (may_inherit || asym_step_has_unlisted(st))
+        list_procs(st);
+    return may_inherit ? adopt_inherited(st) : 0;
 }
 
-/* The lowest nice value among the runnable threads of the application, without a policy's boost; 0: none is runnable. */
+/*
+ * The lowest nice value among the runnable threads of the application, without a policy's boost; 0: none is runnable. Any value
+ * below background_nice stands for all that are lower.
+ */
 static int lowest_nice(const struct asym_step *st, const struct asym_app *app)
 {
+    const int background = (int)st->e->config.classify.background_nice;
     int lowest = INT_MAX;
-    for (uint32_t i = app->first_task; i < app->first_task + app->n_tasks; i++) {
+    for (uint32_t i = app->first_task; i < app->first_task + app->n_tasks && lowest >= background; i++) {
         const struct asym_task_ref *ref = &st->refs[i];
         if (ref->seen.task->runnable > 0)
             lowest = ASYM_MIN(lowest, asym_nice_by_rule(ref->thread_state, ref->seen.proc, st->e->config.keep_nice));
@@ -154,46 +164,43 @@ static int lowest_nice(const struct asym_step *st, const struct asym_app *app)
     return lowest < INT_MAX ? lowest : 0;
 }
 
-static int observe_apps(struct asym_step *st)
+void asym_step_observe_app(struct asym_step *st, size_t a)
+{
+    const struct asym_snapshot *s = st->s;
+    const struct asym_app *app = &s->apps[a];
+    const bool has_interval = s->interval != 0 && !s->refreshed;
+    for (uint32_t i = app->first_task; i < app->first_task + app->n_tasks; i++) {
+        struct asym_thread_state *m = st->refs[i].thread_state;
+        asym_thread_state_observe(m, &st->refs[i].seen, &st->c);
+        if (has_interval)
+            asym_duty_add(&m->duty, s->now, s->interval, st->decay, s->tasks[i].running, s->tasks[i].runnable,
+                          st->e->config.enforce.exclusive_from);
+    }
+    asym_classify(&st->classify, s, app, lowest_nice(st, app), st->app_states[a]);
+}
+
+static int find_app_states(struct asym_step *st)
 {
     struct asym_engine *e = st->e;
+    uint32_t hint = 0;
     if (asym_table_reserve(&e->apps, st->s->n_apps) < 0)
         return -ENOMEM;
-    struct asym_classify_settings settings = e->config.classify;
-    settings.hp_threshold = asym_hp_threshold(&settings, st->s->machine); /* once, not for each application */
     for (size_t a = 0; a < st->s->n_apps; a++) {
-        struct asym_app_state *state = asym_table_get(&e->apps, &st->s->apps[a].id);
-        state->seen = e->step;
-        asym_classify(&settings, st->s, &st->s->apps[a], lowest_nice(st, &st->s->apps[a]), state);
+        st->app_states[a] = asym_table_get_near(&e->apps, &st->s->apps[a].id, &hint);
+        st->app_states[a]->seen = e->step;
     }
     for (uint32_t i = 0; i < e->apps.n; i++) {
         struct asym_app_state *state = asym_table_at(&e->apps, i);
         if (state->seen != e->step)
-            asym_classify(&settings, st->s, NULL, 0, state);
-    }
-    return 0;
-}
-
-static int observe_procs(struct asym_step *st)
-{
-    struct asym_table *procs = &st->e->procs;
-    asym_table_clear(procs);
-    if (asym_table_reserve(procs, st->s->n_procs) < 0)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < st->s->n_procs; i++) {
-        const struct asym_taskid key = {.tid = st->s->procs[i].id.tgid};
-        struct asym_proc_entry *entry = asym_table_get(procs, &key);
-        entry->index = i;
+            asym_classify(&st->classify, st->s, NULL, 0, state);
     }
     return 0;
 }
 
 int asym_step_observe(struct asym_step *st)
 {
-    int r = observe_procs(st);
-    if (r == 0)
-        r = observe_tasks(st);
-    return r < 0 ? r : observe_apps(st);
+    const int r = find_thread_states(st);
+    return r < 0 ? r : find_app_states(st);
 }
 
 void asym_step_forget(struct asym_step *st)

@@ -147,10 +147,14 @@ static double need_of(const struct asym_task_ref *ref)
 }
 
 /* Number the groups of the threads, so that a policy needs no search. asym_step_policy_input has made room. */
-static uint32_t number_nice_group(struct asym_step *st, int32_t group)
+static uint32_t number_nice_group(struct asym_step *st, const struct asym_task *task)
 {
-    const struct asym_taskid id = {.tid = group};
-    struct asym_proc_entry *entry = group != 0 ? asym_table_get(&st->e->nice_groups, &id) : NULL;
+    const struct asym_policy_thread *last = st->n_policy_threads > 0 ? &st->policy_threads[st->n_policy_threads - 1]
+                                                                     : NULL;
+    const struct asym_taskid id = {.tid = st->s->procs[task->proc].nice_group};
+    if (last && last->proc == task->proc)
+        return last->nice_group;
+    struct asym_proc_entry *entry = id.tid != 0 ? asym_table_get(&st->e->nice_groups, &id) : NULL;
     if (entry && entry->index == 0)
         entry->index = st->e->nice_groups.n;
     return entry ? entry->index : 0;
@@ -165,11 +169,7 @@ static void add_thread(struct asym_step *st, const struct asym_app_state *app, u
     struct asym_thread_state *m = ref->thread_state;
     struct asym_plan_task *out = &st->tasks[index];
     note_class(st, m, app);
-    /* The diff fills in the mask, most of the struct: clearing it here too would cost measurable time. */
-    memset(out, 0, offsetof(struct asym_plan_task, mask));
-    out->target = -1;
-    out->nice = task->nice;
-    out->class = m->class;
+    *out = (struct asym_plan_task){.target = -1, .nice = task->nice, .class = m->class};
     enum asym_exclusion exclusion = objection(st, app, index, out->figure);
     const uint32_t allowed = exclusion == ASYM_WHY_NONE ? allowed_of(st, ref, cache) : ASYM_MASK_NONE;
     if (exclusion == ASYM_WHY_NONE && allowed == ASYM_MASK_NONE)
@@ -180,6 +180,7 @@ static void add_thread(struct asym_step *st, const struct asym_app_state *app, u
         return;
     }
     const struct asym_mask *cpus = asym_mask_table_at(&st->e->masks, allowed);
+    const uint32_t nice_group = number_nice_group(st, task);
     st->policy_refs[st->n_policy_threads] = (struct asym_policy_ref){.task = index, .allowed = allowed};
     st->policy_threads[st->n_policy_threads++] = (struct asym_policy_thread){
         .id = task->id,
@@ -196,7 +197,7 @@ static void add_thread(struct asym_step *st, const struct asym_app_state *app, u
         .awake = task->state == 'R',
         .light = m->duty.light,
         .nice = asym_nice_by_rule(m, ref->seen.proc, st->e->config.keep_nice),
-        .nice_group = number_nice_group(st, ref->seen.proc->nice_group),
+        .nice_group = nice_group,
         .master = task->flags & ASYM_TASK_MASTER,
         .spinning = task->flags & ASYM_TASK_SPINNING,
         .profile = ref->seen.proc->profile,
@@ -229,9 +230,10 @@ int asym_step_policy_input(struct asym_step *st)
         return -ENOMEM;
     for (size_t a = 0; a < s->n_apps; a++) {
         const struct asym_app *app = &s->apps[a];
-        const struct asym_app_state *state = asym_table_find(&st->e->apps, &app->id);
+        const struct asym_app_state *state = st->app_states[a];
         size_t first = st->n_policy_threads;
         struct asym_plan_app *out = &st->apps[a];
+        asym_step_observe_app(st, a);
         *out = (struct asym_plan_app){
             .phase = (enum asym_phase)state->phase.value,
             .class = (enum asym_class)state->class.value,
@@ -317,7 +319,7 @@ static int ask(struct asym_step *st, struct asym_assignment *answers)
             .spare = &e->spare,
             .again = &e->again,
             .amp_boost = e->config.classify.amp_boost,
-            .hp_threshold = asym_hp_threshold(&e->config.classify, st->s->machine),
+            .hp_threshold = st->classify.hp_threshold,
             .params = e->params,
             .state = e->policy_state,
             .arena = &arena,
@@ -359,8 +361,6 @@ static int map_anew(struct asym_step *st, const struct asym_assignment **ret_ans
     struct asym_assignment *answers = asym_pool_reserve(&e->pools.assignments, st->n_policy_threads, sizeof *answers);
     if (!answers || note_asleep(st) < 0)
         return -ENOMEM;
-    for (size_t i = 0; i < st->n_policy_threads; i++)
-        answers[i] = (struct asym_assignment){.cpu = -1};
     int r = ask(st, answers);
     if (r < 0)
         return r;

@@ -29,7 +29,7 @@ static void print_task(FILE *out, const struct asym_snapshot *s, const struct as
             asym_classify_word(&plan->apps[s->procs[task->proc].app], p->class == ASYM_CLASS_SP));
     if (p->target >= 0)
         fprintf(out, "CPU %d%s, ", p->target, p->exclusive ? " alone" : "");
-    fprintf(out, "may run on %s, nice %d%s%s: %s\n", mask_text(&p->mask, cpus, sizeof cpus), p->nice,
+    fprintf(out, "may run on %s, nice %d%s%s: %s\n", mask_text(p->mask, cpus, sizeof cpus), p->nice,
             p->moves ? ", moves" : "", p->counted ? ", is counted" : "",
             asym_reason_text(p->reason, p->figure, why, sizeof why));
 }

@@ -109,7 +109,7 @@ static void put_decision(struct asym_seen_trace *t, const struct asym_snapshot *
     put_text(t->out, name);
     fprintf(t->out, ",\"args\":{\"tid\":%d,\"class\":\"%s\",\"nice\":%d,\"cpus\":", task->id.tid,
             asym_class_name(plan->class), plan->nice);
-    put_text(t->out, asym_mask_format_list(&plan->mask, cpus, sizeof cpus));
+    put_text(t->out, asym_mask_format_list(plan->mask, cpus, sizeof cpus));
     fputs(",\"why\":", t->out);
     put_text(t->out, asym_reason_text(plan->reason, plan->figure, why, sizeof why));
     fputs("}}", t->out);

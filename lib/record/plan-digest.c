@@ -60,7 +60,7 @@ static void add_task(uint64_t *digest, const struct asym_plan_task *task)
                     (uint64_t)task->class << 8 | (uint64_t)task->counted << 2 | (uint64_t)task->exclusive << 1 |
                     task->moves);
     add_reason(digest, task->reason, task->figure);
-    add_mask(digest, &task->mask);
+    add_mask(digest, task->mask);
 }
 
 static void add_action(uint64_t *digest, const struct asym_action *action)

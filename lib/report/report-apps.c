@@ -61,7 +61,7 @@ static struct asym_mask online(const struct asym_report *r, const struct asym_ma
 
 static bool mask_changes(const struct asym_report *r, size_t i)
 {
-    struct asym_mask old = online(r, r->snapshot->tasks[i].mask), new = online(r, &r->plan->tasks[i].mask);
+    struct asym_mask old = online(r, r->snapshot->tasks[i].mask), new = online(r, r->plan->tasks[i].mask);
     return r->plan->tasks[i].target >= 0 && !asym_mask_equal(&old, &new);
 }
 
@@ -99,7 +99,7 @@ static bool alike(const struct asym_report *r, uint32_t a, uint32_t b)
     const struct asym_plan_task *p = &r->plan->tasks[a], *q = &r->plan->tasks[b];
     const struct asym_task *s = &r->snapshot->tasks[a], *t = &r->snapshot->tasks[b];
     return p->reason == q->reason && p->class == q->class && p->nice == q->nice && s->nice == t->nice &&
-           asym_mask_equal(&p->mask, &q->mask) && (s->mask == t->mask || asym_mask_equal(s->mask, t->mask));
+           asym_mask_equal(p->mask, q->mask) && (s->mask == t->mask || asym_mask_equal(s->mask, t->mask));
 }
 
 static void add_stayer(const struct asym_report *r, struct shown *s, size_t first, uint32_t task)
@@ -141,7 +141,7 @@ static void fill_cells(const struct asym_report *r, const struct asym_app *app, 
 {
     const struct asym_task *task = &r->snapshot->tasks[i];
     const struct asym_plan_task *plan = &r->plan->tasks[i];
-    struct asym_mask old = online(r, task->mask), new = online(r, &plan->mask);
+    struct asym_mask old = online(r, task->mask), new = online(r, plan->mask);
     char from[32], to[32];
     *c = (struct cells){.moves = plan->moves, .mask_changes = mask_changes(r, i), .nice_changes = nice_changes(r, i)};
     /* Most threads have the name of their process; the table shows only a different name. */

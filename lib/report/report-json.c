@@ -145,7 +145,7 @@ static json_t *thread(const struct asym_task *task, const struct asym_plan_task 
     int target = plan->target >= 0 ? plan->target : task->cpu;
     return json_pack("{s:i, s:o, s:s, s:i, s:i, s:o, s:o, s:i, s:i, s:b, s:b, s:o}", "tid", (int)task->id.tid, "comm",
                      comm(task->comm), "class", asym_class_name(plan->class), "cpu", (int)task->cpu, "target", target,
-                     "mask", asym_json_cpus(&plan->mask), "old_mask", asym_json_cpus(task->mask), "nice",
+                     "mask", asym_json_cpus(plan->mask), "old_mask", asym_json_cpus(task->mask), "nice",
                      (int)task->nice, "new_nice", (int)plan->nice, "moves", (int)plan->moves, "exclusive",
                      (int)plan->exclusive, "reason", why(plan->reason, plan->figure));
 }

@@ -50,6 +50,7 @@ struct report_fixture *report_fixture_new(unsigned n_cpus, unsigned n_fast, size
     s->tasks = room_for(room, sizeof *s->tasks);
     s->plan_apps = room_for(room, sizeof *s->plan_apps);
     s->plan_tasks = room_for(room, sizeof *s->plan_tasks);
+    s->masks = room_for(room, sizeof *s->masks);
     s->snapshot = (struct asym_snapshot){
         .now = 10 * ASYM_SEC,
         .interval = 100 * ASYM_MSEC,
@@ -74,6 +75,7 @@ void report_fixture_free(struct report_fixture *s)
     free(s->tasks);
     free(s->plan_apps);
     free(s->plan_tasks);
+    free(s->masks);
     free(s);
 }
 
@@ -125,7 +127,7 @@ struct asym_plan_task *report_fixture_thread(struct report_fixture *s, const cha
     };
     name(s->tasks[i].comm, comm);
     s->plan_tasks[i] = (struct asym_plan_task){
-        .target = cpu, .class = s->plan_apps[a].class, .reason = &report_fixture_spare, .mask = s->all};
+        .target = cpu, .class = s->plan_apps[a].class, .reason = &report_fixture_spare, .mask = &s->all};
     return &s->plan_tasks[i];
 }
 
@@ -135,6 +137,7 @@ void report_fixture_steer(struct report_fixture *s, struct asym_plan_task *task,
     task->moves = target != s->tasks[task - s->plan_tasks].cpu;
     s->plan.n_moves += task->moves;
     task->target = target;
-    task->mask = report_fixture_cpus(cpus);
+    s->masks[task - s->plan_tasks] = report_fixture_cpus(cpus);
+    task->mask = &s->masks[task - s->plan_tasks];
     task->reason = reason;
 }

@@ -21,7 +21,8 @@ struct report_fixture {
     struct asym_task *tasks;
     struct asym_plan_app *plan_apps;
     struct asym_plan_task *plan_tasks;
-    struct asym_mask all; /* the mask of every thread, unless the test sets another */
+    struct asym_mask *masks; /* of planned threads */
+    struct asym_mask all;    /* the mask of every thread, unless the test sets another */
 };
 
 /**

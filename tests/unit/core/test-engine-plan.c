@@ -31,7 +31,7 @@ TEST_ENGINE(mappings_change_at_the_swap_period_only)
         assert_int_equal(w->orders.calls, 1);
         assert_int_equal(w->n, 0);
         assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
-        engine_fixture_assert_mask(&engine_fixture_planned(w, 100)->mask, "4-7");
+        engine_fixture_assert_mask(engine_fixture_planned(w, 100)->mask, "4-7");
     }
     engine_fixture_run(w, 25 * ASYM_MSEC);
     assert_int_equal(w->orders.calls, 2);
@@ -98,7 +98,7 @@ TEST_ENGINE(a_steered_thread_that_wakes_between_two_swaps_keeps_its_mask)
     engine_fixture_run(w, TICK / 2);
     assert_int_equal(w->n, 0);
     assert_int_equal(engine_fixture_planned(w, 200)->target, 6);
-    engine_fixture_assert_mask(&engine_fixture_planned(w, 200)->mask, "4-7");
+    engine_fixture_assert_mask(engine_fixture_planned(w, 200)->mask, "4-7");
 }
 
 TEST_ENGINE(a_timer_that_is_a_little_early_does_not_lose_a_period)
@@ -612,8 +612,8 @@ TEST_ENGINE(a_busy_thread_beside_a_held_and_a_shared_cpu_has_a_mask)
         add_thread(w, 300 + i, i % 4, 1);
     engine_fixture_order(w, 200, 5, true);
     engine_fixture_run(w, TICK);
-    assert_false(asym_mask_empty(&engine_fixture_planned(w, 201)->mask));
-    engine_fixture_assert_mask(&engine_fixture_planned(w, 201)->mask, "4");
+    assert_false(asym_mask_empty(engine_fixture_planned(w, 201)->mask));
+    engine_fixture_assert_mask(engine_fixture_planned(w, 201)->mask, "4");
 }
 
 TEST_ENGINE(the_two_of_a_crowded_cpu_get_the_shared_one_under_pin_cpu)

@@ -476,7 +476,7 @@ TEST_ENGINE(a_barely_active_application_is_released_after_release)
         engine_fixture_run(w, TICK);
         assert_int_equal(w->n, 0);
         assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_IDLE));
-        engine_fixture_assert_mask(&engine_fixture_planned(w, 100)->mask, "4-7");
+        engine_fixture_assert_mask(engine_fixture_planned(w, 100)->mask, "4-7");
     }
     engine_fixture_step(w, TICK);
     assert_released(w, t, asym_why(ASYM_WHY_IDLE));
@@ -1407,7 +1407,7 @@ TEST_ENGINE(a_successor_with_the_same_number_chose_its_mask)
         assert_int_not_equal(w->actions[i].kind, ASYM_ACTION_REPAIR);
     static const int32_t tids[] = {100, 101, 200};
     for (size_t i = 0; i < ASYM_LENGTH(tids); i++)
-        engine_fixture_assert_mask(&engine_fixture_planned(w, tids[i])->mask, "4-7");
+        engine_fixture_assert_mask(engine_fixture_planned(w, tids[i])->mask, "4-7");
 }
 
 TEST_ENGINE(a_stranger_with_the_same_mask_chose_it)

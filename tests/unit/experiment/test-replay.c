@@ -252,7 +252,7 @@ TEST(what_if_shows_the_planned_mask_until_the_program_sets_its_own)
     const struct asym_taskid id = {.tid = 5, .tgid = 5, .start = 1};
     struct asym_task task = {.id = id, .cpu = 0, .mask = &all, .cpuset = &all};
     struct asym_snapshot s = {.tasks = &task, .n_tasks = 1};
-    const struct asym_plan_task planned = {.target = 2, .mask = {{0xc}}};
+    const struct asym_plan_task planned = {.target = 2};
     const struct asym_plan plan = {.tasks = &planned, .n_tasks = 1};
     const struct asym_action steer = {.kind = ASYM_ACTION_STEER, .id = id, .expect = all, .mask = {{0xc}}, .nice = -3};
     asym_what_if_init(&w);

@@ -201,8 +201,8 @@ static void check_targets(struct run *r)
         if (t->target < 0)
             continue;
         CHECK(r, asym_mask_has(&r->allowed[i], t->target));
-        CHECK(r, asym_mask_within(&t->mask, &r->allowed[i]));
-        CHECK(r, asym_mask_has(&t->mask, t->target));
+        CHECK(r, asym_mask_within(t->mask, &r->allowed[i]));
+        CHECK(r, asym_mask_has(t->mask, t->target));
         CHECK(r, t->nice >= -20 && t->nice <= 19);
     }
 }
@@ -232,10 +232,10 @@ static void check_exclusive(struct run *r)
         const struct asym_plan_task *t = &r->plan->tasks[i];
         if (!is_placed(t))
             continue;
-        struct asym_mask shared = asym_mask_and(&t->mask, &reserved);
+        struct asym_mask shared = asym_mask_and(t->mask, &reserved);
         /* A thread shares an exclusive CPU only if all CPUs that it may use in its pin set are exclusive. */
-        CHECK(r, t->exclusive ? asym_mask_equal(&shared, &t->mask)
-                              : asym_mask_empty(&shared) || asym_mask_equal(&shared, &t->mask));
+        CHECK(r, t->exclusive ? asym_mask_equal(&shared, t->mask)
+                              : asym_mask_empty(&shared) || asym_mask_equal(&shared, t->mask));
         if (!t->exclusive && !asym_mask_empty(&shared)) {
             struct asym_mask free_cpus = asym_mask_minus(&r->allowed[i], &reserved);
             CHECK(r, asym_mask_empty(&free_cpus));
@@ -481,7 +481,7 @@ static bool others_may_leave(const struct run *r, int32_t target, int cpu)
 {
     double demand = 0;
     for (size_t i = 0; i < r->plan->n_tasks; i++)
-        if (r->plan->tasks[i].target == target && !asym_mask_has(&r->plan->tasks[i].mask, cpu))
+        if (r->plan->tasks[i].target == target && !asym_mask_has(r->plan->tasks[i].mask, cpu))
             demand += duty_of(&r->load->tasks[i]);
     return r->policy->pin == ASYM_PIN_EACH && demand < 1.26;
 }
@@ -510,7 +510,7 @@ static void check_conserves(struct run *r)
             continue;
         ASYM_MASK_FOREACH (c, &r->allowed[i])
             if (demand[c] < 0.55 && asym_mask_has(&used, c) && !asym_mask_has(&held, c))
-                CHECK(r, asym_mask_has(&t->mask, c) || others_may_leave(r, t->target, c));
+                CHECK(r, asym_mask_has(t->mask, c) || others_may_leave(r, t->target, c));
     }
 }
 
@@ -528,7 +528,7 @@ static void check_roams(struct run *r)
             continue;
         struct asym_mask open = asym_mask_and(&r->allowed[i], &r->machine.types[r->machine.cpus[t->target].type].cpus);
         open = asym_mask_minus(&open, &busy);
-        CHECK(r, asym_mask_within(&open, &t->mask));
+        CHECK(r, asym_mask_within(&open, t->mask));
     }
 }
 
@@ -569,7 +569,7 @@ static bool same_task(const struct asym_plan_task *a, const struct asym_plan_tas
 {
     return a->target == b->target && a->exclusive == b->exclusive && a->moves == b->moves && a->nice == b->nice &&
            a->class == b->class && a->reason == b->reason && memcmp(a->figure, b->figure, sizeof a->figure) == 0 &&
-           asym_mask_equal(&a->mask, &b->mask);
+           asym_mask_equal(a->mask, b->mask);
 }
 
 /* A second engine, at other addresses, gets the same input. */

@@ -237,7 +237,7 @@ TEST(hp_threads_fill_fast_cpus_that_are_free)
     unsigned spare = 0;
     for (size_t i = 1; i < 10; i++) {
         assert_false(w.plan->tasks[i].exclusive);
-        assert_false(asym_mask_has(&w.plan->tasks[i].mask, w.plan->tasks[0].target));
+        assert_false(asym_mask_has(w.plan->tasks[i].mask, w.plan->tasks[0].target));
         assert_why(w.plan->tasks[i].reason, is_fast(&w, i) ? "a spare fast CPU" : "highly parallel");
         spare += is_fast(&w, i);
     }
@@ -313,7 +313,7 @@ TEST(alike_cpus_are_not_exclusive)
         for (size_t i = 0; i < 6; i++) {
             assert_false(w.plan->tasks[i].exclusive);
             assert_why(w.plan->tasks[i].reason, "no CPU is known to be faster");
-            assert_true(asym_mask_equal(&w.plan->tasks[i].mask, &w.machine.usable));
+            assert_true(asym_mask_equal(w.plan->tasks[i].mask, &w.machine.usable));
         }
         end(&w);
     }

@@ -264,7 +264,7 @@ TEST(only_active_ones_are_applications_and_the_excluded_say_why)
 TEST(under_a_policy_that_steers_nothing_threads_stay_where_they_are)
 {
     struct report_fixture *s = one_program();
-    s->plan_tasks[0] = (struct asym_plan_task){.target = -1, .reason = &report_fixture_unsteered, .mask = s->all};
+    s->plan_tasks[0] = (struct asym_plan_task){.target = -1, .reason = &report_fixture_unsteered, .mask = &s->all};
     s->plan.n_moves = 0;
     struct asym_report r = report_of(s);
     r.policy = asym_policy_find("none");
@@ -343,7 +343,7 @@ TEST(lists_of_a_thousand_odd_cpus_are_whole)
         asym_mask_set(&odd, c);
     report_fixture_app(s, "app", 1, ASYM_PHASE_SERIAL, ASYM_CLASS_MP, 1);
     report_fixture_thread(s, "app", 1, 1);
-    s->plan_tasks[0].mask = odd;
+    s->plan_tasks[0].mask = &odd;
     ASYM_AUTO_JSON json_t *root = parse_report(s);
     const char *cpus = text(json_array_get(get(json_array_get(get(root, "applications"), 0), "threads"), 0), "mask");
     assert_int_equal(asym_mask_parse_list(cpus, strlen(cpus), &back), 0);

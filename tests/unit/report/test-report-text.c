@@ -480,7 +480,7 @@ TEST(a_policy_that_steers_nothing_still_shows_what_was_busy)
 {
     struct report_fixture *s = two_programs();
     for (size_t i = 0; i < s->plan.n_tasks; i++)
-        s->plan_tasks[i] = (struct asym_plan_task){.target = -1, .reason = &report_fixture_unsteered, .mask = s->all};
+        s->plan_tasks[i] = (struct asym_plan_task){.target = -1, .reason = &report_fixture_unsteered, .mask = &s->all};
     s->plan.n_moves = 0;
     ASYM_AUTO_FREE char *text = text_of(s);
     assert_has(text, "  serial ");
