@@ -16,7 +16,9 @@ from pathlib import Path
 SHARED = {
     "lib/bus/bus.h": ("caller direct", "all that daemon/asymd calls of the room; the state is one struct"),
     "lib/client/client.h": ("client-report", "all that programs call of the room; the state is one connection"),
-    "lib/linux/enforce/ledger.h": ("ledger-file", "the API of the ledger; ledger-file.h has the functions that only the ledger calls"),
+    "lib/linux/enforce/enforce.h": ("ledger ledger-file restore actuator fork-guard ledger-overlay", "all that others call of the room"),
+    "lib/policy/placement/spread.h": ("spread-even", "the placement that all policies share"),
+    "lib/policy/smt/smt-place.h": ("smt-shares", "the placement of the smt policies, and its arithmetic"),
     "lib/sim/sim.h": ("sim-events", "the API of the simulation; sim.c builds it, sim-events.c runs it"),
     "lib/top/layout-parts.h": ("layout-apps layout-cpus layout-text", "the parts of one screen, in the order of the screen"),
     "daemon/asymd/service-control.h": ("service-facts service-reload", "all that the bus calls of the service"),

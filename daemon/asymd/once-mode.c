@@ -10,7 +10,7 @@
 #include "app/crash-recovery.h"
 #include "app/policy-setup.h"
 #include "app/speeds.h"
-#include "linux/enforce/actuator.h"
+#include "linux/enforce/enforce.h"
 
 int asym_once_enforce(struct asym_oneshot *o, struct asym_run *run, struct asym_ledger *ledger, struct asym_error *err)
 {

@@ -4,7 +4,7 @@
 #define ASYM_DAEMON_ASYMD_ONCE_MODE_H
 
 #include "daemon/asymd/oneshot.h"
-#include "linux/enforce/ledger.h"
+#include "linux/enforce/enforce.h"
 
 /**
  * Enforce the plan that the cycle holds, record it in the ledger, and print how many threads asymd steered. A

@@ -9,7 +9,7 @@
 #include "base/macro.h"
 #include "app/crash-recovery.h"
 #include "app/policy-setup.h"
-#include "linux/enforce/ledger-overlay.h"
+#include "linux/enforce/enforce.h"
 
 void asym_oneshot_done(struct asym_oneshot *o)
 {

@@ -7,8 +7,7 @@
 #include "app/crash-recovery.h"
 #include "app/speeds.h"
 #include "daemon/asymd/mode.h"
-#include "linux/enforce/ledger.h"
-#include "linux/enforce/restore.h"
+#include "linux/enforce/enforce.h"
 
 static enum asym_exit mode_restore(struct asym_run *run)
 {

@@ -25,7 +25,7 @@
 #include "core/overrides.h"
 #include "daemon/asymd/service-control.h"
 #include "daemon/asymd/service-notify.h"
-#include "linux/enforce/ledger.h"
+#include "linux/enforce/enforce.h"
 #include "report/check.h"
 #include "linux/observe/hidepid.h"
 #include "linux/observe/proc-owner.h"

@@ -13,8 +13,7 @@
 #include "app/policy-setup.h"
 #include "app/speeds.h"
 #include "daemon/asymd/mode.h"
-#include "linux/enforce/actuator.h"
-#include "linux/enforce/fork-guard.h"
+#include "linux/enforce/enforce.h"
 
 /*
  * The service reads a snapshot in pieces of this length. Between two pieces the loop handles signals and tells the watchdog

@@ -8,7 +8,7 @@
 #include "app/speeds.h"
 #include "base/macro.h"
 #include "linux/speed-cap/asymmetry.h"
-#include "linux/enforce/restore.h"
+#include "linux/enforce/enforce.h"
 
 #define EARLIER "left by an earlier asymd"
 

@@ -6,7 +6,7 @@
 #include <asym/error.h>
 
 #include "app/run.h"
-#include "linux/enforce/ledger.h"
+#include "linux/enforce/enforce.h"
 
 /** Open the ledger of the state directory, and log what is wrong with its content. Returns 0; -errno with err. */
 int asym_crash_recovery_open(struct asym_run *run, struct asym_ledger **ret_ledger, struct asym_error *err);

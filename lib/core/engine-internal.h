@@ -108,7 +108,7 @@ void asym_step_observe_app(struct asym_step *st, size_t app);
 /** observe.c: drop the states of threads and applications that are gone. */
 void asym_step_forget(struct asym_step *st);
 
-/** policy-input.c: update the states and build the policy's input, then call the policy and store its assignments. Both return 0; -ENOMEM. */
+/** policy-input.c: update the states and build the policy's input, then call the policy and store its answers. 0; -ENOMEM. */
 int asym_step_policy_input(struct asym_step *st);
 int asym_step_plan(struct asym_step *st);
 

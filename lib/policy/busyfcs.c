@@ -10,7 +10,6 @@
 #include "base/arena.h"
 #include "base/mask.h"
 #include "policy/placement/spread.h"
-#include "policy/placement/spread-even.h"
 
 static const struct asym_reason fast_first = {
     .text = "fast CPUs are filled first", .sentence = "has a fast CPU, because this policy fills the fast CPUs first"};

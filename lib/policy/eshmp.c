@@ -30,8 +30,7 @@
 #include "base/mask.h"
 #include "base/sort.h"
 #include "policy/monitoring.h"
-#include "policy/placement/spread-even.h"
-#include "policy/placement/spread-internal.h"
+#include "policy/placement/spread.h"
 
 /* ASTPI is sorted in steps of this share. A smaller difference is noise and moves no thread. */
 #define STEP 0.05

@@ -29,8 +29,7 @@
 #include "base/sort.h"
 #include "policy/monitoring.h"
 #include "policy/placement/ranked.h"
-#include "policy/placement/spread-even.h"
-#include "policy/placement/spread-internal.h"
+#include "policy/placement/spread.h"
 
 /* The policy measures at most this many core types, the fastest ones. */
 #define TYPES 16

@@ -17,7 +17,6 @@
 #include "base/sort.h"
 #include "policy/placement/boost.h"
 #include "policy/placement/spread.h"
-#include "policy/placement/spread-even.h"
 
 struct thread_state {
     uint32_t place; /* place of its application in the last plan, from 1; 0: it was not in that plan */

@@ -27,7 +27,6 @@
 #include "base/sort.h"
 #include "policy/placement/boost.h"
 #include "policy/placement/spread.h"
-#include "policy/placement/spread-even.h"
 
 struct state {
     asym_usec turn_at; /* when the current turn of the MP threads began */

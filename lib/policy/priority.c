@@ -34,7 +34,6 @@
 #include "base/mask.h"
 #include "base/sort.h"
 #include "policy/placement/balance.h"
-#include "policy/placement/spread-internal.h"
 #include "policy/placement/spread.h"
 
 /* The most that a ratio can be. No real CPUs differ so much; times a number of threads and of CPUs it fits in 64 bits. */

@@ -19,8 +19,6 @@
 #include "base/mask.h"
 #include "base/sort.h"
 #include "policy/placement/spread.h"
-#include "policy/placement/spread-even.h"
-#include "policy/placement/spread-internal.h"
 
 struct state {
     asym_usec last; /* time of the last plan */

@@ -7,7 +7,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "policy/placement/spread-internal.h"
+#include "policy/placement/spread.h"
 
 /* Seats within this share of the best are of one tier. */
 #define CLASS_FROM 0.98

@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "policy/placement/ranked.h"
-#include "policy/placement/spread-even.h"
+#include "policy/placement/spread.h"
 
 struct thread_state {
     uint8_t holds; /* as in struct asym_spread, of the last plan */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sim/event-heap.h"
+#include "sim/sim-internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -19,9 +19,7 @@
 #include <unistd.h>
 
 #include "base/mask.h"
-#include "linux/enforce/actuator.h"
-#include "linux/enforce/fork-guard.h"
-#include "linux/enforce/ledger.h"
+#include "linux/enforce/enforce.h"
 #include "linux/observe/process-events.h"
 #include "linux/sys/thread.h"
 #include "support/live.h"

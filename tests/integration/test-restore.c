@@ -18,9 +18,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "linux/enforce/actuator.h"
-#include "linux/enforce/ledger.h"
-#include "linux/enforce/restore.h"
+#include "linux/enforce/enforce.h"
 #include "linux/sys/thread.h"
 #include "support/cgroup.h"
 #include "support/live.h"

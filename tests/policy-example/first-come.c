@@ -13,7 +13,6 @@
 #include "base/mask.h"
 #include "base/sort.h"
 #include "policy/placement/spread.h"
-#include "policy/placement/spread-even.h"
 
 struct params {
     int boost;

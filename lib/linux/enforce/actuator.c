@@ -4,7 +4,7 @@
  * lock is held for one thread at a time, so that the fork guard never waits for ten thousand threads. The actuator does
  * not touch a thread that the fork guard released between two passes.
  */
-#include "linux/enforce/actuator.h"
+#include "linux/enforce/ledger-internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,6 @@
 #include "base/mask.h"
 #include "base/macro.h"
 #include "base/nice.h"
-#include "linux/enforce/ledger-internal.h"
 #include "linux/sys/thread.h"
 
 #define PF_NO_SETAFFINITY 0x04000000u

@@ -4,12 +4,12 @@
  * process event in order, in the thread that reads the events. It must be fast: it races with the child, which may read
  * its mask at any time.
  */
-#include "linux/enforce/fork-guard.h"
+#include "linux/enforce/ledger-internal.h"
 
 #include <errno.h>
 
 #include "base/clock.h"
-#include "linux/enforce/ledger-internal.h"
+#include "linux/observe/process-events.h"
 #include "linux/sys/thread.h"
 
 /*

@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/enforce/ledger-file.h"
+/*
+ * The file of the ledger. It is text, one record a line:
+ *
+ *     asymd-ledger 1 BOOT_ID
+ *     T tid tgid start since session  original_nice original_reset full_cpuset boosted set_nice before_nice
+ *       original set before [via]
+ *     G tid tgid start
+ *
+ * (A T record is one line.) A T record replaces what earlier records say of the thread. A G record says that the thread
+ * needs nothing any more. Masks are CPU lists, "-" when empty. via is the transit CPU: a record has it while the thread
+ * may have that mask, between before and set. The file is not synced: it need not survive a reboot,
+ * because no mask does.
+ */
+#include "linux/enforce/ledger-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

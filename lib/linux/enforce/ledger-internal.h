@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "linux/enforce/ledger.h"
+#include "linux/enforce/enforce.h"
 #include "linux/sys/cgroup-mounts.h"
 
 /**
@@ -192,5 +192,18 @@ void asym_ledger_add_pending(struct asym_ledger *l, const struct asym_ledger_ent
 /** Returns what a child of thread tid of process tgid, born at that time, may have inherited; NULL: nothing. */
 const struct asym_ledger_entry *asym_ledger_find_pending(const struct asym_ledger *l, int32_t tid, int32_t tgid,
                                                          asym_usec when);
+
+/**
+ * Reads what an earlier asymd left, and starts a new file with the entries that still count.
+ * Returns 0, with err if some lines are not a ledger's, or if the new file cannot be written (the next write tries again);
+ * -errno with err if the file exists but cannot be read.
+ */
+int asym_ledger_read_file(struct asym_ledger *l, struct asym_error *err);
+
+/**
+ * Reads the file and does not change it. The table holds what could be read.
+ * Returns 0, with err if some lines are not a ledger's; -ENOENT if there is no file; -errno with err.
+ */
+int asym_ledger_peek_file(struct asym_ledger *l, struct asym_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/enforce/ledger-overlay.h"
+#include "linux/enforce/enforce.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -9,7 +9,6 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/mask-table.h"
-#include "linux/enforce/ledger.h"
 
 struct ledger_overlay {
     struct asym_source source;

@@ -12,7 +12,6 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "linux/enforce/ledger-file.h"
 #include "linux/sys/thread.h"
 
 size_t asym_ledger_count(struct asym_ledger *l)

@@ -3,7 +3,7 @@
  * Restores all threads, and those with an inherited affinity. Takes no memory but its stack: asymd stops when memory is short,
  * too. A machine may have many threads: only those of processes that descend from a steered one are looked at.
  */
-#include "linux/enforce/restore.h"
+#include "linux/enforce/ledger-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,6 @@
 #include "base/macro.h"
 #include "base/text.h"
 #include "linux/enforce/creator.h"
-#include "linux/enforce/ledger-internal.h"
 #include "linux/sys/root.h"
 #include "linux/sys/thread.h"
 

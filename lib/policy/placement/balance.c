@@ -9,8 +9,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/nice.h"
-#include "policy/placement/spread-even.h"
-#include "policy/placement/spread-internal.h"
+#include "policy/placement/spread.h"
 
 struct asym_balance_group {
     uint32_t first, n; /* in threads */

@@ -5,7 +5,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
-#include "policy/placement/spread-even.h"
+#include "policy/placement/spread.h"
 
 /* Gains are compared in hundredths, so that noise moves no thread. No core is 100 times as fast as another. */
 #define GAIN_UNITS 100

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Even placement: places sets of threads with equal masks one after the other, the set with the fewest choices first. */
-#include "policy/placement/spread-even.h"
+#include "policy/placement/spread.h"
 
 #include <string.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "policy/placement/spread-internal.h"
 
 /* A set of threads with equal masks, which are placed on the same CPUs. */
 struct group {

@@ -9,7 +9,6 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
-#include "policy/placement/spread-internal.h"
 
 /* State of the search for sets: sizes and slots are needed only during the search. */
 struct finder {

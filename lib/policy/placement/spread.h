@@ -15,6 +15,8 @@
 
 #include <asym/policy.h>
 
+#include "base/mask.h"
+
 /** How far one CPU is from another, in increasing order. */
 enum asym_nearness { ASYM_AT_PREFERRED, ASYM_SAME_LLC, ASYM_SAME_NODE, ASYM_ANYWHERE };
 
@@ -111,5 +113,69 @@ extern const struct asym_reason asym_spread_spinning;
 
 /** Returns a list of all threads, 0 .. n_threads - 1, from the arena; NULL if the arena is too small. */
 uint32_t *asym_spread_all(const struct asym_policy_input *in);
+
+/* --- even placement, by spread-even.c: fills CPUs so that their counts of threads differ by at most one --- */
+
+/**
+ * Spreads the threads of list that are not placed yet over cpus so that the counts are even. A thread that may run on none
+ * of cpus is spread over all CPUs that it may run on.
+ * Cost: O(n) for all, and O(CPUs) for each set of threads with equal `allowed`.
+ */
+void asym_spread_even(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *cpus);
+
+/**
+ * Gives the first threads of list an idle CPU of *free_fast beside a busy sibling, and removes it, if the threads that are not
+ * placed yet are more than the slow CPUs and *free_fast: no thread shares a slow CPU while it could be first to such a seat.
+ */
+void asym_spread_give_siblings(struct asym_spread *sp, const uint32_t *list, size_t n, struct asym_mask *free_fast);
+
+/**
+ * Spreads the threads of list that are not placed yet over the slow CPUs and free_fast, the fast CPUs that no thread was
+ * given; then fills idle seats. This is the last step of a policy that gives fast seats one each.
+ */
+void asym_spread_rest(struct asym_spread *sp, const uint32_t *list, size_t n, const struct asym_mask *free_fast);
+
+/**
+ * Gives the seats that add more than a core of the slowest type to the first n_ranked threads of list, best first, and places the
+ * rest as asym_spread_rest does: the cores of the slowest type, and what adds less, need no rank, unless there are too few for all.
+ */
+void asym_spread_by_rank(struct asym_spread *sp, const uint32_t *list, size_t n_ranked, size_t n);
+
+/** For a machine whose CPUs are all alike: spreads every thread that is not placed yet evenly, and gives that as the reason. */
+void asym_spread_alike(struct asym_spread *sp, const uint32_t *list, size_t n);
+
+/* --- for placements of a policy's own --- */
+
+static inline enum asym_nearness asym_nearness(const struct asym_machine *m, int preferred_cpu, int cpu)
+{
+    if (cpu == preferred_cpu)
+        return ASYM_AT_PREFERRED;
+    if (preferred_cpu < 0)
+        return ASYM_ANYWHERE;
+    const struct asym_cpu *h = &m->cpus[preferred_cpu], *c = &m->cpus[cpu];
+    return h->llc == c->llc ? ASYM_SAME_LLC : h->node == c->node ? ASYM_SAME_NODE : ASYM_ANYWHERE;
+}
+
+static inline void asym_spread_put(struct asym_spread *sp, uint32_t t, int32_t cpu)
+{
+    sp->ret[t].cpu = cpu;
+    sp->load[cpu]++;
+}
+
+/* Returns the siblings of cpu that have more than `least` threads. One that is reserved counts twice. */
+static inline uint32_t asym_spread_beside(const struct asym_spread *sp, int cpu, uint32_t least)
+{
+    const struct asym_cpu *cpus = sp->in->machine->cpus;
+    uint32_t n = 0;
+    for (int s = cpus[cpu].sibling; s != cpu; s = cpus[s].sibling)
+        n += sp->load[s] > least ? 1u + asym_mask_has(&sp->reserved, s) : 0;
+    return n;
+}
+
+/* Returns whether no CPU of the core of cpu has a thread. */
+static inline bool asym_spread_core_is_idle(const struct asym_spread *sp, int cpu)
+{
+    return sp->load[cpu] == 0 && asym_spread_beside(sp, cpu, 0) == 0;
+}
 
 #endif

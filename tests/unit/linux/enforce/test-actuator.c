@@ -10,8 +10,8 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "linux/enforce/actuator.h"
-#include "linux/enforce/fork-guard.h"
+#include "linux/enforce/enforce.h"
+#include "linux/observe/process-events.h"
 #include "linux/enforce/ledger-internal.h"
 #include "support/fake-kernel.h"
 #include "support/test.h"

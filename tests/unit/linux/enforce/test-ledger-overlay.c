@@ -11,7 +11,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/enforce/ledger-internal.h"
-#include "linux/enforce/ledger-overlay.h"
+#include "linux/enforce/enforce.h"
 #include "support/test.h"
 
 /* No real thread has these numbers: kernel.pid_max is at most 4194304. */

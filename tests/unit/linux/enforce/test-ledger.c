@@ -13,7 +13,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/enforce/ledger-internal.h"
-#include "linux/enforce/restore.h"
+#include "linux/enforce/enforce.h"
 #include "support/test.h"
 
 /* No real process has this number: kernel.pid_max is at most 4194304. */

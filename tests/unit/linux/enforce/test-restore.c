@@ -14,7 +14,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/enforce/ledger-internal.h"
-#include "linux/enforce/restore.h"
+#include "linux/enforce/enforce.h"
 #include "support/fake-kernel.h"
 #include "support/test.h"
 #include "support/tree.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/macro.h"
-#include "policy/smt/smt-shares.h"
+#include "policy/smt/smt-place.h"
 #include "support/generate.h"
 #include "support/test.h"
 
