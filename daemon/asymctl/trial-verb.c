@@ -247,17 +247,23 @@ static int steer_or_pause(struct trial *t)
                           : asym_client_change(t->client, &t->err, "Pause", "t", seconds);
 }
 
-/* Is asymd in the state that the block needs? */
-static int check_state(struct trial *t)
+/* Returns 1: asymd is paused; 0: it is not; -errno. */
+static int is_paused(struct trial *t)
 {
     ASYM_AUTO_JSON json_t *state = NULL;
     const int r = asym_client_get_report(t->client, "status", 0, &state, &t->err);
-    const bool paused = asym_json_get_flag(state, "paused");
-    t->changed = r >= 0 && !paused && !t->now.steered;
-    t->yields = r >= 0 && paused && t->now.steered;
+    return r < 0 ? r : asym_json_get_flag(state, "paused");
+}
+
+/* Is asymd in the state that the block needs? */
+static int check_state(struct trial *t)
+{
+    const int r = is_paused(t);
+    t->changed = r == 0 && !t->now.steered;
+    t->yields = r > 0 && t->now.steered;
     return t->yields
                ? asym_fail(&t->err, -EBUSY, "another user has paused asymd: the trial ends, and asymd stays paused")
-               : r;
+               : ASYM_MIN(r, 0);
 }
 
 static int end_block(struct trial *t)
@@ -414,16 +420,6 @@ static int make_rows(struct trial *t)
     return t->numbers ? 0 : -ENOMEM;
 }
 
-/* A trial of an asymd that is paused would end with one that steers. */
-static int check_service(struct trial *t)
-{
-    ASYM_AUTO_JSON json_t *state = NULL;
-    const int r = asym_client_get_report(t->client, "status", 0, &state, &t->err);
-    return r < 0 || !asym_json_get_flag(state, "paused")
-               ? r
-               : asym_fail(&t->err, -EBUSY, "asymd is paused: run asymctl resume first");
-}
-
 static int begin(struct trial *t)
 {
     const struct asym_observation_arguments observed = {.time = 2 * t->plan.block * t->plan.pairs + ASYM_SEC,
@@ -433,7 +429,10 @@ static int begin(struct trial *t)
         return asym_fail(&t->err, r, "no memory");
     if (getrandom(&t->plan.seed, sizeof t->plan.seed, 0) < 0)
         return asym_fail(&t->err, -errno, "no random numbers: %s", strerror(errno));
-    r = check_service(t);
+    /* A trial of an asymd that is paused would end with one that steers. */
+    r = is_paused(t);
+    if (r > 0)
+        return asym_fail(&t->err, -EBUSY, "asymd is paused: run asymctl resume first");
     if (r >= 0)
         r = asym_observation_open(&t->observation, &observed, &t->err);
     if (r >= 0)

@@ -90,7 +90,7 @@ static void look_for_rivals(struct asym_service *s, asym_usec now)
         return;
     asym_check_done(&s->rivals);
     /* Every user can read the facts of the service. */
-    asym_check_add_rivals(&s->rivals, s->rivals_look, false);
+    asym_rivals_each(s->rivals_look, false, asym_check_add_fact, &s->rivals);
     asym_rivals_free(s->rivals_look);
     s->rivals_look = NULL;
     s->rivals_at = now;

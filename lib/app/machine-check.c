@@ -353,7 +353,7 @@ static int add_rivals(struct asym_check *check, const struct asym_run *run)
     while (r >= 0 && !asym_rivals_look(rivals, &run->root, UINT_MAX))
         ;
     if (r >= 0)
-        r = asym_check_add_rivals(check, rivals, true);
+        r = asym_rivals_each(rivals, true, asym_check_add_fact, check);
     asym_rivals_free(rivals);
     return r;
 }
@@ -392,7 +392,7 @@ int asym_run_check(struct asym_run *run, struct asym_check *check)
     if (r >= 0)
         r = add_machine(check, run);
     if (r >= 0)
-        r = asym_check_add_facts(check, &run->root);
+        r = asym_facts_each(&run->root, asym_check_add_fact, check);
     if (r >= 0)
         r = add_limits(check, run);
     if (r >= 0)

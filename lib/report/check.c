@@ -18,8 +18,21 @@ static const struct {
     [ASYM_FACT_LACK] = {"lack", "31"},
 };
 
-static int add(struct asym_check *check, const char *name, const struct asym_fact *fact)
+int asym_check_add(struct asym_check *check, const char *name, enum asym_fact_level level, const char *remedy,
+                   const char *format, ...)
 {
+    struct asym_fact fact = {.level = level};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(fact.text, sizeof fact.text, format, args);
+    va_end(args);
+    snprintf(fact.remedy, sizeof fact.remedy, "%s", remedy);
+    return asym_check_add_fact(check, name, &fact);
+}
+
+int asym_check_add_fact(void *ctx, const char *name, const struct asym_fact *fact)
+{
+    struct asym_check *check = ctx;
     if (check->n == check->capacity) {
         size_t capacity = check->capacity ? 2 * check->capacity : 32;
         struct asym_check_line *lines = reallocarray(check->lines, capacity, sizeof *lines);
@@ -30,33 +43,6 @@ static int add(struct asym_check *check, const char *name, const struct asym_fac
     }
     check->lines[check->n++] = (struct asym_check_line){.name = name, .fact = *fact};
     return 0;
-}
-
-int asym_check_add(struct asym_check *check, const char *name, enum asym_fact_level level, const char *remedy,
-                   const char *format, ...)
-{
-    struct asym_fact fact = {.level = level};
-    va_list args;
-    va_start(args, format);
-    vsnprintf(fact.text, sizeof fact.text, format, args);
-    va_end(args);
-    snprintf(fact.remedy, sizeof fact.remedy, "%s", remedy);
-    return add(check, name, &fact);
-}
-
-static int add_fact(void *ctx, const char *name, const struct asym_fact *fact)
-{
-    return add(ctx, name, fact);
-}
-
-int asym_check_add_facts(struct asym_check *check, const struct asym_root *root)
-{
-    return asym_facts_each(root, add_fact, check);
-}
-
-int asym_check_add_rivals(struct asym_check *check, const struct asym_rivals *rivals, bool with_pids)
-{
-    return asym_rivals_each(rivals, with_pids, add_fact, check);
 }
 
 static void print_line(const struct asym_check_line *line, size_t name_width, const struct asym_terminal *terminal)

@@ -29,11 +29,8 @@ struct asym_check {
 int asym_check_add(struct asym_check *check, const char *name, enum asym_fact_level level, const char *remedy,
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/** Add the facts of lib/linux/check/machine-facts.h. Returns 0; -ENOMEM. */
-int asym_check_add_facts(struct asym_check *check, const struct asym_root *root);
-
-/** Add a line for each rival of asymd that the look has seen, as asym_rivals_each() says. Returns 0; -ENOMEM. */
-int asym_check_add_rivals(struct asym_check *check, const struct asym_rivals *rivals, bool with_pids);
+/** Add this line; name: static. ctx: the report. For asym_facts_each() and asym_rivals_each(). Returns 0; -ENOMEM. */
+int asym_check_add_fact(void *ctx, const char *name, const struct asym_fact *fact);
 
 /** Print the verdict, then the lines. Returns 0; -EIO. */
 int asym_check_text(const struct asym_check *check, const struct asym_terminal *terminal);
