@@ -68,7 +68,7 @@ def in_the_simulator(asymctl):
 def in_the_plan(asymd):
     busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
-        plan = (asymd, "--dry-run", "--config=/dev/null", f"--policy={NAME}", f"--pid={busy.pid}", "--duration=5s")
+        plan = (asymd, "--dry-run", "--config=/dev/null", f"--policy={NAME}", f"--pid={busy.pid}", "--duration=2s")
         apps = json.loads(said(*plan, "--json"))["applications"]
         reasons = [t["reason"] for a in apps for t in a["threads"]]
         check(reasons and all(r.startswith(REASONS) for r in reasons), f"asymd --dry-run --json: {reasons}")

@@ -3,12 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pty.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +13,9 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/macro.h"
 #include "daemon/asymctl/service-verb.h"
+#include "support/test.h"
 
 /* The agent writes its arguments to this file of its working directory. */
 #define SAID "said"
@@ -194,25 +189,22 @@ static void assert_agent(const char *options)
     assert_string_equal(said, expected);
 }
 
-static void a_user_on_a_terminal_gets_an_agent_for_the_time_of_the_call(void **state)
+TEST_WITH(a_user_on_a_terminal_gets_an_agent_for_the_time_of_the_call, set_up, tear_down)
 {
-    (void)state;
     assert_agent("--fallback ");
 }
 
-static void an_agent_of_no_session_is_no_fallback(void **state)
+TEST_WITH(an_agent_of_no_session_is_no_fallback, set_up, tear_down)
 {
-    (void)state;
     session_of_process = -ENODATA;
     assert_agent("--fallback ");
     display_of_user = -ENXIO;
     assert_agent("");
 }
 
-static void an_agent_that_ignores_its_end_is_killed(void **state)
+TEST_WITH(an_agent_that_ignores_its_end_is_killed, set_up, tear_down)
 {
     pid_t child;
-    (void)state;
     setenv(STUBBORN, "1", 1);
     assert_int_equal(change_on_terminal(-1, &child), 0);
     unsetenv(STUBBORN);
@@ -234,20 +226,18 @@ static int change_under_signals(void)
     return change();
 }
 
-static void signals_do_not_keep_it_from_registering_and_ending(void **state)
+TEST_WITH(signals_do_not_keep_it_from_registering_and_ending, set_up, tear_down)
 {
     pid_t child;
-    (void)state;
     assert_int_equal(run_on_terminal(change_under_signals, -1, &child), 0);
     setenv(STUBBORN, "1", 1);
     assert_int_equal(run_on_terminal(change_under_signals, -1, &child), 0);
     unsetenv(STUBBORN);
 }
 
-static void nobody_else_gets_one(void **state)
+TEST_WITH(nobody_else_gets_one, set_up, tear_down)
 {
     pid_t child;
-    (void)state;
     assert_int_equal(change_on_terminal(STDIN_FILENO, &child), 1);
     assert_int_equal(change_on_terminal(STDOUT_FILENO, &child), 1);
     uid = 0;
@@ -259,14 +249,7 @@ static void nobody_else_gets_one(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_user_on_a_terminal_gets_an_agent_for_the_time_of_the_call, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_agent_of_no_session_is_no_fallback, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_agent_that_ignores_its_end_is_killed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(signals_do_not_keep_it_from_registering_and_ending, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nobody_else_gets_one, set_up, tear_down),
-    };
     if (strcmp(argv[0], "pkttyagent") == 0)
         return play_agent(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(NULL, NULL);
 }

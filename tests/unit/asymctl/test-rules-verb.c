@@ -1,44 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl rules: the list, and which rule matches a process or a program that does not run. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/macro.h"
 #include "support/tree.h"
 #include "support/shell.h"
+#include "support/test.h"
 
 struct fixture {
     struct tree tree;
     char said[16384];
 };
 
-static int setup(void **state)
+static void setup(struct fixture *f)
 {
-    static struct fixture f;
-    tree_make(&f.tree);
-    tree_write(&f.tree, "asymd.conf",
+    tree_make(&f->tree);
+    tree_write(&f->tree, "asymd.conf",
                "[asymd]\ninclude = builds\n"
                "[rule \"backup\"]\nmatch_exe = /usr/bin/borg /usr/bin/restic\nmatch_uid = 0\naction = slow\n"
                "[rule \"mine\"]\nmatch_comm = unit-rules*\ncpus = 0-3\nnice = 5\npolicy_class = parallel\n"
                "[rule \"all\"]\nmatch_comm = *\naction = fast\n");
-    *state = &f;
-    return 0;
 }
 
-/* A captured machine with CPUs 0-3, and a configuration of its own. */
-static void settings_that_have_no_effect_here_are_noted(void **state)
+static void teardown(struct fixture *f)
 {
-    struct fixture *f = *state;
+    tree_remove(&f->tree);
+}
+
+#define TEST_F(name) TEST_IN(name, struct fixture, f, setup, teardown)
+
+/* A captured machine with CPUs 0-3, and a configuration of its own. */
+TEST_F(settings_that_have_no_effect_here_are_noted)
+{
     char want[1024];
     struct tree machine;
     tree_make(&machine);
@@ -62,12 +61,6 @@ static void settings_that_have_no_effect_here_are_noted(void **state)
     tree_remove(&machine);
 }
 
-static int teardown(void **state)
-{
-    tree_remove(&((struct fixture *)*state)->tree);
-    return 0;
-}
-
 /*
  * Returns the exit status of asymctl rules with these arguments and the configuration above. environment: arguments of env(1).
  */
@@ -88,9 +81,8 @@ static void assert_says(const struct fixture *f, const char *part)
     assert_has(f->said, part);
 }
 
-static void the_list_has_each_rule_with_its_place(void **state)
+TEST_F(the_list_has_each_rule_with_its_place)
 {
-    struct fixture *f = *state;
     char line[256];
     assert_int_equal(run(f, ""), 0);
     assert_says(f, "backup                      slow\n    match_exe = /usr/bin/borg /usr/bin/restic\n"
@@ -105,9 +97,8 @@ static void the_list_has_each_rule_with_its_place(void **state)
     assert_true(strstr(f->said, "mine") < strstr(f->said, "builds: linkers"));
 }
 
-static void a_process_is_tested_as_it_runs(void **state)
+TEST_F(a_process_is_tested_as_it_runs)
 {
-    struct fixture *f = *state;
     char arguments[64];
     snprintf(arguments, sizeof arguments, "test %d", (int)getpid());
     assert_int_equal(run(f, arguments), 0);
@@ -120,9 +111,8 @@ static void a_process_is_tested_as_it_runs(void **state)
     assert_says(f, "\nRule \"mine\" applies: steer, on CPUs 0-3, nice 5, counts as parallel; ");
 }
 
-static void a_process_is_tested_by_its_name_as_it_runs(void **state)
+TEST_F(a_process_is_tested_by_its_name_as_it_runs)
 {
-    struct fixture *f = *state;
     char name[16], before[16], arguments[64];
     snprintf(name, sizeof name, "rules-%d", (int)getpid());
     assert_int_equal(prctl(PR_GET_NAME, before), 0);
@@ -139,9 +129,8 @@ static void a_process_is_tested_by_its_name_as_it_runs(void **state)
     assert_says(f, "executable     not known\n");
 }
 
-static void a_program_that_does_not_run_can_be_described(void **state)
+TEST_F(a_program_that_does_not_run_can_be_described)
 {
-    struct fixture *f = *state;
     assert_int_equal(run(f, "test --comm=ld"), 0);
     assert_says(f, "executable     not known\n");
     assert_says(f,
@@ -154,9 +143,8 @@ static void a_program_that_does_not_run_can_be_described(void **state)
     assert_says(f, "No rule matches: asymd steers the program (asymd.default = steer)\n");
 }
 
-static void both_as_json(void **state)
+TEST_F(both_as_json)
 {
-    struct fixture *f = *state;
     assert_int_equal(run(f, "test --comm=unit-rules --json"), 0);
     json_t *root = json_loads(f->said, 0, NULL);
     assert_non_null(root);
@@ -183,7 +171,7 @@ static void both_as_json(void **state)
     json_decref(root);
 }
 
-static void wrong_words_are_refused(void **state)
+TEST_F(wrong_words_are_refused)
 {
     static const struct {
         const char *arguments;
@@ -202,7 +190,6 @@ static void wrong_words_are_refused(void **state)
         {"test 1 2", 2, "stray argument '2'"},
         {"test 2147483647", 1, "there is no process 2147483647"},
     };
-    struct fixture *f = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(run(f, rows[i].arguments), rows[i].status);
         assert_says(f, rows[i].said);
@@ -210,7 +197,7 @@ static void wrong_words_are_refused(void **state)
 }
 
 /* The names, the globs, the origin and the command line are as long as users make them. */
-static void no_line_is_wider_than_the_terminal(void **state)
+TEST_F(no_line_is_wider_than_the_terminal)
 {
     static const char *const arguments[] = {
         "",
@@ -221,7 +208,6 @@ static void no_line_is_wider_than_the_terminal(void **state)
         const char *environment;
         size_t columns;
     } widths[] = {{"-u COLUMNS", 80}, {"COLUMNS=70", 70}};
-    struct fixture *f = *state;
     tree_write(&f->tree, "asymd.conf",
                "[asymd]\ninclude = builds games\n[rule \"a name of forty bytes, the most it has..\"]\n"
                "match_exe = /usr/bin/borg /usr/bin/restic /usr/bin/rsnapshot /usr/bin/duplicity /usr/bin/kopia\n"
@@ -235,9 +221,8 @@ static void no_line_is_wider_than_the_terminal(void **state)
     }
 }
 
-static void an_allow_list_says_so(void **state)
+TEST_F(an_allow_list_says_so)
 {
-    struct fixture *f = *state;
     tree_write(&f->tree, "asymd.conf", "[asymd]\ndefault = ignore\n");
     assert_int_equal(run(f, "test --comm=x"), 0);
     assert_says(f, "No rule matches: asymd ignores the program (asymd.default = ignore)\n");
@@ -245,19 +230,4 @@ static void an_allow_list_says_so(void **state)
     assert_says(f, "0 rules. asymd uses the first that matches a program, and ignores a program that none matches.\n");
 }
 
-int main(void)
-{
-#define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(the_list_has_each_rule_with_its_place),
-        T(a_process_is_tested_as_it_runs),
-        T(a_process_is_tested_by_its_name_as_it_runs),
-        T(a_program_that_does_not_run_can_be_described),
-        T(both_as_json),
-        T(wrong_words_are_refused),
-        T(no_line_is_wider_than_the_terminal),
-        T(an_allow_list_says_so),
-        T(settings_that_have_no_effect_here_are_noted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN

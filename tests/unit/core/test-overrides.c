@@ -259,9 +259,11 @@ static void inner_refresh(struct asym_source *source)
     inner.n_refreshes++;
 }
 
+static struct asym_overrides *o;
+
 static int setup_source(void **state)
 {
-    struct asym_overrides *o = NULL;
+    (void)state;
     memset(&inner, 0, sizeof inner);
     inner.source = (struct asym_source){.next = inner_next, .feedback = inner_feedback, .refresh = inner_refresh};
     inner.r = 1;
@@ -270,18 +272,18 @@ static int setup_source(void **state)
         inner.procs[i] = (struct asym_proc){
             .id = {30 - 10 * i, 30 - 10 * i, 5}, .rule = ASYM_RULE_FAST, .rule_name = "conf"};
     assert_int_equal(asym_overrides_new(&inner.source, &o), 0);
-    *state = o;
     return 0;
 }
 
 static int teardown_source(void **state)
 {
-    struct asym_source *source = asym_overrides_source(*state);
+    (void)state;
+    struct asym_source *source = asym_overrides_source(o);
     source->close(source);
     return 0;
 }
 
-static struct asym_snapshot take(struct asym_overrides *o)
+static struct asym_snapshot take(void)
 {
     struct asym_snapshot s;
     memset(&s, 0xff, sizeof s);
@@ -294,7 +296,7 @@ static const struct asym_taskid p20 = {20, 20, 5}, p10 = {10, 10, 5};
 
 TEST_WITH(without_orders_the_snapshot_is_the_inner_one, setup_source, teardown_source)
 {
-    const struct asym_snapshot s = take(*state);
+    const struct asym_snapshot s = take();
     assert_ptr_equal(s.procs, inner.procs);
     assert_false(s.paused);
     assert_int_equal(s.n_ignored, 0);
@@ -302,11 +304,10 @@ TEST_WITH(without_orders_the_snapshot_is_the_inner_one, setup_source, teardown_s
 
 TEST_WITH(orders_are_facts_of_their_process_only, setup_source, teardown_source)
 {
-    struct asym_overrides *o = *state;
     assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_SLOW, 0), 0);
     assert_int_equal(asym_overrides_unset_rule(o, &p10, 99), 0);
     asym_overrides_pause(o, true);
-    struct asym_snapshot s = take(o);
+    struct asym_snapshot s = take();
     assert_true(s.paused);
     assert_int_equal(s.n_procs, 3);
     assert_int_equal(s.procs[0].id.tgid, 30);
@@ -319,7 +320,7 @@ TEST_WITH(orders_are_facts_of_their_process_only, setup_source, teardown_source)
     assert_int_equal(s.procs[2].rule, ASYM_RULE_FAST);
     assert_string_equal(inner.procs[1].rule_name, "conf"); /* the inner source keeps its own */
     asym_overrides_pause(o, false);
-    s = take(o);
+    s = take();
     assert_false(s.paused);
     assert_int_equal(s.procs[1].rule, ASYM_RULE_SLOW);
 }
@@ -327,16 +328,15 @@ TEST_WITH(orders_are_facts_of_their_process_only, setup_source, teardown_source)
 /* The engine puts back the threads of such a process that sleep. Each other rule ends that, and so does the end of the rule. */
 TEST_WITH(the_processes_that_the_user_ignores_are_listed, setup_source, teardown_source)
 {
-    struct asym_overrides *o = *state;
     for (int again = 0; again < 2; again++) {
         assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_IGNORE, 0), 0);
-        struct asym_snapshot s = take(o);
+        struct asym_snapshot s = take();
         assert_int_equal(s.procs[1].rule, ASYM_RULE_IGNORE);
         assert_int_equal(s.n_ignored, 1);
         assert_int_equal(s.ignored[0].tgid, 20);
         assert_int_equal(
             again ? asym_overrides_unset_rule(o, &p20, 3) : asym_overrides_set_rule(o, &p20, ASYM_RULE_STEER, 0), 0);
-        s = take(o);
+        s = take();
         assert_int_equal(s.n_ignored, 0);
         assert_int_equal(s.procs[1].rule, again ? ASYM_RULE_FAST : ASYM_RULE_STEER);
     }
@@ -344,25 +344,23 @@ TEST_WITH(the_processes_that_the_user_ignores_are_listed, setup_source, teardown
 
 TEST_WITH(an_order_replaces_the_whole_rule, setup_source, teardown_source)
 {
-    struct asym_overrides *o = *state;
     static const struct asym_rule_facts facts = {.cpus = {.w = {0x3}}, .library = true};
     inner.procs[1].rule_facts = &facts;
     assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_FAST, 0), 0);
-    assert_null(take(o).procs[1].rule_facts);
+    assert_null(take().procs[1].rule_facts);
     inner.procs[1].rule_facts = NULL;
 }
 
 /* The order came after the sample: the source returns the last snapshot again, which has the process that ended. */
 TEST_WITH(a_snapshot_older_than_the_order_does_not_drop_it, setup_source, teardown_source)
 {
-    struct asym_overrides *o = *state;
     const struct asym_taskid later = {20, 20, 6};
     assert_int_equal(asym_overrides_set_rule(o, &later, ASYM_RULE_IGNORE, 0), 0);
-    struct asym_snapshot s = take(o);
+    struct asym_snapshot s = take();
     assert_int_equal(s.procs[1].rule, ASYM_RULE_FAST);
     assert_int_equal(asym_overrides_count(o), 1);
     inner.procs[1].id.start = 6;
-    s = take(o);
+    s = take();
     assert_int_equal(s.procs[1].rule, ASYM_RULE_IGNORE);
     assert_int_equal(asym_overrides_count(o), 1);
 }
@@ -370,15 +368,14 @@ TEST_WITH(a_snapshot_older_than_the_order_does_not_drop_it, setup_source, teardo
 /* A process without an order gets one, too: from then on the masks that its threads have count as their own. */
 TEST_WITH(the_rules_decide_again, setup_source, teardown_source)
 {
-    struct asym_overrides *o = *state;
     assert_int_equal(asym_overrides_unset_rule(o, &p20, 2), 0);
-    assert_int_equal(take(o).procs[1].adopted, 2);
+    assert_int_equal(take().procs[1].adopted, 2);
     assert_int_equal(asym_overrides_count(o), 0);
     assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_SLOW, 0), 0);
-    assert_int_equal(take(o).procs[1].adopted, 2);
+    assert_int_equal(take().procs[1].adopted, 2);
     assert_int_equal(asym_overrides_count(o), 1);
     assert_int_equal(asym_overrides_unset_rule(o, &p20, 3), 0);
-    const struct asym_snapshot s = take(o);
+    const struct asym_snapshot s = take();
     assert_int_equal(s.procs[1].rule, ASYM_RULE_FAST);
     assert_string_equal(s.procs[1].rule_name, "conf");
     assert_int_equal(s.procs[1].adopted, 3);
@@ -387,10 +384,9 @@ TEST_WITH(the_rules_decide_again, setup_source, teardown_source)
 
 TEST_WITH(a_later_process_with_the_number_has_no_order, setup_source, teardown_source)
 {
-    struct asym_overrides *o = *state;
     assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_IGNORE, 0), 0);
     inner.procs[1].id.start = 6;
-    struct asym_snapshot s = take(o);
+    struct asym_snapshot s = take();
     assert_int_equal(s.procs[1].rule, ASYM_RULE_FAST);
     assert_int_equal(s.n_ignored, 0);
     assert_int_equal(asym_overrides_count(o), 0);
@@ -399,7 +395,7 @@ TEST_WITH(a_later_process_with_the_number_has_no_order, setup_source, teardown_s
     assert_int_equal(asym_overrides_set_rule(o, &(struct asym_taskid){20, 20, 6}, ASYM_RULE_SLOW, 0), 0);
     assert_int_equal(asym_overrides_count(o), 1);
     assert_null(asym_overrides_find(o, &p20));
-    assert_int_equal(take(o).n_ignored, 0);
+    assert_int_equal(take().n_ignored, 0);
 }
 
 static bool has_ended(void *ctx, const struct asym_taskid *proc)
@@ -410,27 +406,25 @@ static bool has_ended(void *ctx, const struct asym_taskid *proc)
 
 TEST_WITH(orders_are_bounded_and_those_of_the_dead_make_room, setup_source, teardown_source)
 {
-    struct asym_overrides *o = *state;
     for (int32_t i = ASYM_OVERRIDES_MAX; i-- > 0;)
         assert_int_equal(asym_overrides_set_rule(o, &(struct asym_taskid){10 + i, 10 + i, 5}, ASYM_RULE_IGNORE, 0), 0);
     const struct asym_taskid more = {5000, 5000, 5};
     assert_int_equal(asym_overrides_unset_rule(o, &more, 1), -ENOSPC);
     assert_int_equal(asym_overrides_set_rule(o, &more, ASYM_RULE_SLOW, 0), -ENOSPC);
     assert_int_equal(asym_overrides_set_rule(o, &p20, ASYM_RULE_SLOW, 0), 0); /* one that is there */
-    struct asym_snapshot s = take(o);
+    struct asym_snapshot s = take();
     assert_int_equal(s.n_ignored, ASYM_OVERRIDES_MAX - 1);
     for (size_t i = 1; i < s.n_ignored; i++)
         assert_true(s.ignored[i - 1].tgid < s.ignored[i].tgid);
     asym_overrides_forget(o, has_ended, NULL);
     assert_int_equal(asym_overrides_count(o), 1);
     assert_non_null(asym_overrides_find(o, &p20));
-    assert_int_equal(take(o).n_ignored, 0); /* the rest of them has another rule */
+    assert_int_equal(take().n_ignored, 0); /* the rest of them has another rule */
     assert_int_equal(asym_overrides_unset_rule(o, &more, 1), 0);
 }
 
 TEST_WITH(the_orders_hold_for_a_process_that_is_in_no_snapshot, setup_source, teardown_source)
 {
-    struct asym_overrides *o = *state;
     struct asym_proc proc = {.id = p20, .rule = ASYM_RULE_UNLISTED};
     asym_overrides_apply(o, &proc);
     assert_int_equal(proc.rule, ASYM_RULE_UNLISTED);
@@ -449,7 +443,7 @@ TEST_WITH(the_orders_hold_for_a_process_that_is_in_no_snapshot, setup_source, te
 
 TEST_WITH(the_overlay_hands_on_ends_errors_feedback_and_refreshes, setup_source, teardown_source)
 {
-    struct asym_source *source = asym_overrides_source(*state);
+    struct asym_source *source = asym_overrides_source(o);
     static const int results[] = {0, -EINPROGRESS, -EIO};
     struct asym_snapshot s = {.now = 42};
     for (size_t i = 0; i < ASYM_LENGTH(results); i++) {
