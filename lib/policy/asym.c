@@ -121,7 +121,7 @@ static enum asym_pin width_of(const struct asym_seats *q, size_t t, bool leads)
  */
 static int boost_of(const struct asym_seats *q, size_t t, bool leads)
 {
-    const bool gets = q->of[t].counts && q->holds[q->in->threads[t].nice_group] && !q->ret[t].exclusive;
+    const bool gets = q->of[t].counts && q->holds[q->of[t].app] && !q->ret[t].exclusive;
     return (asym_seats_nice_counts(q, t) ? leads : gets) ? q->p->boost : 0;
 }
 
@@ -204,7 +204,7 @@ static void take_memory(struct asym_seats *q)
     for (size_t i = 0; i < ASYM_LENGTH(cpus); i++)
         *cpus[i] = asym_arena_take(arena, n_cpus, sizeof **cpus[i]);
     q->together = asym_arena_take(arena, in->n_apps + 1, sizeof *q->together);
-    q->holds = asym_arena_take(arena, in->n_nice_groups + 1, sizeof *q->holds);
+    q->holds = asym_arena_take(arena, in->n_apps + 1, sizeof *q->holds);
     q->groups = asym_arena_take(arena, in->n_nice_groups + 1, sizeof *q->groups);
     q->on = asym_arena_take(arena, in->n_apps + 1, sizeof *q->on);
     q->of = asym_arena_take(arena, n, sizeof *q->of);

@@ -65,7 +65,7 @@ static void note_groups(struct asym_seats *q)
         const int cpu = q->ret[t].cpu;
         if (!q->of[t].counts)
             continue;
-        if (q->crowded ? q->density[t] >= q->p->heavy * q->light : cpu < 0 || q->density[t] >= q->top[cpu])
+        if (q->crowded ? q->of[t].above : cpu < 0 || q->density[t] >= q->top[cpu])
             continue;
         uint32_t *of = &q->groups[q->in->threads[t].nice_group];
         *of = *of == 0 || *of == q->of[t].app + 1 ? q->of[t].app + 1 : ASYM_SEATS_SEVERAL;
@@ -96,7 +96,6 @@ static void find_light(struct asym_seats *q)
         q->light = ASYM_MAX(q->light, state->light);
     state->light = q->light;
     note_narrow(q, &cpus);
-    note_groups(q);
 }
 
 /* The siblings of its CPU that no thread has: returns what they would add to the machine; 0: a thread has one, or there is none. */
@@ -171,7 +170,7 @@ static double grant(struct asym_seats *q, size_t n, uint8_t claim, double left)
         q->claim[q->list[i]] |= claim;
         if (claim == ASYM_CLAIM_CPU) {
             clear_cpu(q, q->list[i]);
-            q->holds[q->in->threads[q->list[i]].nice_group] = true;
+            q->holds[q->of[q->list[i]].app] |= !asym_seats_nice_counts(q, q->list[i]);
         }
         left -= cost;
     }
@@ -199,6 +198,7 @@ struct asym_mask asym_seats_claim(struct asym_seats *q)
     struct asym_mask open = m->usable;
     find_light(q);
     const size_t n = list_claimants(q);
+    note_groups(q);
     const double budget = n > 0 ? q->p->budget * machine_speed(q) : 0;
     grant(q, n, ASYM_CLAIM_SIBLINGS, grant(q, n, ASYM_CLAIM_CPU, budget));
     for (size_t i = 0; i < n; i++) {

@@ -41,6 +41,7 @@ struct asym_seats_state {
 /** State of a thread. Rates and speeds are shares of the fastest CPU's. */
 struct asym_seats_thread {
     asym_usec mate_until;  /**< until then another thread of its process counts as active; 0: none was */
+    asym_usec job_until;   /**< the same of another thread of its application */
     asym_usec last, seen;  /**< time of the last plan that measured it; 0: new. Time for which the policy has seen it */
     double duty, critical; /**< means over tau_duty: runnable share; critical share, if the input has it */
     double rate;           /**< mean over tau of the progress while runnable */
@@ -114,7 +115,7 @@ struct asym_seats {
     struct asym_mask narrow; /**< CPUs of the crowd's threads that may not run on all: no claim takes one of these */
     uint32_t
         *groups; /**< per nice group: the application, + 1, before whose threads a boost runs; 0: none; or SEVERAL */
-    bool *holds; /**< per nice group: a thread of it has a CPU alone */
+    bool *holds; /**< per application: a thread of it, for which nice values do not count, has a CPU alone */
     bool crowded, presses,
         flooded; /**< threads have or had no seat; unsteered ones need more than is left; far too many threads */
 };
@@ -156,7 +157,7 @@ static inline bool asym_seats_has_mate(const struct asym_seats *q, size_t t)
 /** Returns whether it is a process of one thread in a job of several, such as a compiler of a build. */
 static inline bool asym_seats_is_one_of_job(const struct asym_seats *q, size_t t)
 {
-    return !asym_seats_has_mate(q, t) && q->in->apps[q->in->threads[t].app].n_threads > 1;
+    return !asym_seats_has_mate(q, t) && q->in->now < asym_seats_of(q, t)->job_until;
 }
 
 /**

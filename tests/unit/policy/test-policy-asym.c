@@ -796,6 +796,28 @@ TEST(in_a_crowd_processes_of_a_job_use_all_cpus)
     }
 }
 
+/* A process of a job, or another thread of a process, that sleeps for seconds changes no mask each time that it wakes. */
+TEST(a_member_that_comes_and_goes_changes_no_mask)
+{
+    for (unsigned same = 0; same < 2; same++) {
+        begin(2, 4, 1, 4);
+        const unsigned job = enter(3, 1);
+        w.threads[job + 1].proc = 1;
+        w.threads[job + 2].proc = same ? 0 : 2;
+        for (unsigned k = 0; k < 9; k++)
+            enter(1, 1);
+        enum asym_pin first = ASYM_PIN_CPU;
+        for (unsigned k = 0; k < 200; k++) {
+            w.threads[job + 2].here = k % 20 == 0;
+            w.threads[job + 1].here = !same && k % 20 == 0;
+            policy_fixture_plan(&w);
+            first = k == 40 ? w.threads[job].answer.width : first;
+            assert_true(k < 40 || w.threads[job].answer.width == first);
+        }
+        assert_int_equal(first, same ? ASYM_PIN_TYPE : ASYM_PIN_ALL);
+    }
+}
+
 /* A program's reports make plans between two samples, which repeat the measurements: they count once, by the time of the sample. */
 TEST(a_plan_without_new_measurements_changes_no_mean)
 {
@@ -857,6 +879,20 @@ TEST(where_nice_does_not_count_a_claim_replaces_the_boost)
         }
         assert_int_equal(n_alone, n_void > 0);
     }
+}
+
+/* The game's nice value counts against the build of its session. So that build gets no share of it, and no boost. */
+TEST(a_build_in_the_session_of_a_game_has_no_boost)
+{
+    begin(2, 8, 1, 8);
+    const unsigned game = enter(1, 0.95), build = enter(20, 1);
+    for (unsigned t = game; t < build + 20; t++)
+        w.threads[t].nice_group = 1;
+    for (unsigned k = 0; k < 40; k++)
+        policy_fixture_plan(&w);
+    assert_true(w.threads[game].answer.exclusive);
+    for (unsigned t = build; t < build + 20; t++)
+        assert_int_equal(w.threads[t].answer.nice_delta, 0);
 }
 
 /* Where boosts have no effect, one that shares its CPU with one that ranks above the crowd, too, does not send it there. */
