@@ -82,6 +82,12 @@ static const struct asym_reason shares = {
     .several = "more threads than CPUs: they share CPUs",
     .rotates = true};
 
+static const struct asym_reason any_cpu = {
+    .text = "waited for %.0f %% of its time: shares all CPUs with others",
+    .sentence = "is waited for during %.0f %% of its time; there are more threads than CPUs, so it shares all of them "
+                "with others",
+    .several = "more threads than CPUs: they share all of them"};
+
 static const struct asym_reason seldom = {.text = "needs %.0f %% of a CPU: where there is room",
                                           .sentence = "needs %.0f %% of a CPU, so it runs where there is room",
                                           .several = "need little of a CPU: where there is room"};
@@ -117,11 +123,12 @@ static enum asym_pin width_of(const struct asym_seats *q, size_t t, bool leads)
 
 /*
  * Where nice values count within a session only, a boost takes from the share that its other threads have on other CPUs. A thread
- * that is alone needs none of it: the others get it.
+ * that is alone needs none of it, unless threads that asymd does not steer enter its CPU: the others of its program get it.
  */
 static int boost_of(const struct asym_seats *q, size_t t, bool leads)
 {
-    const bool gets = q->of[t].counts && q->holds[q->of[t].app] && !q->ret[t].exclusive;
+    const bool is_alone = q->ret[t].exclusive;
+    const bool gets = q->of[t].counts && q->holds[q->of[t].app] && is_alone == q->strangers;
     return (asym_seats_nice_counts(q, t) ? leads : gets) ? q->p->boost : 0;
 }
 
@@ -143,7 +150,9 @@ static const struct asym_reason *reason_of(const struct asym_seats *q, size_t t)
         return s->duty < SLEEPS_BELOW ? &sleeps : &runs_first;
     if (s->coupled)
         return &takes_turn;
-    if (s->kind == 0 || a->width == ASYM_PIN_ALL)
+    if (a->width == ASYM_PIN_ALL)
+        return &any_cpu;
+    if (s->kind == 0)
         return &shares;
     return asym_seats_speed(q, a->cpu) * asym_seats_beside(q, a->cpu) >= 1 - 1e-6 ? &fast_cpu : &slower_cpu;
 }
@@ -275,7 +284,8 @@ static const struct asym_option options[] = {
     P(SHARE, fluid, .def = "90%", .min = 0, .max = 1,
       .help = "A thread that shares CPUs and needs less of one than this may use all CPUs."),
     P(DURATION, trial, .def = "1s", .min = 0, .max = 1000e6,
-      .help = "A new thread keeps to one core type for this time."),
+      .help =
+          "A new thread keeps to one core type for this time, but for a process of a job that outnumbers the CPUs."),
     P(DURATION, tau_couple, .def = "3s", .min = 1000, .max = 1000e6,
       .help = "Memory of the paces by which threads that wait for each other are recognised."),
     P(DURATION, quick, .def = "30ms", .min = 20e3, .max = 1000e6,

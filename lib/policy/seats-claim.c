@@ -20,6 +20,9 @@
  */
 #define CROWD_LASTS (10 * ASYM_SEC)
 
+/* Threads that asymd does not steer come and go, as the compilers of a build. Each change would write nice values. */
+#define STRANGERS_LAST (10 * ASYM_SEC)
+
 /* Unsteered threads that need less than one CPU between them are no crowd. */
 #define PRESSES_FROM 1.0
 
@@ -84,6 +87,9 @@ static void find_light(struct asym_seats *q)
     const bool presses = q->in->unsteered >= PRESSES_FROM && sitting + q->in->unsteered > asym_mask_count(&cpus);
     const bool outnumbers = sitting > asym_mask_count(&cpus);
     is_passed(q, outnumbers, &state->outnumbered_until);
+    if (q->in->unsteered >= PRESSES_FROM)
+        state->strangers_until = q->in->now + STRANGERS_LAST;
+    q->strangers = q->in->now < state->strangers_until;
     if (q->n_open > 0)
         state->crowd_ends = q->in->now + CROWD_LASTS;
     q->crowded = is_passed(q, q->n_open > 0 || (outnumbers && q->in->now < state->crowd_ends), &state->crowded_until);

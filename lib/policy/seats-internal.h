@@ -33,7 +33,7 @@ struct asym_seats_params {
 /** State of the policy. */
 struct asym_seats_state {
     /** Until then these limits count as passed, see asym_seats; 0: they were not. */
-    asym_usec crowded_until, flooded_until, presses_until, outnumbered_until;
+    asym_usec crowded_until, flooded_until, presses_until, outnumbered_until, strangers_until;
     asym_usec crowd_ends; /**< then a crowd ends even if threads outnumber CPUs, unless one is without a seat again */
     double light;         /**< of the last plan */
 };
@@ -113,9 +113,9 @@ struct asym_seats {
     struct asym_mask closed; /**< seats that no thread wants */
     double light;            /**< the largest density in the crowd, or in the last one while crowded; 0: none */
     struct asym_mask narrow; /**< CPUs of the crowd's threads that may not run on all: no claim takes one of these */
-    uint32_t
-        *groups; /**< per nice group: the application, + 1, before whose threads a boost runs; 0: none; or SEVERAL */
-    bool *holds; /**< per application: a thread of it, for which nice values do not count, has a CPU alone */
+    uint32_t *groups; /**< per nice group: the application, + 1, before which a boost runs; 0: none; or SEVERAL */
+    bool *holds;      /**< per application: a thread of it, for which nice values do not count, has a CPU alone */
+    bool strangers; /**< threads that asymd does not steer need, or needed lately, a CPU or more: they enter all CPUs */
     bool crowded, presses,
         flooded; /**< threads have or had no seat; unsteered ones need more than is left; far too many threads */
 };

@@ -146,6 +146,7 @@ static void ask(struct policy_fixture *w, struct policy_inputs *v, asym_usec int
             .n_apps = v->n_apps,
             .n_threads = v->n_threads,
             .n_nice_groups = count_nice_groups(v),
+            .unsteered = w->unsteered,
             .asleep = v->asleep,
             .spare = &w->spare,
             .again = &w->again,

@@ -41,6 +41,7 @@ struct policy_fixture {
     struct asym_machine machine;
     asym_usec now, unmeasured; /**< unmeasured: the time since the last plan with new measurements */
     const void *params;
+    double unsteered;  /**< runnable threads that asymd does not steer */
     double light_from; /**< threads that run for less than this share are light; 0: none is */
     unsigned n_apps, n_threads;
     struct policy_fixture_app apps[POLICY_FIXTURE_MOST];

@@ -777,7 +777,7 @@ TEST(in_a_crowd_processes_of_a_job_use_all_cpus)
         unsigned programs, n, procs;
         enum asym_pin width;
         const char *why;
-    } rows[] = {{1, 12, 12, ASYM_PIN_ALL, "shares CPUs"},
+    } rows[] = {{1, 12, 12, ASYM_PIN_ALL, "shares all CPUs"},
                 {1, 8, 8, ASYM_PIN_CPU, ": a "},
                 {1, 12, 1, ASYM_PIN_TYPE, ""},
                 {12, 1, 1, ASYM_PIN_TYPE, ""}};
@@ -878,6 +878,24 @@ TEST(where_nice_does_not_count_a_claim_replaces_the_boost)
             n_void += !rows[i].counts[t];
         }
         assert_int_equal(n_alone, n_void > 0);
+    }
+}
+
+/* Masks keep no thread off a CPU that asymd does not steer. While there are such threads, the boost is that of the one alone. */
+TEST(strangers_on_the_cpu_of_one_alone_give_it_the_boost)
+{
+    begin(1.6, 8, 2, 16);
+    const unsigned game = enter(2, 0.5), crowd = enter(48, 1);
+    for (unsigned t = game; t < crowd + 48; t++)
+        w.threads[t].nice_group = 1 + (t >= crowd);
+    for (unsigned k = 0; k < 250; k++) {
+        w.unsteered = k == 50 ? 1 : 0;
+        policy_fixture_plan(&w);
+        const unsigned alone = w.threads[game].answer.exclusive ? game : game + 1;
+        const bool are_strangers = k >= 50 && k < 150; /* they count for 10 s */
+        assert_true(k < 20 || w.threads[alone].answer.exclusive);
+        for (unsigned t = game; t < crowd && k >= 20; t++)
+            assert_int_equal(w.threads[t].answer.nice_delta, (t == alone) == are_strangers ? -5 : 0);
     }
 }
 
