@@ -49,28 +49,19 @@ static const char style[] = "<style>\n"
                             "}\n"
                             "</style>\n";
 
-/* XML has no U+FFFE and no U+FFFF; asym_text_escape lets them pass. */
-static bool is_no_character(const char *at)
-{
-    return (unsigned char)at[0] == 0xef && (unsigned char)at[1] == 0xbf && (unsigned char)at[2] >= 0xbe;
-}
-
-/* Prints a text that asym_text_escape has cleaned. */
+/* Prints a text that asym_text_escape has cleaned: it has no character that XML has not. */
 static void put_clean(FILE *out, const char *text)
 {
     for (const char *at = text; *at; at++) {
-        const bool skip = is_no_character(at);
         const char *entity = *at == '&'   ? "&amp;"
                              : *at == '<' ? "&lt;"
                              : *at == '>' ? "&gt;"
                              : *at == '"' ? "&quot;"
-                             : skip       ? "?"
                                           : NULL;
         if (entity)
             fputs(entity, out);
         else
             fputc(*at, out);
-        at += skip ? 2 : 0;
     }
 }
 
