@@ -21,7 +21,7 @@
 #define CROWD_LASTS (10 * ASYM_SEC)
 
 /* Threads that asymd does not steer come and go, as the compilers of a build. Each change would write nice values. */
-#define STRANGERS_LAST (10 * ASYM_SEC)
+#define STRANGERS_LAST (3 * ASYM_SEC)
 
 /* Unsteered threads that need less than one CPU between them are no crowd. */
 #define PRESSES_FROM 1.0

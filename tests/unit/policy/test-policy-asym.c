@@ -892,7 +892,7 @@ TEST(strangers_on_the_cpu_of_one_alone_give_it_the_boost)
         w.unsteered = k == 50 ? 1 : 0;
         policy_fixture_plan(&w);
         const unsigned alone = w.threads[game].answer.exclusive ? game : game + 1;
-        const bool are_strangers = k >= 50 && k < 150; /* they count for 10 s */
+        const bool are_strangers = k >= 50 && k < 80; /* they count for 3 s */
         assert_true(k < 20 || w.threads[alone].answer.exclusive);
         for (unsigned t = game; t < crowd && k >= 20; t++)
             assert_int_equal(w.threads[t].answer.nice_delta, (t == alone) == are_strangers ? -5 : 0);
