@@ -84,7 +84,7 @@ static int draw(struct top *top)
 
 static void set_message(struct top *top, const char *text)
 {
-    snprintf(top->view.message, sizeof top->view.message, "%s", text);
+    snprintf(top->view.message, sizeof top->view.message, "%.159s", text);
 }
 
 static void ask_why(struct top *top)
