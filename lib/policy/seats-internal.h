@@ -154,10 +154,15 @@ static inline bool asym_seats_has_mate(const struct asym_seats *q, size_t t)
     return q->in->now < asym_seats_of(q, t)->mate_until;
 }
 
+/** Threads that sleep for seconds come and go. Each change of what a thread is would change its mask, so it lasts for this time. */
+#define ASYM_SEATS_KNOWN_FOR (10 * ASYM_SEC)
+
 /** Returns whether it is a process of one thread in a job of several, such as a compiler of a build. */
 static inline bool asym_seats_is_one_of_job(const struct asym_seats *q, size_t t)
 {
-    return !asym_seats_has_mate(q, t) && q->in->now < asym_seats_of(q, t)->job_until;
+    const struct asym_seats_thread *s = asym_seats_of(q, t);
+    const bool has_mate = s->mate_until != 0 && q->in->now < s->mate_until + ASYM_SEATS_KNOWN_FOR;
+    return !has_mate && s->job_until != 0 && q->in->now < s->job_until + ASYM_SEATS_KNOWN_FOR;
 }
 
 /**

@@ -29,9 +29,6 @@
 /* Misses explain at most this share of a thread's time. */
 #define STALL_MOST 0.97
 
-/* Threads that sleep for seconds come and go. Each change of what a thread is would change its mask, so it lasts for this time. */
-#define KNOWN_FOR (10 * ASYM_SEC)
-
 struct interval {
     double seconds, duty, couple; /* what the new values count in the means */
     double rate[2];               /* the same of a thread that never sleeps, with quick turns and with slow ones */
@@ -145,11 +142,10 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
     }
     s->step = s->since = 0;
     s->woke = false;
-    const asym_usec known_until = ASYM_MAX(asym_seats_until(q), now + KNOWN_FOR);
     if (has_mate_here(q->in, t))
-        s->mate_until = known_until;
+        s->mate_until = asym_seats_until(q);
     if (q->in->apps[thread->app].n_threads > 1)
-        s->job_until = known_until;
+        s->job_until = asym_seats_until(q);
     if (s->last == 0 || q->in->interval == 0)
         return;
     const asym_usec away = now - s->last;
