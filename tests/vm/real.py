@@ -37,7 +37,7 @@ GAME_SLEEPS = "frames 6 8000 6000 500 0 8000"
 FPS, SPEED = ("fps", "frames a second"), ("work", "speed, of a fast CPU")
 BESIDE = "beside 8 busy threads"
 ALONE = ("stock", "asym")
-# A sample keeps CPU 0 for 6 ms here, for 0.4 ms on a real one.
+# asymd runs on CPU 0, for a tenth of the time and more: an emulated CPU takes about 15 times as long for a sample.
 NOT_ASYMD = "1-7"
 BUILD, BARRIERS = "make 8 400000 1200000", "barrier 8 150000"
 WAKES, LATE = "wakes 1 1000", ("late", "99 % of its latencies are below, us")
