@@ -235,7 +235,7 @@ def main():
                 run.fetch(archive, share)
             with vm.Guest(machine, share, 4 * 3600) as guest:
                 guest.begin()
-                lab = Lab(guest)
+                lab = Lab(run.Scenario(guest).install())
                 prepare(lab)
                 for name, runs in collect(lab, chosen, args.runs):
                     write(name, about, runs)

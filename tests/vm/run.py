@@ -18,12 +18,16 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import undisturbed  # noqa: E402
 
-SHORT = (1, 4)
+SHORT = (1, 4, 8)
 LOGIN = "/sys/fs/cgroup/session-1.scope"
 # Only what hangs takes so long: on a busy host scenarios 2 and 6 need more than 300 s.
 SCENARIO_S = 900
 # Runs of a scenario: it runs again if a check failed while this machine's own host took CPU time (undisturbed.py).
 RUNS_MAX = 3
+
+
+# A scenario that imports this file as a module gets this program, with the same exceptions.
+sys.modules.setdefault("run", sys.modules[__name__])
 
 
 class Wrong(Exception):
@@ -41,6 +45,11 @@ class Scenario:
         self.n_failed += not ok
         print(f"  {'ok    ' if ok else 'FAILED'}  {asked}: {found}", flush=True)
         return ok
+
+    def install(self):
+        """Installs asymd. Keeps the owner and mode of the directories of /: tar would set those of the staging directory."""
+        self.sh("tar -C / --no-overwrite-dir -xf root.tar && systemctl daemon-reload")
+        return self
 
     @staticmethod
     def say(text):
@@ -138,8 +147,7 @@ def run_once(module, share):
         with vm.Guest(module.MACHINE, share, getattr(module, "SCENARIO_S", SCENARIO_S)) as guest:
             scenario = Scenario(guest)
             guest.begin()
-            # Keep the owner and mode of the directories of /: tar would set those of the staging directory.
-            scenario.sh("tar -C / --no-overwrite-dir -xf root.tar && systemctl daemon-reload")
+            scenario.install()
             module.run(scenario)
             if scenario.n_failed:
                 scenario.say("The end of the journal:")
@@ -154,7 +162,7 @@ def run_once(module, share):
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev vm", description=__doc__)
-    parser.add_argument("--short", action="store_true", help=f"only scenarios {' and '.join(map(str, SHORT))}")
+    parser.add_argument("--short", action="store_true", help=f"only scenarios {', '.join(map(str, SHORT))}")
     parser.add_argument("--only", type=int, action="append", metavar="N", help="only scenario N; may be repeated")
     parser.add_argument("build", type=pathlib.Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -168,6 +176,9 @@ def main():
         stage(args.build, pathlib.Path(share))
         for archive in {name for number in chosen for name in getattr(known[number], "PACKS", ())}:
             fetch(archive, share)
+        for number in chosen:
+            if hasattr(known[number], "stage"):
+                known[number].stage(pathlib.Path(share))
         for number in chosen:
             results[number] = run_scenario(number, known[number], share)
     print(f"\nSummary, {time.monotonic() - started:.0f} s")

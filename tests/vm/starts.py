@@ -122,7 +122,7 @@ def trace_boot(share, n_starts):
     vm.save_snapshot(MACHINE, snapshot)
     with vm.Guest(MACHINE, share, 3600, snapshot=snapshot) as guest:
         guest.begin()
-        lab = Lab(guest)
+        lab = Lab(run.Scenario(guest).install())
         lab.policy("stock")
         for _ in range(n_starts):
             lab.s.sh(BEGIN)
