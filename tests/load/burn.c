@@ -10,6 +10,8 @@
  *   wakes THREADS PERIOD                                 each sleeps until the next period begins, as cyclictest does; it takes
  *                                                        the time from then until it runs
  *   make JOBS LEAST MOST                                 JOBS processes at a time, of so much work
+ *   copies JOBS WORK                                     JOBS processes, each a job of its own. They begin at once, and the time counts
+ *                                                        until the last one has ended, whatever BEGIN and END
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -222,6 +224,25 @@ static void make(char **argv, int n_jobs, const int64_t *ns, char *shared)
     printf("jobs=%d ", sum->jobs);
 }
 
+static void copies(int n, int64_t each)
+{
+    begin_ns = now_ns();
+    end_ns = INT64_MAX;
+    for (int i = 0; i < n; i++) {
+        const pid_t pid = fork();
+        if (pid < 0)
+            exit(1);
+        if (pid == 0) {
+            setpgid(0, 0);
+            work(each);
+            _exit(0);
+        }
+    }
+    while (wait(NULL) > 0)
+        ;
+    end_ns = now_ns();
+}
+
 static int run(char **argv, int n, const int64_t *ns, char *shared)
 {
     const char *kind = argv[3];
@@ -240,6 +261,8 @@ static int run(char **argv, int n, const int64_t *ns, char *shared)
         wakes(n, ns[0]);
     } else if (!strcmp(kind, "make")) {
         make(argv, n, ns, shared);
+    } else if (!strcmp(kind, "copies")) {
+        copies(n, ns[0]);
     } else {
         return 2;
     }
@@ -251,7 +274,7 @@ int main(int argc, char **argv)
     int64_t ns[5] = {0};
     char shared[16];
     if (argc < 5) {
-        fputs("usage: load-burn BEGIN END hog|barrier|frames|wakes|make NUMBER...\n", stderr);
+        fputs("usage: load-burn BEGIN END hog|barrier|frames|wakes|make|copies NUMBER...\n", stderr);
         return 2;
     }
     const int is_job = argc == 6 && !strcmp(argv[3], "job");

@@ -17,21 +17,23 @@ MACHINES = {
     "eight-equal": ((2200, 1100),) * 8,
     # For tests/vm/burn, whose CPUs halt: nothing limits them, and no tick is missed.
     "burn": (SLOW,) * 4 + (FAST,) * 4,
+    "burn-eight": tuple((275 * (cpu + 1), 200) for cpu in range(8)),
 }
-# setup.sh makes these, and "burn", only if its arguments name them.
+# setup.sh makes these, and those of burn, only if its arguments name them.
 OF_PAPERS = ("eight-speeds", "eight-equal")
+OF_BURN = ("burn", "burn-eight")
 CPUS = 8
 
 
 def smp(name):
-    without_siblings = name in (*OF_PAPERS, "burn")
+    without_siblings = name in (*OF_PAPERS, *OF_BURN)
     return f"{CPUS},sockets=2,cores=4,threads=1" if without_siblings else f"{CPUS},sockets=2,cores=2,threads=2"
 
 
 def ticks(name):
     """A throttled CPU misses ticks, and with them most of its own CPU time; full dynticks count exactly. But there the kernel
     counts the time of a thread when it leaves its CPU, or once a second, and does not balance a busy CPU by its ticks."""
-    return "" if name == "burn" else " nohz_full=1-7"
+    return "" if name in OF_BURN else " nohz_full=1-7"
 
 
 def top_mhz(name):

@@ -20,7 +20,8 @@ from lab import Lab, figures
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "docs" / "data"
 PAGE, RECORD = DATA / "real.md", DATA / "kernel" / "real.json"
-SPEEDS = "500,500,500,500,1000,1000,1000,1000"
+# Per mille of the fastest, by machine and CPU.
+SPEEDS = {"burn": (500,) * 4 + (1000,) * 4, "burn-eight": tuple(125 * (cpu + 1) for cpu in range(8))}
 CONFIG = """[asymd]
 policy = {policy}
 cpu_budget = 100"""
@@ -31,7 +32,8 @@ SKIP_MS, SECONDS = 4000, 6
 HANGS_S = 60
 # autogroup: whether each session is a scheduling group of its own. figure: the program's figure that is compared, and its unit. on: the
 # CPUs of the program; "": all.
-Row = collections.namedtuple("Row", "title other program figure autogroup seconds modes on", defaults=(0, SECONDS, MODES, ""))
+Row = collections.namedtuple("Row", "title other program figure autogroup seconds modes on machine",
+                             defaults=(0, SECONDS, MODES, "", "burn"))
 HOGS, GAME, GAME_60 = "hog 8", "frames 6 6000 6000 1000 0 0", "frames 6 8000 6000 500 16667 0"
 GAME_SLEEPS = "frames 6 8000 6000 500 0 8000"
 FPS, SPEED = ("fps", "frames a second"), ("work", "speed, of a fast CPU")
@@ -41,6 +43,12 @@ ALONE = ("stock", "asym")
 NOT_ASYMD = "1-7"
 BUILD, BARRIERS = "make 8 400000 1200000", "barrier 8 150000"
 WAKES, LATE = "wakes 1 1000", ("late", "99 % of its latencies are below, us")
+# Röhrich, Table 5.2: the Total is at most 1.10 T*, so the speed until the last one has ended is at least this part of the most possible.
+COPIES = {n: Row(f"{n} copies of a serial program of 6 s, CPUs of eight speeds; at most {min(n, 8) * (17 - min(n, 8)) / 16:.2f}", "",
+                 f"copies {n} 6000000", ("work", "speed until the last has ended, in fast CPUs"), 0, 24, ALONE, "", "burn-eight")
+          for n in (1, 2, 4, 8, 12)}
+# What asym loses without one of its steps: an option that switches it off.
+ABLATED = ("asym", "asym boost=0", "asym budget=0%", "asym fluid=0%")
 ROWS = {
     "frames": Row(f"frame loop of 6 threads {BESIDE}", HOGS, GAME, FPS),
     "frames-60": Row(f"the same with sleep to 60 Hz {BESIDE}", HOGS, GAME_60, FPS),
@@ -58,7 +66,9 @@ ROWS = {
     "busy": Row("4 busy threads alone", "", "hog 4", SPEED, 0, 60, ALONE),
     "equals": Row("8 busy threads alone", "", "hog 8", SPEED, 0, 60, ALONE),
     "idle": Row("idle machine", "", "", None, 0, 60, ALONE),
+    **{f"copies-{n}": row for n, row in COPIES.items()},
 }
+ROWS |= {f"{name}-without": ROWS[name]._replace(modes=ABLATED) for name in ("frames", "frames-60", "build")}
 # asymd stays on a slow CPU: a sample takes an emulated CPU 15 times as long, and would take a fast one from the programs.
 SCRIPT = """echo $BASHPID >/sys/fs/cgroup/cgroup.procs
 echo {autogroup} >/proc/sys/kernel/sched_autogroup_enabled
@@ -94,7 +104,11 @@ the figures. A gain is that of the rate, or of the time, against stock in the sa
 is that of an emulated CPU, about 15 times as much as on a real one; what it takes is missing from the program.
 """
 NOTES = "\n## "
-HEAD = f"| row | figure | {' | '.join(MODES)} | runs |\n|{' --- |' * (len(MODES) + 3)}"
+WITHOUT_TEXT = """
+What asym loses without one of its steps; gains are against the first column: `boost=0`: no nice boost; `budget=0%`: no CPU alone, no core
+with an idle sibling; `fluid=0%`: sleepers of the crowd keep to a core type.
+
+"""
 
 
 def parse(text):
@@ -111,8 +125,14 @@ def parse(text):
     return found
 
 
+def configuration(mode):
+    """The policy of a mode, and a configuration for it: options of the policy may follow its name."""
+    policy, *options = mode.split()
+    return policy, "\n".join([CONFIG, f"[policy.{policy}]", *options] if options else [CONFIG])
+
+
 def measure(lab, name, mode):
-    lab.policy(mode, CONFIG)
+    lab.policy(*configuration(mode))
     if name in programs.PROGRAMS:
         lab.s.guest.deadline = time.monotonic() + programs.HANGS_S
         return programs.measure(lab.s, programs.PROGRAMS[name])
@@ -145,23 +165,28 @@ def spread(values, form):
     return form.format(statistics.mean(values)) + span
 
 
-def gains(runs, value):
-    """Yields a cell for each mode: its mean, and a policy's gain against stock in the same turn."""
-    stock = [value(one) for one in runs["stock"]]
-    for mode in MODES:
+def columns(row):
+    """The modes of the row's table."""
+    return MODES if set(row.modes) <= set(MODES) else row.modes
+
+
+def gains(runs, modes, value):
+    """Yields a cell for each mode: its mean, and its gain against the first mode in the same turn."""
+    first = [value(one) for one in runs[modes[0]]]
+    for mode in modes:
         mine = [value(one) for one in runs.get(mode, [])]
-        if mode == "stock":
+        if mode == modes[0]:
             yield spread(mine, "{:.2f}")
         elif mine:
-            gain = spread([100 * (each / base - 1) for each, base in zip(mine, stock)], "{:+.1f}")
+            gain = spread([100 * (each / base - 1) for each, base in zip(mine, first)], "{:+.1f}")
             yield f"{statistics.mean(mine):.2f}: {gain} %"
         else:
             yield ""
 
 
-def plain(runs, value, form):
+def plain(runs, modes, value, form):
     """Yields a cell for each mode; an empty one where nothing was measured."""
-    for mode in MODES:
+    for mode in modes:
         values = [value(one) for one in runs.get(mode, [])]
         yield spread(values, form) if values and None not in values else ""
 
@@ -169,6 +194,7 @@ def plain(runs, value, form):
 def lines(name, runs):
     """Yields the lines of a row of the page."""
     row = ROWS[name]
+    modes = columns(row)
     n = min(map(len, runs.values()))
     runs = {mode: each[:n] for mode, each in runs.items()}
 
@@ -176,19 +202,26 @@ def lines(name, runs):
         return f"| {title} | {figure} | {' | '.join(cells)} | {n} |"
 
     if row.program:
-        yield line(f"{name}: {row.title}", row.figure[1], gains(runs, lambda one: one["program"][row.figure[0]]))
-        yield line("", "machine's work", gains(runs, lambda one: one["work"]))
+        yield line(f"{name}: {row.title}", row.figure[1], gains(runs, modes, lambda one: one["program"][row.figure[0]]))
+        yield line("", "machine's work", gains(runs, modes, lambda one: one["work"]))
     if "fps" in (row.figure or ()):
-        yield line("", "99 % frame time, ms", plain(runs, lambda one: one["program"]["p99"], "{:.1f}"))
-    yield line("" if row.program else f"{name}: {row.title}", "changes a second", plain(runs, lambda one: one.get("changes"), "{:.2f}"))
-    yield line("", "asymd's own time, % of CPU 0", plain(runs, lambda one: one.get("cost"), "{:.1f}"))
+        yield line("", "99 % frame time, ms", plain(runs, modes, lambda one: one["program"]["p99"], "{:.1f}"))
+    yield line("" if row.program else f"{name}: {row.title}", "changes a second", plain(runs, modes, lambda one: one.get("changes"), "{:.2f}"))
+    yield line("", "asymd's own time, % of CPU 0", plain(runs, modes, lambda one: one.get("cost"), "{:.1f}"))
+
+
+def table(record, modes):
+    """The rows of the record that have these columns; an empty text if there is none."""
+    rows = [line for name in ROWS if name in record and columns(ROWS[name]) == modes for line in lines(name, record[name]["runs"])]
+    head = f"| row | figure | {' | '.join(modes)} | runs |\n|{' --- |' * (len(modes) + 3)}"
+    return "\n".join([head, *rows]) + "\n" if rows else ""
 
 
 def page(record):
-    rows = [line for name in ROWS if name in record for line in lines(name, record[name]["runs"])]
+    without = table(record, ABLATED)
     real = [programs.line(name, record[name]["runs"]) for name in programs.PROGRAMS if name in record]
     measured = sorted({record[name]["about"] for name in record})
-    text = TEXT.format(measured="; ".join(measured)) + "\n".join([HEAD, *rows]) + "\n"
+    text = TEXT.format(measured="; ".join(measured)) + table(record, MODES) + (WITHOUT_TEXT + without if without else "")
     return text + ("\n".join([PROGRAMS_TEXT, programs.HEAD, *real]) + "\n" if real else "")
 
 
@@ -202,12 +235,12 @@ def write(name, about, runs):
     PAGE.write_text(page(record) + (NOTES + notes if notes else ""))
 
 
-def prepare_burn(lab):
+def prepare_burn(lab, machine):
     hurry(lab.s.guest.qemu.process.pid)
-    lab.s.sh(f"insmod burn.ko speed={SPEEDS}")
+    lab.s.sh(f"insmod burn.ko speed={','.join(map(str, SPEEDS[machine]))}")
 
 
-def prepare_programs(lab):
+def prepare_programs(lab, _):
     """They have the CPU time of the host that the speeds of the guest's CPUs say: no other priority."""
     for archive in programs.PACKS:
         lab.s.unpack(archive)
@@ -227,16 +260,16 @@ def main():
         share = pathlib.Path(share)
         run.stage(args.build, share)
         about = f"{datetime.date.today()}, Linux {build_module(share)}"
-        for prepare, kind, machine in ((prepare_burn, ROWS, "burn"), (prepare_programs, programs.PROGRAMS, "big-little")):
-            chosen = [name for name in names if name in kind]
+        for prepare, machine in ((prepare_burn, "burn"), (prepare_burn, "burn-eight"), (prepare_programs, "big-little")):
+            chosen = [name for name in names if (ROWS[name].machine if name in ROWS else "big-little") == machine]
             if not chosen:
                 continue
-            for archive in programs.PACKS if kind is programs.PROGRAMS else ():
+            for archive in programs.PACKS if machine == "big-little" else ():
                 run.fetch(archive, share)
             with vm.Guest(machine, share, 4 * 3600) as guest:
                 guest.begin()
                 lab = Lab(run.Scenario(guest).install())
-                prepare(lab)
+                prepare(lab, machine)
                 for name, runs in collect(lab, chosen, args.runs):
                     write(name, about, runs)
 

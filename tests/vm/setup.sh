@@ -81,7 +81,7 @@ initramfs() {
 
 acpi() {
     local machine
-    for machine in flat big-little eight-speeds eight-equal burn; do
+    for machine in flat big-little eight-speeds eight-equal burn burn-eight; do
         "$here/machines.py" "$machine" >"$work/$machine.asl"
         iasl -p "$cache/$machine" "$work/$machine.asl"
     done

@@ -40,6 +40,19 @@ class Page(unittest.TestCase):
     def test_a_turn_that_was_not_ended_is_left_out(self):
         self.assertIn("|  |  |  | 2.00 (1.00 to 3.00) | 2 |", list(real.lines("frames", self.FOUND))[3])
 
+    def test_a_row_of_other_modes_stands_in_a_table_of_its_own_and_compares_with_the_first(self):
+        modes = dict(zip(real.ABLATED, (self.FOUND["stock"], self.FOUND["asym"], *[[one(20, 5)] * 2] * 2)))
+        about = {"about": "today"}
+        text = real.page({"frames": {**about, "runs": self.FOUND}, "frames-without": {**about, "runs": modes}})
+        self.assertIn("| 45.00 (40.00 to 50.00) | 80.00: +75.0 (+50.0 to +100.0) % | 20.00: -55.0 (-60.0 to -50.0) % |", text)
+        self.assertLess(text.index("frames: "), text.index("| row | figure | asym | asym boost=0 |"))
+
+    def test_options_follow_the_policy_of_a_mode(self):
+        policy, config = real.configuration("asym boost=0")
+        self.assertEqual(policy, "asym")
+        self.assertTrue(config.endswith("[policy.asym]\nboost=0"))
+        self.assertEqual(real.configuration("pa"), ("pa", real.CONFIG))
+
     def test_rows_stand_in_their_order_whatever_was_measured_first(self):
         text = real.page({name: {"about": "today", "runs": self.FOUND} for name in ("frames-60", "frames")})
         self.assertLess(text.index("frames: "), text.index("frames-60: "))

@@ -14,7 +14,7 @@ SPEED_MIN, WORK_MIN = 0.97, 0.97
 
 def run(s):
     lab = Lab(s)
-    real.prepare_burn(lab)
+    real.prepare_burn(lab, MACHINE)
     stock, asym = (real.measure(lab, ROW, mode) for mode in ("stock", "asym"))
     speed, work = asym["program"]["work"], asym["work"] / stock["work"]
     s.say(f"the serial program without asymd: {stock['program']['work']:.2f} of a fast CPU")
