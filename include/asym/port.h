@@ -38,7 +38,7 @@ struct asym_source {
      * The cycle calls this once after every apply, also when apply failed and when there were no actions: a source can rely
      * on the plan of every enforced snapshot. It is not called for a snapshot that was not enforced (memory ran out, or the
      * caller ended the run). It cannot fail: a source ignores feedback that it can no longer use (on a thread that has ended).
-     * NULL: the source does not use feedback.
+     * NULL: the source does not use feedback, and no inner source gets it: only the innermost source may have NULL.
      */
     void (*feedback)(struct asym_source *source, const struct asym_feedback *feedback);
     /**
@@ -46,7 +46,7 @@ struct asym_source {
      * microseconds: masks, forks, and the states that programs report. Measured values and the interval stay those of the last
      * snapshot. now is the time of the call, and asym_snapshot.refreshed is set. If there is no last snapshot, next() takes a
      * full one. A refresh affects one call of next(). asymd calls it when a program reports the start or end of a serial phase.
-     * NULL: the source cannot refresh, and the next snapshot is a full one.
+     * NULL: neither the source nor an inner one can refresh, and the next snapshot is a full one.
      */
     void (*refresh)(struct asym_source *source);
     /** Free it. An inner source stays open. */

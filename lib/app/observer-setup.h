@@ -25,9 +25,9 @@ struct asym_observer {
     struct asym_process_events *process_events; /* NULL: the kernel sends no process events */
     struct asym_proc_reader *reader;            /* NULL: a captured machine */
     struct asym_observers observers;            /* the innermost links */
-    struct asym_source *sampler;                /* the outermost link; NULL: asym_observer_count was not called */
-    struct asym_source *source; /* the outermost link so far. A caller that puts an overlay around it stores the overlay
-                                        here, and closes the overlay before the observer */
+    struct asym_source *sampler;                /* around them; NULL: asym_observer_count was not called */
+    struct asym_source *source; /* the outermost link so far. A caller that puts an overlay around it, as the service does
+                                        with the users' orders, stores it here, and closes it before the observer */
 };
 
 /**

@@ -42,6 +42,14 @@ END { print "figure=" n / t }'"""
 PGBENCH = """rm -f pgbench_log.*; job pgbench -h /run/real -U postgres -n -S -c 8 -j 2 -T 10 -l postgres >out 2>/dev/null
 awk '/^tps/ { print "figure=" $3 }' out
 cat pgbench_log.* | awk '{ print $3 }' | sort -n | awk '{ v[NR] = $1 } END { print "p99=" v[int(NR * 0.99)] / 1000 }'"""
+PGBENCH_LATE = PGBENCH.replace("figure=", "tps=").replace("p99=", "figure=")
+
+
+def beside(other, command):
+    """The command, while the other one runs again and again."""
+    return f"rm -f end; job sh -c 'while [ ! -e end ]; do {other}; done' >/dev/null & {command}\ntouch end; wait"
+
+
 PROGRAMS = {
     "make": Program("`make -j8` alone", "rm -f *.o program; timed make -s -j8 CC=gcc"),
     "xz": Program("`xz -T8`", "timed xz -T8 -1 --block-size=256KiB -c data"),
@@ -52,7 +60,14 @@ PROGRAMS = {
     "sysbench-threads": Program("`sysbench threads`, 16 threads", SYSBENCH % ("threads", 16), "events a second", True),
     "sysbench-mutex": Program("`sysbench mutex`, 8 threads",
                               "timed sysbench mutex --threads=8 --mutex-loops=20000 --mutex-locks=1500 run"),
+    **{f"npb-{kernel}-{wait}": Program(f"OpenMP, 8 threads, in the manner of NPB {kernel.upper()}; who waits {how}",
+                                       f"export OMP_WAIT_POLICY={wait}; timed /opt/load-npb {kernel} {rounds}")
+       for kernel, rounds in (("ep", 500), ("cg", 150), ("mg", 600)) for wait, how in (("passive", "sleeps"), ("active", "spins"))},
+    "npb-cg-gzip": Program("CG, who waits sleeps, beside gzip",
+                           beside("gzip -c data", "export OMP_WAIT_POLICY=passive; timed /opt/load-npb cg 150")),
     "pgbench": Program("`pgbench -S`, 8 clients, 2 threads", PGBENCH, "transactions a second", True),
+    "pgbench-late": Program("the same, 99 % of its latencies are below", PGBENCH_LATE, "ms"),
+    "pgbench-late-xz": Program("the same beside `xz -T8`", beside("xz -T8 -1 --block-size=256KiB -c data", PGBENCH_LATE), "ms"),
 }
 HEAD = "| program | figure | stock | none | asym | asym against none | asym against stock | asymd's own time | runs |\n|" + " --- |" * 9
 
