@@ -62,9 +62,9 @@ PROGRAMS = {
                               "timed sysbench mutex --threads=8 --mutex-loops=20000 --mutex-locks=1500 run"),
     **{f"npb-{kernel}-{wait}": Program(f"OpenMP, 8 threads, in the manner of NPB {kernel.upper()}; who waits {how}",
                                        f"export OMP_WAIT_POLICY={wait}; timed /opt/load-npb {kernel} {rounds}")
-       for kernel, rounds in (("ep", 500), ("cg", 150), ("mg", 600)) for wait, how in (("passive", "sleeps"), ("active", "spins"))},
+       for kernel, rounds in (("ep", 250), ("cg", 75), ("mg", 300)) for wait, how in (("passive", "sleeps"), ("active", "spins"))},
     "npb-cg-gzip": Program("CG, who waits sleeps, beside gzip",
-                           beside("gzip -c data", "export OMP_WAIT_POLICY=passive; timed /opt/load-npb cg 150")),
+                           beside("gzip -c data", "export OMP_WAIT_POLICY=passive; timed /opt/load-npb cg 75")),
     "pgbench": Program("`pgbench -S`, 8 clients, 2 threads", PGBENCH, "transactions a second", True),
     "pgbench-late": Program("the same, 99 % of its latencies are below", PGBENCH_LATE, "ms"),
     "pgbench-late-xz": Program("the same beside `xz -T8`", beside("xz -T8 -1 --block-size=256KiB -c data", PGBENCH_LATE), "ms"),
