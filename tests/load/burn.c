@@ -10,8 +10,8 @@
  *   wakes THREADS PERIOD                                 each sleeps until the next period begins, as cyclictest does; it takes
  *                                                        the time from then until it runs
  *   make JOBS LEAST MOST                                 JOBS processes at a time, of so much work
- *   copies JOBS WORK                                     JOBS processes, each a job of its own. They begin at once, and the time counts
- *                                                        until the last one has ended, whatever BEGIN and END
+ *   copies JOBS WORK                                     JOBS processes, each a job of its own. They begin at once, and the
+ *                                                        time counts until the last one has ended, whatever BEGIN and END
  */
 #include <fcntl.h>
 #include <pthread.h>
