@@ -11,7 +11,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 
-/* The kernel's worker needs microseconds, on an overloaded machine some tenths of a second: wait at most 1 s in all. */
+/* The kernel's worker needs microseconds, on an overloaded machine some tenths of a second. */
 #define SETTLE_STEP  2000000 /* ns */
 #define SETTLE_STEPS 500
 
@@ -98,7 +98,8 @@ static bool has_arrived(const struct asym_capped_unit *h, const struct asym_cap_
 /*
  * Since Linux 5.3 a kernel worker applies a written limit to the policy, so the file may still show the old limit right after
  * the write. asymd would take that for a driver that ignores the limit, or record it as the original when it caps the CPUs
- * again. All domains settle together. A driver that does ignore the limit takes the whole time.
+ * again. So a start, an order and an end wait, at most 1 s for all domains together: a driver that does ignore the limit takes
+ * the whole time. The check, which runs between samples, looks again at its next call instead.
  */
 static void settle(struct asym_asymmetry *a)
 {
@@ -142,6 +143,7 @@ void asym_asymmetry_undo(struct asym_asymmetry *a, struct asym_undo_report *ret_
 {
     struct asym_undo_report report = {0};
     size_t left = 0;
+    settle(a);
     for (size_t i = 0; i < a->n; i++) {
         struct asym_capped_unit *h = &a->held[i];
         bool foreign = h->state == ASYM_UNIT_LOOSE;
@@ -320,6 +322,7 @@ int asym_asymmetry_set(struct asym_asymmetry *a, const struct asym_cap_method *m
 {
     struct plan p = {.method = method, .machine = m, .speeds = speeds};
     struct asym_undo_report report;
+    settle(a);
     int r = make_plan(&p, slow, err);
     if (r < 0)
         return r;
@@ -342,13 +345,16 @@ static void welcome_back(struct asym_capped_unit *h)
 {
     struct asym_cap_state now;
     bool foreign;
-    const bool was_missing = h->missing;
+    const bool was_missing = h->missing, was_settling = h->settling;
     h->error = 0;
+    h->settling = false;
     h->missing = read_state(h, &now) < 0;
     if (h->missing || h->state == ASYM_UNIT_LOOSE)
         return;
-    if (h->leaving)
+    if (h->leaving && !was_settling)
         h->error = put_back(h, &foreign);
+    else if (h->leaving)
+        return; /* the last check has restored it */
     else if (was_missing && same(&now, &h->original))
         write_state(h, &now, &h->set);
 }
@@ -384,12 +390,11 @@ int asym_asymmetry_check(struct asym_asymmetry *a, struct asym_mask *ret_let_go)
     size_t left = 0;
     for (size_t i = 0; i < a->n; i++)
         welcome_back(&a->held[i]);
-    settle(a);
     for (size_t i = 0; i < a->n; i++) {
         struct asym_capped_unit *h = &a->held[i];
-        if (h->leaving && !h->missing && h->error >= 0)
+        if (h->leaving && !h->missing && !h->settling && h->error >= 0)
             continue; /* it is restored */
-        changed = (!h->leaving && update_unit(a, h, &let_go)) || changed;
+        changed = (!h->leaving && !h->settling && update_unit(a, h, &let_go)) || changed;
         a->held[left++] = *h;
     }
     if (left != a->n || !asym_mask_empty(&let_go)) {

@@ -39,7 +39,8 @@ int asym_asymmetry_set(struct asym_asymmetry *a, const struct asym_cap_method *m
 /**
  * Checks the caps. If another program has changed a limit, asymd leaves that limit, restores the other one, and releases the
  * CPUs, which ret_let_go gets. After hotplug it caps a CPU again that has its original limits, or restores a CPU that was
- * offline when asymd had to. Returns 1 when the speeds have changed (asym_asymmetry_caps), else 0.
+ * offline when asymd had to; the next check looks at what became of that. It never waits.
+ * Returns 1 when the speeds have changed (asym_asymmetry_caps), else 0.
  */
 int asym_asymmetry_check(struct asym_asymmetry *a, struct asym_mask *ret_let_go);
 
