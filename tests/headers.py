@@ -20,8 +20,15 @@ SHARED = {
     "lib/policy/placement/spread.h": ("spread-even", "the placement that all policies share"),
     "lib/policy/smt/smt-place.h": ("smt-shares", "the placement of the smt policies, and its arithmetic"),
     "lib/sim/sim.h": ("sim-events", "the API of the simulation; sim.c builds it, sim-events.c runs it"),
-    "lib/top/layout-parts.h": ("layout-apps layout-cpus layout-text", "the parts of one screen, in the order of the screen"),
+    "lib/top/layout.h": ("layout-apps layout-cpus layout-text", "one screen, and its parts in the order of the screen"),
+    "lib/report/report.h": ("report-text report-json", "one report, as text and as JSON"),
+    "lib/experiment/experiment.h": ("experiment-report", "one experiment, and how it is reported"),
+    "lib/experiment/replay.h": ("replay-report", "one replay, and how it is reported"),
+    "lib/linux/check/machine-facts.h": ("rivals", "all that others call of the room"),
     "daemon/asymd/service-control.h": ("service-facts service-reload", "all that the bus calls of the service"),
+    "daemon/asymd/oneshot.h": ("once-mode", "the two modes that plan once, and the enforcement of the one"),
+    "daemon/asymd/mode.h": ("cli", "the modes, and the command line that names them"),
+    "daemon/asymd/bus-report.h": ("bus-manager", "the object on the bus, and the reports that it hands out"),
     "daemon/asymctl/status.h": ("status-text", "one status, as text and as JSON"),
 }
 COMMENT = re.compile(r"/\*.*?\*/", re.S)

@@ -25,7 +25,6 @@ ROOMS = {
     "lib/policy/placement": "lib/base",
     "lib/policy/smt": "lib/base lib/policy/placement",
     "lib/policy": "lib/base lib/policy/placement lib/policy/smt",
-    "lib/paper-metrics": "lib/base",
     "lib/profile": "lib/base",
     "lib/record": "lib/base",
     "lib/explain": "lib/base lib/core",
@@ -46,7 +45,7 @@ ROOMS = {
     "lib/app": "lib/base lib/core lib/config lib/profile lib/report lib/linux/sys lib/linux/topology lib/linux/observe"
                " lib/linux/perf lib/linux/enforce lib/linux/speed-cap lib/linux/rtx",
     "lib/bus": "lib/base",
-    "lib/experiment": "lib/base lib/core lib/paper-metrics lib/record lib/sim lib/report lib/app",
+    "lib/experiment": "lib/base lib/core lib/record lib/sim lib/report lib/app",
     "lib/client": "lib/base",
     "daemon/asymd": "lib/base lib/core lib/explain lib/profile lib/report lib/bus lib/app lib/linux/sys"
                     " lib/linux/observe lib/linux/enforce lib/linux/rtx",

@@ -12,7 +12,7 @@
 #include "daemon/asymctl/profile.h"
 #include "daemon/asymctl/verb.h"
 #include "linux/perf/counters-live.h"
-#include "profile/profiles-save.h"
+#include "profile/profiles.h"
 
 /* The limit of counter descriptors: enough for one program and its children on every type of core. */
 #define MAX_FDS 64

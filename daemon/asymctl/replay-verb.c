@@ -12,7 +12,6 @@
 #include "daemon/asymctl/record-files.h"
 #include "daemon/asymctl/verb.h"
 #include "experiment/figures.h"
-#include "experiment/replay-report.h"
 #include "experiment/replay.h"
 
 /* The time between two updates of the bar. */

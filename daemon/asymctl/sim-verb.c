@@ -8,11 +8,10 @@
 
 #include "app/command-line.h"
 #include "base/macro.h"
-#include "core/policy-select.h"
+#include "core/machine-situation.h"
 #include "daemon/asymctl/long-verb.h"
 #include "daemon/asymctl/record-files.h"
 #include "daemon/asymctl/verb.h"
-#include "experiment/experiment-report.h"
 #include "experiment/experiment.h"
 #include "experiment/figures.h"
 #include "experiment/record-scenario.h"

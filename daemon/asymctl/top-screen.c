@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/asymctl/top-screen.h"
+#include "daemon/asymctl/top-internal.h"
 
 #include <curses.h>
 #include <errno.h>

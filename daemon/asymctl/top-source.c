@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/asymctl/top-source.h"
+#include "daemon/asymctl/top-internal.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -12,8 +12,7 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "daemon/asymctl/long-verb.h"
-#include "daemon/asymctl/top-screen.h"
-#include "daemon/asymctl/top-source.h"
+#include "daemon/asymctl/top-internal.h"
 #include "daemon/asymctl/service-verb.h"
 #include "top/layout.h"
 

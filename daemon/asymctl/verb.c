@@ -9,7 +9,7 @@
 
 #include "base/macro.h"
 #include "base/text.h"
-#include "config/nearest.h"
+#include "config/option-value.h"
 
 /* The table of the verbs, from verbs.def. It holds help, which prints the table: these two files need each other. */
 

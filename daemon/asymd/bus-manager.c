@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of org.asymd.Manager, and the functions behind its rows. tests/unit/asymd/test-bus-manager.c has its XML. */
-#include "daemon/asymd/bus-manager.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -7,8 +7,6 @@
 #include "base/macro.h"
 #include "daemon/asymd/oneshot.h"
 #include "report/report.h"
-#include "report/report-json.h"
-#include "report/report-text.h"
 
 static enum asym_exit mode_dry_run(struct asym_run *run)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymd --once. */
-#include "daemon/asymd/once-mode.h"
+#include "daemon/asymd/oneshot.h"
 
 #include <errno.h>
 #include <stdio.h>

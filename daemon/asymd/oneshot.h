@@ -6,6 +6,7 @@
 #include "app/cycle.h"
 #include "app/observer-setup.h"
 #include "daemon/asymd/mode.h"
+#include "linux/enforce/enforce.h"
 
 /** The state of such a mode while it observes. */
 struct asym_oneshot {
@@ -25,5 +26,15 @@ void asym_oneshot_done(struct asym_oneshot *o);
  * Returns 0; -errno with err; -ENODATA: the machine does not give a signal that the policy needs.
  */
 int asym_oneshot_observe(struct asym_oneshot *o, struct asym_run *run, struct asym_error *err);
+
+/* The enforcement of --once. */
+
+/**
+ * Enforce the plan that the cycle holds, record it in the ledger, and print how many threads asymd steered. A
+ * thread that has ended or changed since the plan is no error.
+ * Returns 0; with err -EPERM: asymd may not steer a single thread of the plan; -errno: the ledger cannot be written, and no
+ * thread is steered; -ENOMEM.
+ */
+int asym_once_enforce(struct asym_oneshot *o, struct asym_run *run, struct asym_ledger *ledger, struct asym_error *err);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/asymd/service-bus.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +9,7 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "bus/bus.h"
-#include "daemon/asymd/bus-manager.h"
+#include "daemon/asymd/bus-report.h"
 #include "daemon/asymd/service-control.h"
 #include "daemon/asymd/service-internal.h"
 #include "linux/observe/proc-owner.h"

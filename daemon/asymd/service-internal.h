@@ -7,11 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/signalfd.h>
-
 #include <systemd/sd-event.h>
 
-#include "app/command-line.h"
+#include <asym/types.h>
+
 #include "app/class-log.h"
+#include "app/command-line.h"
 #include "app/cycle.h"
 #include "app/machine-setup.h"
 #include "app/observer-setup.h"
@@ -20,16 +21,73 @@
 #include "app/run.h"
 #include "app/settings-setup.h"
 #include "bus/bus.h"
-#include "daemon/asymd/bus-report.h"
-#include "daemon/asymd/service-bus.h"
 #include "core/overrides.h"
+#include "daemon/asymd/bus-report.h"
 #include "daemon/asymd/service-control.h"
-#include "daemon/asymd/service-notify.h"
 #include "linux/enforce/enforce.h"
-#include "report/check.h"
 #include "linux/observe/hidepid.h"
 #include "linux/observe/proc-owner.h"
 #include "linux/sys/cpu-load.h"
+#include "report/check.h"
+
+/*
+ * The messages of the service to its manager ($NOTIFY_SOCKET, sd_notify(3)), without waiting. sd_notify() and the watchdog of
+ * sd-event wait while the queue of the socket is full: a manager that hangs would stop asymd. Here a state waits until there is
+ * room, and a status that finds no room is dropped.
+ */
+
+enum {
+    ASYM_NOTIFY_STATES = 4,      /**< the states that wait; the oldest one goes first */
+    ASYM_NOTIFY_STATE_SIZE = 64, /**< bytes of a state, with the NUL */
+};
+
+struct asym_notify {
+    char states[ASYM_NOTIFY_STATES][ASYM_NOTIFY_STATE_SIZE]; /* the oldest first */
+    size_t n_states;
+    sd_event_source *watchdog; /* NULL: the manager expects no pings */
+    uint64_t period;           /* between two pings, in microseconds */
+};
+
+/**
+ * Send a state ("READY=1") as soon as there is room: now, in a later call of one of these functions, or, with a watchdog, in an
+ * attempt every 10 ms. States keep their order; of more than ASYM_NOTIFY_STATES the oldest is lost.
+ */
+void asym_notify_state(struct asym_notify *n, const char *state);
+
+/** Send "STATUS=" and the text now, or not at all: the next one follows. */
+void asym_notify_status(struct asym_notify *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/**
+ * If the manager expects pings of a watchdog, send them while the event loop runs, before the work of sources with the priority
+ * IMPORTANT or a lower one. Returns 0; -errno.
+ */
+int asym_notify_watchdog(struct asym_notify *n, sd_event *event);
+
+/** Stop the pings. */
+void asym_notify_done(struct asym_notify *n);
+
+/* The bus in the service: opens it, and announces what has changed. */
+
+struct asym_service;
+
+/** The properties whose changes the bus announces, as it announced them last. */
+struct asym_bus_announced {
+    char policy[64], policy_reason[ASYM_POLICY_REASON];
+    bool paused;
+    uint64_t paused_until;
+    uint32_t threads_steered;
+};
+
+/** Open the bus, after the first cycle. Without it the service still steers; the log says why there is none. */
+void asym_service_bus_open(struct asym_service *s);
+
+/** Close it, before the monitor and the event loop. */
+void asym_service_bus_close(struct asym_service *s);
+
+/**
+ * Call this about every second. It announces what has changed without an order, for example when asymd has steered threads.
+ */
+void asym_service_bus_housekeeping(struct asym_service *s, asym_usec now);
 
 /** The orders of users, and who hears of them (service-control.h). */
 struct asym_service_control {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/asymd/service-notify.h"
+#include "daemon/asymd/service-internal.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -13,7 +13,6 @@
 #include "base/macro.h"
 #include "base/text.h"
 #include "daemon/exporter/exporter-http.h"
-#include "daemon/exporter/exporter-listen.h"
 
 struct arguments {
     const char *listen;

@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/exporter/exporter-http.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
+#include <netinet/in.h>
+#include <pwd.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/macro.h"
-#include "daemon/exporter/exporter-text.h"
+#include "base/text.h"
+#include "client/client.h"
+#include "report/json.h"
 #include "report/openmetrics.h"
 
 /* A client that stays silent for this time loses its connection, so that silent clients cannot shut others out. */
@@ -168,4 +176,195 @@ void asym_exporter_http_stop(struct asym_exporter_http *http)
         close(socket);
     asym_exporter_text_done(&http->text);
     free(http);
+}
+
+/* Returns 0; the errors of client/client.h. */
+static int read_counters(struct asym_exporter_text *t, json_t **ret, struct asym_error *err)
+{
+    int r = t->client ? 0 : asym_client_open(&t->client, err);
+    if (r >= 0)
+        r = asym_client_get_report(t->client, "counters", 0, ret, err);
+    if (r < 0)
+        asym_client_close(ASYM_TAKE(t->client));
+    return r;
+}
+
+/* asymd may have been restarted since the last scrape. Then the old connection fails, and a new one does not. */
+static int read_counters_again(struct asym_exporter_text *t, json_t **ret, struct asym_error *err)
+{
+    const bool had_connection = t->client;
+    const int r = read_counters(t, ret, err);
+    return r < 0 && had_connection && r != -ETIMEDOUT ? read_counters(t, ret, err) : r;
+}
+
+/* The user IDs that systemd gives to DynamicUser=. systemd hides their names from the bus daemon, whatever they are here. */
+enum { DYNAMIC_UID_MIN = 61184, DYNAMIC_UID_MAX = 65519 };
+
+static bool is_unknown_to_the_bus(uid_t uid)
+{
+    errno = 0;
+    /* A name service that fails sets another error. */
+    return (uid >= DYNAMIC_UID_MIN && uid <= DYNAMIC_UID_MAX) ||
+           (!getpwuid(uid) && (errno == 0 || errno == ENOENT || errno == ESRCH));
+}
+
+/* Returns a sentence; NULL: no memory. The bus daemon closes the connection of a user that it does not know. */
+static char *make_failure(const char *why)
+{
+    char *text = NULL;
+    const uid_t uid = getuid();
+    const char *said = *why ? why : "asymd did not answer";
+    /* The service stops first: libnss-systemd shows systemd-sysusers the name of a running service's user. */
+    const int n = is_unknown_to_the_bus(uid)
+                      ? asprintf(&text,
+                                 "%s\nIf asymd runs, the bus daemon does not know user %u, and closes its connections. "
+                                 "Root can mend that: systemctl stop asymd-exporter.socket asymd-exporter && "
+                                 "systemd-sysusers asymd-exporter.conf && systemctl start asymd-exporter.socket\n",
+                                 said, (unsigned)uid)
+                      : asprintf(&text, "%s\n", said);
+    return n < 0 ? NULL : text;
+}
+
+static void forget(struct asym_exporter_text *t)
+{
+    free(ASYM_TAKE(t->text));
+    free(ASYM_TAKE(t->plain));
+}
+
+/* Returns the text, which print writes; NULL: no memory. */
+static char *make_text(int (*print)(const struct asym_metric *metrics, size_t n, FILE *out), const json_t *counters)
+{
+    char *text = NULL;
+    size_t size, n;
+    FILE *out = open_memstream(&text, &size);
+    ASYM_AUTO_FREE struct asym_metric *metrics = asym_metrics_read(counters, &n);
+    const int r = out && metrics ? print(metrics, n, out) : -ENOMEM;
+    if (out && fclose(out) == 0 && r >= 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+int asym_exporter_text_read(struct asym_exporter_text *t)
+{
+    ASYM_AUTO_JSON json_t *counters = NULL;
+    struct asym_error err = {""};
+    if (t->text && asym_clock_now() < t->expiry)
+        return 0;
+    forget(t);
+    t->good = read_counters_again(t, &counters, &err) >= 0;
+    t->text = t->good ? make_text(asym_openmetrics_print, counters) : make_failure(err.text);
+    t->plain = t->good ? make_text(asym_prometheus_print, counters) : NULL;
+    if (!t->text || (t->good && !t->plain)) {
+        forget(t);
+        return -ENOMEM;
+    }
+    /* asymd may have taken seconds to answer, so the time before the read does not count. */
+    t->expiry = asym_clock_now() + ASYM_EXPORTER_FRESH;
+    return 0;
+}
+
+void asym_exporter_text_done(struct asym_exporter_text *t)
+{
+    asym_client_close(t->client);
+    forget(t);
+}
+
+#define WAITING_CONNECTIONS 32
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+static bool parse_port(const char *text, in_port_t *ret)
+{
+    char *end;
+    const size_t digits = strspn(text, "0123456789");
+    const unsigned long port = strtoul(text, &end, 10);
+    if (digits == 0 || digits > 5 || text[digits] != '\0' || port > UINT16_MAX)
+        return false;
+    *ret = htons((uint16_t)port);
+    return true;
+}
+
+/* Returns the bytes of *ret_address; 0: the text is no address. */
+static socklen_t parse(const char *text, union address *ret_address)
+{
+    char host[INET6_ADDRSTRLEN];
+    in_port_t port;
+    const bool v6 = text[0] == '[';
+    const char *end = strstr(text, v6 ? "]:" : ":");
+    const char *start = text + v6;
+    if (!end || (size_t)(end - start) >= sizeof host || !parse_port(end + 1 + v6, &port))
+        return 0;
+    memcpy(host, start, (size_t)(end - start));
+    host[end - start] = '\0';
+    memset(ret_address, 0, sizeof *ret_address);
+    if (v6) {
+        ret_address->v6.sin6_family = AF_INET6;
+        ret_address->v6.sin6_port = port;
+        return inet_pton(AF_INET6, host, &ret_address->v6.sin6_addr) == 1 ? sizeof ret_address->v6 : 0;
+    }
+    ret_address->v4.sin_family = AF_INET;
+    ret_address->v4.sin_port = port;
+    return inet_pton(AF_INET, host, &ret_address->v4.sin_addr) == 1 ? sizeof ret_address->v4 : 0;
+}
+
+static int open_socket(const union address *address, socklen_t size)
+{
+    const int yes = 1;
+    ASYM_AUTO_CLOSE int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) < 0 || bind(fd, &address->any, size) < 0 ||
+        listen(fd, WAITING_CONNECTIONS) < 0)
+        return -errno;
+    const int opened = fd;
+    fd = -1;
+    return opened;
+}
+
+int asym_exporter_listen(const char *text, struct asym_error *err)
+{
+    union address address;
+    char printable[128];
+    const socklen_t size = parse(text, &address);
+    asym_text_escape(text, strlen(text), printable, sizeof printable);
+    if (size == 0)
+        return asym_fail(
+            err, -EINVAL,
+            "--listen: '%s' is not accepted; accepted are an IP address and a port, such as " ASYM_EXPORTER_ADDRESS
+            " or [::1]:10642",
+            printable);
+    const int fd = open_socket(&address, size);
+    return fd < 0 ? asym_fail(err, fd, "cannot listen on %s: %s", printable, strerror(-fd)) : fd;
+}
+
+int asym_exporter_take_socket(struct asym_error *err)
+{
+    const int n = sd_listen_fds(1);
+    if (n == 0)
+        return -ENOENT;
+    if (n != 1)
+        return asym_fail(err, -EINVAL,
+                         n < 0 ? "LISTEN_FDS is not a number of sockets"
+                               : "systemd has handed over several sockets; the exporter serves one");
+    if (sd_is_socket_inet(SD_LISTEN_FDS_START, AF_UNSPEC, SOCK_STREAM, 1, 0) <= 0)
+        return asym_fail(err, -EINVAL, "the socket that systemd has handed over is no listening TCP socket");
+    return SD_LISTEN_FDS_START;
+}
+
+const char *asym_exporter_address(int socket, char *buf, size_t size)
+{
+    union address address;
+    char host[INET6_ADDRSTRLEN] = "";
+    socklen_t n = sizeof address;
+    snprintf(buf, size, "an unknown address");
+    if (getsockname(socket, &address.any, &n) < 0)
+        return buf;
+    if (address.any.sa_family == AF_INET6 && inet_ntop(AF_INET6, &address.v6.sin6_addr, host, sizeof host))
+        snprintf(buf, size, "[%s]:%u", host, ntohs(address.v6.sin6_port));
+    else if (address.any.sa_family == AF_INET && inet_ntop(AF_INET, &address.v4.sin_addr, host, sizeof host))
+        snprintf(buf, size, "%s:%u", host, ntohs(address.v4.sin_port));
+    return buf;
 }

@@ -15,7 +15,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
-#include "core/policy-select.h"
+#include "core/machine-situation.h"
 #include "linux/observe/proc-owner.h"
 #include "linux/topology/topology-speed.h"
 #include "linux/topology/topology.h"

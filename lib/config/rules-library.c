@@ -9,7 +9,7 @@
 
 #include "base/macro.h"
 #include "base/text.h"
-#include "config/nearest.h"
+#include "config/option-value.h"
 
 #define SUFFIX ".conf"
 

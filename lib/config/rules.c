@@ -9,7 +9,7 @@
 #include "base/mask.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "config/nearest.h"
+#include "config/option-value.h"
 
 /* ASYM_RULE_UNLISTED is the action of no rule. */
 static const char *const actions[] = {"steer", "ignore", "fast", "slow"};

@@ -13,7 +13,7 @@
 #include "base/mask.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "config/nearest.h"
+#include "config/option-value.h"
 
 static int refuse(const struct asym_settings *s, const char *section, const char *key, const char *value,
                   const char *accepted, struct asym_error *err)

@@ -11,7 +11,6 @@
 #include "base/arena.h"
 #include "core/classify.h"
 #include "base/mask-table.h"
-#include "base/pool.h"
 #include "core/task-table.h"
 #include "core/thread-state.h"
 

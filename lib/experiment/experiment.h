@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** An experiment runs a scenario under several policies with several seeds, and computes the metrics of lib/paper-metrics. */
+/** An experiment runs a scenario under several policies with several seeds, and computes the measures of the papers (measure.h). */
 #ifndef ASYM_EXPERIMENT_EXPERIMENT_H
 #define ASYM_EXPERIMENT_EXPERIMENT_H
 
+#include <stddef.h>
+#include <stdio.h>
+
 #include "experiment/sim-trial.h"
+#include "report/columns.h"
 
 enum { ASYM_EXPERIMENT_MAX_POLICIES = 64, ASYM_EXPERIMENT_MAX_REPEAT = 1000 };
 
@@ -81,5 +85,20 @@ double asym_experiment_jitter(const struct asym_experiment *x, size_t policy);
 
 /** Returns half the width of the jitter's 95 % interval, the jackknife's. NAN: fewer than three trials finished. */
 double asym_experiment_jitter_confidence(const struct asym_experiment *x, size_t policy);
+
+/* Reports an experiment, as text and as JSON. */
+
+/**
+ * Print the estimates as one JSON object. With cost also print the CPU time of plans; without, the same trials print the same
+ * bytes. Returns 0; -EIO, -ENOMEM.
+ */
+int asym_experiment_json(const struct asym_experiment *x, const char *name, bool cost, FILE *out);
+
+/**
+ * Print the estimates. With cost also print the CPU time of plans; without, the same trials print the same bytes. Returns 0;
+ * -EIO, -ENOMEM.
+ */
+int asym_experiment_text(const struct asym_experiment *x, const char *name, bool cost,
+                         const struct asym_terminal *terminal);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/mask.h"
 #include "core/task-table.h"
 #include "experiment/chart.h"
-#include "paper-metrics/measure.h"
+#include "experiment/measure.h"
 
 /* Draws an experiment as SVG: a bar for each policy with its interval, and which program ran on which CPU in one trial. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Prints plans, and the comparison of policies over a record. */
-#include "experiment/replay-report.h"
+#include "experiment/replay.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include <asym/engine.h>
 #include <asym/error.h>
@@ -16,9 +17,10 @@
 #include <asym/snapshot.h>
 
 #include "base/mask-table.h"
-#include "base/pool.h"
+#include "base/arena.h"
 #include "core/task-table.h"
 #include "record/record-reader.h"
+#include "report/columns.h"
 
 struct asym_what_if {
     struct asym_table steered;
@@ -94,5 +96,24 @@ int asym_replay_run(struct asym_record_reader *reader, const struct asym_setting
 
 /** Returns the name of the row of a policy for users: "seen" for none, whose plans change nothing that asymd recorded. */
 const char *asym_replay_row_name(const struct asym_policy *policy);
+
+/* The report of asymctl replay: the tallies of the policies, and single plans. */
+
+/** Print a plan, a line for each application, thread and action. The same plan is the same bytes. Returns 0; -EIO. */
+int asym_replay_print_plan(FILE *out, size_t number, const struct asym_snapshot *s, const struct asym_plan *plan,
+                           const struct asym_action *actions, size_t n_actions);
+
+struct asym_replay_report {
+    const char *name; /**< of the file */
+    const struct asym_record_head *head;
+    const struct asym_replay_check *check;
+    const struct asym_replay_tally *tallies;
+    size_t n_tallies;
+    const char *cut; /**< where the record was cut off; NULL: it is complete */
+};
+
+/** Print the tallies side by side, as text or as JSON (asymctl.replay/1). Returns 0; -EIO, -ENOMEM. */
+int asym_replay_text(const struct asym_replay_report *report, const struct asym_terminal *terminal);
+int asym_replay_json(const struct asym_replay_report *report, FILE *out);
 
 #endif

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/macro.h"
-#include "paper-metrics/measure.h"
+#include "experiment/measure.h"
 #include "sim/rng.h"
 
 /*

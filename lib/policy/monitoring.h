@@ -47,10 +47,21 @@ static inline asym_usec asym_monitoring_execution(const struct asym_monitoring *
     return m->execution_ticks * m->tick;
 }
 
-/** Sets the reason of a thread whose turn has lasted for age. */
-void asym_monitoring_explain(const struct asym_monitoring *m, asym_usec age, struct asym_assignment *ret);
+/** The reasons of a thread that waits for its first turn, and of one whose turn it is. */
+static const struct asym_reason asym_monitoring_not_measured = {
+    .text = "not measured yet: others go first",
+    .sentence = "is not measured yet, so threads that asymd has measured come before it"};
+static const struct asym_reason asym_monitoring_measured = {
+    .text = "measured for %.0f of %.0f ms",
+    .sentence = "is being measured: %.0f of %.0f ms have passed",
+    .rotates = true};
 
-/** The reason of a thread that waits for its first turn. */
-extern const struct asym_reason asym_monitoring_not_measured;
+/** Sets the reason of a thread whose turn has lasted for age. */
+static inline void asym_monitoring_explain(const struct asym_monitoring *m, asym_usec age, struct asym_assignment *ret)
+{
+    ret->reason = &asym_monitoring_measured;
+    ret->figure[0] = (double)age / ASYM_MSEC;
+    ret->figure[1] = (double)asym_monitoring_turn(m) / ASYM_MSEC;
+}
 
 #endif

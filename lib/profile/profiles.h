@@ -13,6 +13,7 @@
 #ifndef ASYM_PROFILE_PROFILES_H
 #define ASYM_PROFILE_PROFILES_H
 
+#include <limits.h>
 #include <stddef.h>
 
 #include <asym/error.h>
@@ -59,5 +60,30 @@ const struct asym_profile_type *asym_profile_on(const struct asym_profile_entry 
 
 /** Returns the figures by the machine's core types, as snapshots hold them. Leaves out types of other names. */
 struct asym_profile asym_profile_of(const struct asym_profile_entry *profile, const struct asym_machine *m);
+
+/* Writes a profile into the file of profiles. */
+
+/**
+ * Put the profile into the file: in place of the section of its path, else at the end. The rest stays as it is, with its
+ * comments. The function creates a missing file, replaces the file as a whole, and locks the directory against other writers.
+ * Returns 0; -EINVAL: the profile has no valid text form, or asym_profiles_load rejects the file; -ENOMEM; -errno. Each error
+ * sets err and leaves the file unchanged.
+ */
+int asym_profiles_save(const char *file, const struct asym_profile_entry *profile, struct asym_error *err);
+
+/* Internal to profiles*.c. */
+
+/** The longest path, with every byte escaped, and NUL. */
+enum { ASYM_PROFILE_SECTION_MAX = 4 * PATH_MAX + 1 };
+
+/** Parse the path from a line that begins with '['. Returns 0; -EINVAL. */
+int asym_profile_parse_section(const char *line, size_t len, char ret[PATH_MAX]);
+
+/** Read the whole file. The caller frees *ret_text, which ends with NUL. Returns 0; -ENOENT: no file; -errno with err. */
+int asym_profiles_read_file(const char *file, char **ret_text, size_t *ret_len, struct asym_error *err);
+
+/** Does what asym_profiles_load does, from a text. */
+int asym_profiles_parse(const char *file, const char *text, size_t len, struct asym_profiles **ret,
+                        struct asym_error *err);
 
 #endif

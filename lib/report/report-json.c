@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The dry run as JSON, schema asymd.plan/1. Keys and units are a promise: a change may add keys, but change none. */
-#include "report/report-json.h"
+#include "report/report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

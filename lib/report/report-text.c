@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The dry run as text: the machine, the policy and the summary. report-apps.c prints the applications. */
-#include "report/report-text.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -49,4 +49,17 @@ static inline bool asym_report_lists_thread(const struct asym_plan_task *task)
     return task->target >= 0 || task->reason->kind == ASYM_REASON_UNSTEERED;
 }
 
+/* The report of the dry run as text. */
+
+/**
+ * Print four blocks: the machine, the policy, the applications with their threads, and a summary of
+ * what would change and what asymd could not see. Returns 0; -EIO.
+ */
+int asym_report_text(const struct asym_report *report, const struct asym_terminal *terminal);
+
+/* The report of the dry run as JSON: asymd.plan/1, a promise. */
+
+/** Print one JSON object and a newline. Returns 0; -ENOMEM, -EIO. */
+int asym_report_json(const struct asym_report *report, FILE *out);
+
 #endif

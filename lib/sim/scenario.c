@@ -14,7 +14,6 @@
 #include "base/mask.h"
 #include "base/parse.h"
 #include "config/ini.h"
-#include "config/nearest.h"
 #include "config/option-value.h"
 #include "config/settings-rows.h"
 #include "sim/scenario-internal.h"

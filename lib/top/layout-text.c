@@ -5,7 +5,7 @@
 
 #include "base/macro.h"
 #include "report/columns.h"
-#include "top/layout-parts.h"
+#include "top/layout.h"
 
 #define LINE_MAX_BYTES 2048
 

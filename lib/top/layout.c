@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "top/layout-parts.h"
 
 /* With --once the CPUs have as many rows as a large screen gives them. */
 #define ONCE_CPU_ROWS 34

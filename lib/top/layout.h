@@ -25,4 +25,19 @@ struct asym_top_shown {
 int asym_top_layout(const struct asym_top_frame *frame, const struct asym_top_view *view,
                     const struct asym_top_order *order, struct asym_top_page *page, struct asym_top_shown *ret_shown);
 
+/* The parts of the screen, for layout.c. Each starts at the current row of the page, and ends on a row of its own. */
+
+/** Write the CPUs into that many rows at most. */
+void asym_top_put_cpus(struct asym_top_page *page, const struct asym_top_frame *frame, size_t rows);
+
+/** Write the heading of the table, and rows - 1 applications from first on. */
+void asym_top_put_apps(struct asym_top_page *page, const struct asym_top_frame *frame, const struct asym_top_view *view,
+                       const struct asym_top_order *order, size_t first, size_t rows);
+
+/** Returns how many rows the lines of text take, wrapped to the width of the page. */
+size_t asym_top_text_rows(const struct asym_top_page *page, const char *text);
+
+/** Write the lines of text, wrapped to the width of the page: that many rows at most, from row first of them on. */
+void asym_top_put_text(struct asym_top_page *page, const char *text, size_t first, size_t rows);
+
 #endif

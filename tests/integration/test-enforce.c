@@ -23,7 +23,6 @@
 #include "linux/enforce/enforce.h"
 #include "linux/observe/process-events.h"
 #include "linux/enforce/ledger-internal.h"
-#include "linux/enforce/ledger-internal.h"
 #include "linux/sys/thread.h"
 #include "support/live.h"
 #include "support/process.h"

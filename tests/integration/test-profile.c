@@ -17,7 +17,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/perf/counters-live.h"
-#include "profile/profiles-save.h"
+#include "profile/profiles.h"
 #include "report/columns.h"
 #include "report/json.h"
 #include "daemon/asymctl/profile.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/enforce/creator.h"
+#include "linux/enforce/ledger-internal.h"
 
 #include <errno.h>
 #include <unistd.h>

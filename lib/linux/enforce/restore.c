@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/text.h"
-#include "linux/enforce/creator.h"
 #include "linux/sys/root.h"
 #include "linux/sys/thread.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/observe/cpuset.h"
+#include "linux/observe/procfs-internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * IA32_CLOCK_MODULATION enables it, bits 3:1 hold the duty cycle in steps of 1/8. It acts on cores: with two hardware threads
  * the larger of their duty cycles is in force.
  */
-#include "linux/speed-cap/cap-clockmod.h"
+#include "linux/speed-cap/cap.h"
 
 #include <errno.h>
 #include <fcntl.h>

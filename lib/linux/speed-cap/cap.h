@@ -36,4 +36,13 @@ struct asym_cap_method {
 #define ASYM_CAP_METHOD_EXTERN(constant, symbol) extern const struct asym_cap_method asym_cap_##symbol;
 ASYM_CAP_METHODS(ASYM_CAP_METHOD_EXTERN)
 
+/* The registers of clock modulation: the context of asym_cap_clockmod. */
+
+#define ASYM_MSR_CLOCK_MODULATION 0x19a
+
+struct asym_clockmod {
+    const char *dir; /* has N/msr for each CPU N; borrowed */
+    bool (*has_modulation)(void);
+};
+
 #endif

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/macro.h"
-#include "daemon/asymd/bus-manager.h"
+#include "daemon/asymd/bus-report.h"
 #include "daemon/asymd/service-internal.h"
 #include "support/engine-fixture.h"
 #include "support/tree.h"

@@ -6,7 +6,7 @@
 #include <asym/settings.h>
 
 #include "base/macro.h"
-#include "daemon/asymd/cli.h"
+#include "daemon/asymd/mode.h"
 #include "support/test.h"
 
 static int parse(char **argv, struct asym_invocation *ret_cli, struct asym_error *err)

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/macro.h"
-#include "daemon/asymd/once-mode.h"
+#include "daemon/asymd/oneshot.h"
 #include "linux/enforce/ledger-internal.h"
 #include "support/engine-fixture.h"
 #include "support/fake-kernel.h"

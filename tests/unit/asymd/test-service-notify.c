@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "daemon/asymd/service-notify.h"
+#include "daemon/asymd/service-internal.h"
 #include "support/notify-socket.h"
 #include "support/tree.h"
 #include "support/test.h"

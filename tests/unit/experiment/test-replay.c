@@ -7,7 +7,6 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "experiment/replay-report.h"
 #include "experiment/replay.h"
 #include "record/record-writer.h"
 #include "support/generate.h"

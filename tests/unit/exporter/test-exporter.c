@@ -14,8 +14,6 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "daemon/exporter/exporter-http.h"
-#include "daemon/exporter/exporter-listen.h"
-#include "daemon/exporter/exporter-text.h"
 #include "support/fake-service.h"
 #include "support/process.h"
 #include "support/test.h"

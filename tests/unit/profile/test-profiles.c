@@ -15,7 +15,6 @@
 
 #include "base/macro.h"
 #include "profile/profiles.h"
-#include "profile/profiles-save.h"
 #include "support/generate.h"
 #include "support/process.h"
 #include "support/tree.h"

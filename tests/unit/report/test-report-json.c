@@ -11,7 +11,6 @@
 #include "base/mask.h"
 #include "report/json.h"
 #include "report/report.h"
-#include "report/report-json.h"
 #include "support/report-fixture.h"
 #include "support/test.h"
 

@@ -9,7 +9,6 @@
 #include "base/mask.h"
 #include "report/columns.h"
 #include "report/report.h"
-#include "report/report-text.h"
 #include "support/report-fixture.h"
 #include "support/shell.h"
 #include "support/test.h"

@@ -4,7 +4,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "linux/enforce/creator.h"
+#include "linux/enforce/ledger-internal.h"
 #include "support/test.h"
 
 #define N_ONLINE  4

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "linux/speed-cap/cap-clockmod.h"
 #include "linux/speed-cap/cap.h"
 #include "support/namespace.h"
 #include "support/tree.h"

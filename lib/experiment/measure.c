@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "paper-metrics/measure.h"
+#include "experiment/measure.h"
 
 #include <math.h>
 

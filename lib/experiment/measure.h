@@ -3,8 +3,8 @@
  * The measures of the papers that the simulator reports. No I/O, no state.
  * Arguments out of their domain (no runs, a divisor of 0) give NAN, which means no result.
  */
-#ifndef ASYM_PAPER_METRICS_MEASURE_H
-#define ASYM_PAPER_METRICS_MEASURE_H
+#ifndef ASYM_EXPERIMENT_MEASURE_H
+#define ASYM_EXPERIMENT_MEASURE_H
 
 #include <stddef.h>
 

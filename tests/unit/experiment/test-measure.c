@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/macro.h"
-#include "paper-metrics/measure.h"
+#include "experiment/measure.h"
 #include "support/analytic-model.h"
 #include "support/paper-measures.h"
 #include "support/test.h"
