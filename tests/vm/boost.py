@@ -105,12 +105,14 @@ def on_host(load, case):
         return subprocess.run(["bash", "-c", command(case, load, groups)], stdout=subprocess.PIPE, text=True, check=False).stdout
 
 
-def build_module(share):
-    """Puts burn.ko for the guest's kernel into the directory."""
-    release = next((vm.cache_dir() / "kernel/lib/modules").iterdir()).name
+def build_module(share, machine="burn"):
+    """Puts burn.ko for the machine's kernel into the directory."""
+    arch = vm.arch(machine)
+    release = next((arch.files / "kernel/lib/modules").iterdir()).name
     for name in ("burn.c", "Makefile"):
         shutil.copy(HERE / "burn" / name, share)
-    subprocess.run(["make", "-s", "-C", f"/usr/src/linux-headers-{release}", f"M={share}", "modules"], check=True)
+    subprocess.run(["make", "-s", "-C", str(arch.headers / f"linux-headers-{release}"), f"M={share}", f"CROSS_COMPILE={arch.cross}",
+                    "modules"], check=True)
     return release
 
 

@@ -3,7 +3,7 @@
 """The machines of the virtual machine test: MHz of every CPU's P-states, fastest first.
 
 As a program, `machines.py NAME` prints the ACPI source of a table (SSDT) that gives every CPU these P-states, so that
-the kernel's own acpi-cpufreq makes one policy per CPU.
+the kernel's own acpi-cpufreq makes one policy per CPU. For arm64 it prints the number and the capacity of each CPU.
 """
 import sys
 
@@ -18,10 +18,13 @@ MACHINES = {
     # For tests/vm/burn, whose CPUs halt: nothing limits them, and no tick is missed.
     "burn": (SLOW,) * 4 + (FAST,) * 4,
     "burn-eight": tuple((275 * (cpu + 1), 200) for cpu in range(8)),
+    # Also for tests/vm/burn. It has no P-states, but its kernel knows the capacities of its CPUs.
+    "arm64": (SLOW,) * 4 + (FAST,) * 4,
 }
-# setup.sh makes these, and those of burn, only if its arguments name them.
+# setup.sh makes these, those of burn, and arm64, only if its arguments name them.
 OF_PAPERS = ("eight-speeds", "eight-equal")
 OF_BURN = ("burn", "burn-eight")
+ARM64 = ("arm64",)
 CPUS = 8
 
 
@@ -70,5 +73,10 @@ def ssdt(name):
     yield "}"
 
 
+def capacities(name):
+    for cpu, states in enumerate(MACHINES[name]):
+        yield f"{cpu} {1024 * max(states) // top_mhz(name)}"
+
+
 if __name__ == "__main__":
-    print("\n".join(ssdt(sys.argv[1])))
+    print("\n".join((capacities if sys.argv[1] in ARM64 else ssdt)(sys.argv[1])))

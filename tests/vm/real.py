@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What policies give programs, and what they cost the machine, on a kernel: in the guest, on four fast CPUs and four of half their
-speed, stock and policies in turn in one boot. Writes the rows that it measured into docs/data/real.md."""
+speed, stock and policies in turn in one boot; on arm64 the kernel knows which CPUs are fast. Writes the rows that it measured into
+docs/data/real.md."""
 import argparse
 import collections
 import datetime
@@ -12,6 +13,7 @@ import statistics
 import tempfile
 import time
 
+import machines
 import programs
 import run
 import vm
@@ -21,7 +23,7 @@ from lab import Lab, figures
 DATA = pathlib.Path(__file__).resolve().parents[2] / "docs" / "data"
 PAGE, RECORD = DATA / "real.md", DATA / "kernel" / "real.json"
 # Per mille of the fastest, by machine and CPU.
-SPEEDS = {"burn": (500,) * 4 + (1000,) * 4, "burn-eight": tuple(125 * (cpu + 1) for cpu in range(8))}
+SPEEDS = {machine: (500,) * 4 + (1000,) * 4 for machine in ("burn", "arm64")} | {"burn-eight": tuple(125 * (cpu + 1) for cpu in range(8))}
 CONFIG = """[asymd]
 policy = {policy}
 cpu_budget = 100"""
@@ -49,6 +51,7 @@ COPIES = {n: Row(f"{n} copies of a serial program of 6 s, CPUs of eight speeds; 
           for n in (1, 2, 4, 8, 12)}
 # What asym loses without one of its steps: an option that switches it off.
 ABLATED = ("asym", "asym boost=0", "asym budget=0%", "asym fluid=0%")
+AUTO = ("stock", "auto")
 ROWS = {
     "frames": Row(f"frame loop of 6 threads {BESIDE}", HOGS, GAME, FPS),
     "frames-60": Row(f"the same with sleep to 60 Hz {BESIDE}", HOGS, GAME_60, FPS),
@@ -68,6 +71,7 @@ ROWS = {
     "idle": Row("idle machine", "", "", None, 0, 60, ALONE),
     **{f"copies-{n}": row for n, row in COPIES.items()},
 }
+ROWS |= {f"arm64-{name}": row._replace(modes=AUTO, machine="arm64") for name, row in ROWS.items() if row.machine == "burn"}
 ROWS |= {f"{name}-without": ROWS[name]._replace(modes=ABLATED) for name in ("frames", "frames-60", "build")}
 # asymd stays on a slow CPU: a sample takes an emulated CPU 15 times as long, and would take a fast one from the programs.
 SCRIPT = """echo $BASHPID >/sys/fs/cgroup/cgroup.procs
@@ -107,6 +111,11 @@ NOTES = "\n## "
 WITHOUT_TEXT = """
 What asym loses without one of its steps; gains are against the first column: `boost=0`: no nice boost; `budget=0%`: no CPU alone, no core
 with an idle sibling; `fluid=0%`: sleepers of the crowd keep to a core type.
+
+"""
+ARM64_TEXT = """
+On a kernel that knows its cores (`./dev vm arm64`): a guest of arm64, whose four fast CPUs have capacity 1024, and the others 512, in the
+device tree (SD_ASYM_CPUCAPACITY); stock and `policy = auto`, which is asym there, with the default configuration.
 
 """
 
@@ -218,10 +227,10 @@ def table(record, modes):
 
 
 def page(record):
-    without = table(record, ABLATED)
+    others = ((WITHOUT_TEXT, table(record, ABLATED)), (ARM64_TEXT, table(record, AUTO)))
     real = [programs.line(name, record[name]["runs"]) for name in programs.PROGRAMS if name in record]
     measured = sorted({record[name]["about"] for name in record})
-    text = TEXT.format(measured="; ".join(measured)) + table(record, MODES) + (WITHOUT_TEXT + without if without else "")
+    text = TEXT.format(measured="; ".join(measured)) + table(record, MODES) + "".join(about + rows for about, rows in others if rows)
     return text + ("\n".join([PROGRAMS_TEXT, programs.HEAD, *real]) + "\n" if real else "")
 
 
@@ -247,23 +256,35 @@ def prepare_programs(lab, _):
     lab.s.sh(programs.PREPARE)
 
 
+def machine_of(name):
+    return ROWS[name].machine if name in ROWS else "big-little"
+
+
+def names_for(build):
+    """The rows whose machines run what this directory below build has."""
+    return [name for name in (*ROWS, *programs.PROGRAMS) if (machine_of(name) in machines.ARM64) == (build in machines.ARM64)]
+
+
 def main():
     parser = argparse.ArgumentParser(prog="./dev vm real", description=__doc__)
-    parser.add_argument("--only", choices=(*ROWS, *programs.PROGRAMS), action="append", metavar="ROW",
-                        help=f"may be repeated; of {', '.join((*ROWS, *programs.PROGRAMS))}")
+    parser.add_argument("--only", action="append", metavar="ROW", help=f"may be repeated; of {', '.join((*ROWS, *programs.PROGRAMS))}")
     parser.add_argument("--runs", type=int, default=5, help="turns of each row (default: %(default)s)")
     parser.add_argument("build", type=pathlib.Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    names = args.only or (*ROWS, *programs.PROGRAMS)
+    known = names_for(args.build.name)
+    # Rows of arm64 may be named without it there.
+    names = [next((each for each in known if each in (name, f"{args.build.name}-{name}")), name) for name in args.only or known]
+    if unknown := [name for name in names if name not in known]:
+        parser.error(f"no row {unknown[0]} for this build; there are {', '.join(known)}")
     vm.stop_on_signals()
     with tempfile.TemporaryDirectory(prefix="asymd-vm.") as share:
         share = pathlib.Path(share)
         run.stage(args.build, share)
-        about = f"{datetime.date.today()}, Linux {build_module(share)}"
-        for prepare, machine in ((prepare_burn, "burn"), (prepare_burn, "burn-eight"), (prepare_programs, "big-little")):
-            chosen = [name for name in names if (ROWS[name].machine if name in ROWS else "big-little") == machine]
+        for prepare, machine in (*((prepare_burn, machine) for machine in SPEEDS), (prepare_programs, "big-little")):
+            chosen = [name for name in names if machine_of(name) == machine]
             if not chosen:
                 continue
+            about = f"{datetime.date.today()}, Linux {build_module(share, machine)}"
             for archive in programs.PACKS if machine == "big-little" else ():
                 run.fetch(archive, share)
             with vm.Guest(machine, share, 4 * 3600) as guest:

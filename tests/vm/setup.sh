@@ -4,7 +4,8 @@
 # ${ASYM_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/asymd-vm}. Run it at any time: it repeats a step only if the step's input
 # has changed. Remove the cache for a newer kernel or newer packages. ./dev vm installs the packages that this script uses.
 # usage: setup.sh [MACHINE...] [extras] [compiler] [programs]: these machines beside the two that it always makes, and NAME.tar of
-# the others
+# the others. arm64 is alone: setup.sh arm64 PACKAGE... makes this machine, and the directory sysroot with its root and these
+# packages, for the cross-compiler. Its files are in arm64 below the cache.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${ASYM_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/asymd-vm}
@@ -37,18 +38,21 @@ step() {
     say "$name: $((SECONDS - started)) s"
 }
 
+# The guest's architecture, and the options by which apt has its packages.
+arch=amd64 apt=(-o APT::Sandbox::User=root)
+
 # The package lists may be so old that they name deleted packages. Refresh them once.
 apt_update() {
-    [ -e "$work/apt-updated" ] || apt-get update -q
-    touch "$work/apt-updated"
+    [ -e "$work/$arch-updated" ] || apt-get "${apt[@]}" update -q
+    touch "$work/$arch-updated"
 }
 
-# Download and unpack the package on which linux-image-amd64 depends. It is not installed.
+# Download and unpack the package on which linux-image-ARCH depends. It is not installed.
 kernel() {
     local package
     apt_update
-    package=$(apt-cache depends linux-image-amd64 | awk '$1 == "Depends:" { print $2; exit }')
-    (cd "$work" && apt-get download -o APT::Sandbox::User=root "$package" && dpkg-deb -x "$package"_*.deb kernel)
+    package=$(apt-cache "${apt[@]}" depends "linux-image-$arch" | awk '$1 == "Depends:" { print $2; exit }')
+    (cd "$work" && apt-get "${apt[@]}" download "$package" && dpkg-deb -x "$package"_*.deb kernel)
     depmod -b "$work/kernel" "${package#linux-image-}"
     rm -rf "$cache/kernel"
     mv "$work/kernel" "$cache/kernel"
@@ -60,7 +64,9 @@ initramfs() {
     local root=$work/initramfs version applet file
     version=$(ls "$cache/kernel/lib/modules")
     mkdir -p "$root"/{bin,proc,sys,dev,lower,changes,newroot}
-    cp "$(command -v busybox)" "$root/bin/"
+    apt_update
+    (cd "$work" && apt-get "${apt[@]}" download busybox-static && dpkg-deb -x busybox-static_*.deb busybox)
+    mv "$work/busybox/bin/busybox" "$root/bin/"
     for applet in sh mount umount modprobe mkdir sleep switch_root; do
         ln -s busybox "$root/bin/$applet"
     done
@@ -125,15 +131,21 @@ rootfs() {
 # unpack DIR PACKAGE...: unpack these packages, with all that the root file system lacks of what they depend on. No script of theirs
 # runs.
 unpack() {
-    local root=$1 package options=(-o "Dir::State::status=$work/status" -o "Dir::Cache::archives=$root.archives"
-        -o APT::Sandbox::User=root)
+    local root=$1 options=("${apt[@]}" -o "Dir::State::status=$work/status" -o "Dir::Cache::archives=$root.archives")
     shift
     apt_update
     mkdir -p "$root.archives/partial" "$root"
     debugfs -R "dump /var/lib/dpkg/status $work/status" "$cache/rootfs"
     apt-get "${options[@]}" install -y --no-install-recommends --download-only "$@"
-    for package in "$root".archives/*.deb; do
-        dpkg-deb -x "$package" "$root"
+    unpack_into "$root" "$root".archives/*.deb
+}
+
+# A directory of a package leaves a link to a directory in place.
+unpack_into() {
+    local root=$1 package
+    shift
+    for package; do
+        dpkg-deb --fsys-tarfile "$package" | tar -C "$root" --keep-directory-symlink -xpf -
     done
 }
 
@@ -141,7 +153,7 @@ unpack() {
 extras() {
     local root=$work/extras
     mkdir -p "$root.archives"
-    (cd "$root.archives" && apt-get download -o APT::Sandbox::User=root prometheus)
+    (cd "$root.archives" && apt-get "${apt[@]}" download prometheus)
     unpack "$root" polkitd
     # As polkitd's own script does.
     chmod 4755 "$root/usr/lib/polkit-1/polkit-agent-helper-1"
@@ -172,17 +184,94 @@ programs() {
     mv "$work/programs.tar" "$cache/programs.tar"
 }
 
+# The root of arm64 is that of amd64, with the files of the same packages of arm64 in place: so no script of a package has to run
+# under an emulator.
+rootfs_of_arm64() {
+    local root=$work/root
+    apt_update
+    mkdir -p "$root" "$work/debs"
+    debugfs -R "rdump / $root" "$base/rootfs"
+    dpkg-query --admindir="$root/var/lib/dpkg" -W -f '${Package}\n' >"$work/names"
+    (cd "$work/debs" && xargs apt-get "${apt[@]}" download <"$work/names")
+    rm -rf "$root"/usr/lib/{x86_64-linux-gnu,modules} "$root"/usr/lib64
+    unpack_into "$root" "$work"/debs/*.deb
+    sed -i 's/^Architecture: amd64$/Architecture: arm64/' "$root/var/lib/dpkg/status"
+    cp -a "$cache/modules" "$root/usr/lib/"
+    rm -rf "$root"/{lost+found,usr/share/{man,doc,locale}}
+    mke2fs -q -t ext4 -d "$root" "$work/rootfs" 1500M
+    mv "$work/rootfs" "$cache/rootfs"
+}
+
+# sysroot PACKAGE...: the root with these packages, for the cross-compiler. A link to a path from / would lead out of it.
+sysroot() {
+    local root=$work/sysroot link
+    mkdir -p "$root"
+    debugfs -R "rdump / $root" "$cache/rootfs"
+    unpack "$root" "$@"
+    find "$root/usr/lib" -type l -lname '/*' | while read -r link; do
+        ln -sfr "$root$(readlink "$link")" "$link"
+    done
+    rm -rf "$cache/sysroot"
+    mv "$root" "$cache/sysroot"
+}
+
+# The headers for a module, with the programs of its build for this host. Their paths are those below the cache.
+headers() {
+    local release
+    release=$(ls "$cache/kernel/lib/modules")
+    mkdir -p "$work/headers" "$work/header-debs"
+    (cd "$work/header-debs" && apt-get "${apt[@]}" download "linux-headers-$release" "linux-headers-${release%-*}-common" &&
+        apt-get download -o APT::Sandbox::User=root "linux-kbuild-${release%.*}")
+    unpack_into "$work/headers" "$work"/header-debs/*.deb
+    sed -i "s#/usr/src#$cache/headers/usr/src#" "$work/headers/usr/src/linux-headers-$release/Makefile"
+    rm -rf "$cache/headers"
+    mv "$work/headers" "$cache/headers"
+}
+
+# The machine's own device tree, with the capacity of each CPU. The kernel takes CPUs for equal if one has none.
+device_tree() {
+    local cpu capacity
+    "$here/vm.py" --machine arm64 --device-tree "$work/arm64.dtb"
+    "$here/machines.py" arm64 | while read -r cpu capacity; do
+        fdtput -t i "$work/arm64.dtb" "/cpus/cpu@$cpu" capacity-dmips-mhz "$capacity"
+    done
+    mv "$work/arm64.dtb" "$cache/arm64.dtb"
+}
+
+# A guest of another architecture, with lists of packages of its own.
+arm64() {
+    local base=$cache
+    cache=$cache/arm64 work=$work/arm64 arch=arm64 modules=${modules/acpi-cpufreq*/}
+    apt+=(-o APT::Architecture=arm64 -o APT::Architectures=arm64 -o "Dir::State=$cache/apt" -o "Dir::Cache=$cache/apt"
+        -o "Dir::State::status=$cache/apt/status")
+    mkdir -p "$cache"/apt/{lists,archives}/partial "$work"
+    : >"$cache/apt/status"
+    step kernel kernel <<<"linux-image-arm64"
+    step initramfs initramfs < <(cat "$cache/done.kernel" "$here/guest/init" - <<<"$modules")
+    step rootfs rootfs_of_arm64 < <(cat "$cache/done.initramfs" "$base/done.rootfs")
+    step sysroot sysroot "$@" < <(cat "$cache/done.rootfs" - <<<"$*")
+    step headers headers <"$cache/done.kernel"
+    step device-tree device_tree <"$here/machines.py"
+    snapshot arm64
+}
+
+snapshot() { step "snapshot-$1" "$here/vm.py" --machine "$1" --save-snapshot < <("$here/vm.py" --machine "$1" --snapshot-key); }
+
 [ "$(id -u)" -eq 0 ] || { say "needs root: it installs packages, builds a root file system, and limits CPUs"; exit 1; }
 mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock 9
-work=$(mktemp -d "$cache/work.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+scratch=$(mktemp -d "$cache/work.XXXXXX") work=$scratch
+trap 'rm -rf "$scratch"' EXIT
 
 step kernel kernel <<<"linux-image-amd64"
 step initramfs initramfs < <(cat "$cache/done.kernel" "$here/guest/init" - <<<"$modules")
 step acpi acpi <"$here/machines.py"
 step rootfs rootfs < <(cat "$cache/done.initramfs" "$here"/guest/*)
+if [ "${1-}" = arm64 ]; then
+    arm64 "${@:2}"
+    exit
+fi
 machines=(flat big-little)
 for argument; do
     if [[ " extras compiler programs " = *" $argument "* ]]; then
@@ -194,8 +283,7 @@ done
 # A boot has one thread, so the machines boot at the same time.
 snapshots=() status=0
 for machine in "${machines[@]}"; do
-    step "snapshot-$machine" "$here/vm.py" --machine "$machine" --save-snapshot \
-        < <("$here/vm.py" --machine "$machine" --snapshot-key) &
+    snapshot "$machine" &
     snapshots+=($!)
 done
 for machine in "${snapshots[@]}"; do

@@ -47,6 +47,15 @@ class Page(unittest.TestCase):
         self.assertIn("| 45.00 (40.00 to 50.00) | 80.00: +75.0 (+50.0 to +100.0) % | 20.00: -55.0 (-60.0 to -50.0) % |", text)
         self.assertLess(text.index("frames: "), text.index("| row | figure | asym | asym boost=0 |"))
 
+    def test_rows_of_arm64_have_a_table_and_a_build_of_their_own(self):
+        runs = {"stock": [one(40, 5)], "auto": [one(60, 5, changes=1, cost=9)]}
+        text = real.page({name: {"about": "today", "runs": runs} for name in ("arm64-frames",)})
+        self.assertIn("| row | figure | stock | auto | runs |", text)
+        self.assertIn("| arm64-frames: frame loop of 6 threads beside 8 busy threads | frames a second | 40.00 | 60.00: +50.0 % | 1 |", text)
+        self.assertIn("arm64-serial", real.names_for("arm64"))
+        self.assertNotIn("arm64-serial", real.names_for("release"))
+        self.assertNotIn("xz", real.names_for("arm64"))
+
     def test_options_follow_the_policy_of_a_mode(self):
         policy, config = real.configuration("asym boost=0")
         self.assertEqual(policy, "asym")

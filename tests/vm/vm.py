@@ -7,6 +7,7 @@ CPU's speed. The guest's acpi-cpufreq writes to the P-state port; this module ge
 """
 import argparse
 import base64
+import collections
 import contextlib
 import ctypes
 import hashlib
@@ -27,9 +28,8 @@ import machines
 from speeds import Speeds, VmError
 
 HERE = pathlib.Path(__file__).resolve().parent
-QEMU = "qemu-system-x86_64"
-KERNEL_ARGS = ("console=ttyS0 panic=-1 mitigations=off tsc=reliable no_timer_check nowatchdog systemd.show_status=0 "
-               "sysrq_always_enabled=1 cpufreq.default_governor=performance")
+KERNEL_ARGS = "panic=-1 mitigations=off nowatchdog systemd.show_status=0 sysrq_always_enabled=1 "
+X86_KERNEL_ARGS = "console=ttyS0 tsc=reliable no_timer_check cpufreq.default_governor=performance"
 MEMORY_MIB = 2048
 # A guest boots in about 30 s, and took 90 s on a busy host. One that is not ready after this long hangs.
 BOOT_S = 300
@@ -57,18 +57,44 @@ def cache_dir():
     return pathlib.Path(os.environ.get("ASYM_VM_CACHE") or pathlib.Path(home) / "asymd-vm")
 
 
-def machine_args(machine):
-    """The arguments of QEMU on which a snapshot depends."""
-    cache, half = cache_dir(), MEMORY_MIB // 2
+def x86_args(machine):
+    half = MEMORY_MIB // 2
     return [
-        QEMU, "-name", "asymd-vm,debug-threads=on", "-machine", "q35",
-        "-cpu", "Skylake-Client", "-smp", machines.smp(machine), "-m", str(MEMORY_MIB),
+        "qemu-system-x86_64", "-machine", "q35", "-cpu", "Skylake-Client", "-smp", machines.smp(machine),
         "-object", f"memory-backend-ram,id=mem0,size={half}M", "-numa", "node,nodeid=0,cpus=0-3,memdev=mem0",
         "-object", f"memory-backend-ram,id=mem1,size={half}M", "-numa", "node,nodeid=1,cpus=4-7,memdev=mem1",
-        "-nodefaults", "-no-reboot", "-display", "none",
-        "-kernel", str(cache / "vmlinuz"), "-initrd", str(cache / "initramfs"), "-append", KERNEL_ARGS + machines.ticks(machine),
-        "-acpitable", f"file={cache / machine}.aml",
-        "-drive", f"file={cache / 'rootfs'},format=raw,if=virtio,readonly=on",
+        "-acpitable", f"file={cache_dir() / machine}.aml",
+        "-device", f"isa-debugcon,iobase={machines.PORT:#x},chardev=pstates,readback=0",
+        "-append", KERNEL_ARGS + X86_KERNEL_ARGS + machines.ticks(machine),
+    ]
+
+
+def arm64_args(machine, tree=None):
+    """tree: a file into which QEMU writes the machine's own device tree, and ends."""
+    how = f"dumpdtb={tree}" if tree else f"dtb={arch(machine).files / machine}.dtb"
+    return ["qemu-system-aarch64", "-machine", f"virt,gic-version=3,{how}", "-cpu", "cortex-a72", "-smp", str(machines.CPUS),
+            "-append", KERNEL_ARGS + "console=ttyAMA0"]
+
+
+# args: QEMU's arguments. files: where setup.sh puts the files from which its machines start; about: the end of the name of the one
+# that describes a machine's CPUs. headers: where those of its kernel are; cross: the beginning of the compiler's name.
+Arch = collections.namedtuple("Arch", "args files about headers cross")
+
+
+def arch(machine):
+    files = cache_dir()
+    if machine in machines.ARM64:
+        return Arch(arm64_args, files / "arm64", "dtb", files / "arm64" / "headers" / "usr" / "src", "aarch64-linux-gnu-")
+    return Arch(x86_args, files, "aml", pathlib.Path("/usr/src"), "")
+
+
+def machine_args(machine, **how):
+    """The arguments of QEMU on which a snapshot depends."""
+    files = arch(machine).files
+    return arch(machine).args(machine, **how) + [
+        "-name", "asymd-vm,debug-threads=on", "-m", str(MEMORY_MIB), "-nodefaults", "-no-reboot", "-display", "none",
+        "-kernel", str(files / "vmlinuz"), "-initrd", str(files / "initramfs"),
+        "-drive", f"file={files / 'rootfs'},format=raw,if=virtio,readonly=on",
     ]
 
 
@@ -80,7 +106,6 @@ def device_args(fds, run_dir, share):
         "-chardev", f"file,id=console,path={run_dir / 'console.log'}", "-serial", "chardev:console",
         "-chardev", f"socket,id=qmp,fd={fds['qmp']}", "-mon", "chardev=qmp,mode=control",
         "-chardev", f"socket,id=pstates,fd={fds['pstates']}",
-        "-device", f"isa-debugcon,iobase={machines.PORT:#x},chardev=pstates,readback=0",
         "-chardev", f"socket,id=agent,fd={fds['agent']}",
         "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=agent,name=vm.agent",
         *shared(run_dir, "vmrun"), *shared(share, "host"),
@@ -88,8 +113,10 @@ def device_args(fds, run_dir, share):
 
 
 def snapshot_key(machine):
-    files = [shutil.which(QEMU) or QEMU, *(cache_dir() / f for f in ("vmlinuz", "initramfs", "rootfs", f"{machine}.aml"))]
-    facts = [machine_args(machine), [(os.stat(f).st_size, os.stat(f).st_mtime_ns) for f in files]]
+    args = machine_args(machine)
+    names = ("vmlinuz", "initramfs", "rootfs", f"{machine}.{arch(machine).about}")
+    files = [shutil.which(args[0]) or args[0], *(arch(machine).files / name for name in names)]
+    facts = [args, [(os.stat(f).st_size, os.stat(f).st_mtime_ns) for f in files]]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
@@ -176,7 +203,7 @@ class Guest:
         self.selector = selectors.DefaultSelector()
 
     def usable_snapshot(self):
-        path = cache_dir() / f"{self.machine}.snapshot"
+        path = arch(self.machine).files / f"{self.machine}.snapshot"
         key = path.with_suffix(".key")
         if key.exists() and key.read_text() == snapshot_key(self.machine):
             return path
@@ -296,7 +323,7 @@ class Guest:
 
 def cache_snapshot(machine):
     """Saves the snapshot from which guests of this machine start."""
-    path = cache_dir() / f"{machine}.snapshot"
+    path = arch(machine).files / f"{machine}.snapshot"
     save_snapshot(machine, path)
     path.with_suffix(".key").write_text(snapshot_key(machine))
 
@@ -341,6 +368,7 @@ def parse_args():
     parser.add_argument("--share", metavar="DIR", help="is /host in the guest, writable (default: an empty one)")
     parser.add_argument("--timeout", type=float, default=600, metavar="S", help="default: %(default)s")
     parser.add_argument("--full-speed", action="store_true", help="CPUs as fast as the host allows, whatever their MHz")
+    parser.add_argument("--device-tree", help=argparse.SUPPRESS)
     parser.add_argument("--save-snapshot", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--snapshot-key", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -350,6 +378,8 @@ def main():
     args = parse_args()
     stop_on_signals()
     try:
+        if args.device_tree:
+            return subprocess.run(machine_args(args.machine, tree=args.device_tree), check=True).returncode
         if args.snapshot_key:
             return print(snapshot_key(args.machine))
         if args.save_snapshot:

@@ -25,6 +25,18 @@ static enum hrtimer_restart fire(struct hrtimer *hr)
     return HRTIMER_NORESTART;
 }
 
+/* Is called with interrupts disabled, so that none comes between a check and the wait. */
+static void wait_for_interrupt(void)
+{
+#ifdef CONFIG_X86
+    native_safe_halt(); /* enables interrupts in the same moment */
+#else
+    wfi(); /* a disabled interrupt ends the wait, too */
+    local_irq_enable();
+#endif
+    local_irq_disable();
+}
+
 static bool is_done(const struct timer *timer)
 {
     return READ_ONCE(timer->fired) || need_resched() || signal_pending(current);
@@ -43,8 +55,7 @@ static long burn(struct file *file, unsigned int command, unsigned long ns)
     hrtimer_start(&timer.hr, ns_to_ktime(ns), HRTIMER_MODE_REL_PINNED_HARD);
     local_irq_disable();
     while (!is_done(&timer)) {
-        native_safe_halt(); /* enables interrupts in the same moment: none can come before it */
-        local_irq_disable();
+        wait_for_interrupt();
     }
     local_irq_enable();
     hrtimer_cancel(&timer.hr);
