@@ -164,6 +164,12 @@ bool asym_machine_is_asymmetric(const struct asym_machine *m);
 bool asym_machine_speeds_differ(const struct asym_machine *m);
 
 /**
+ * Returns true if the kernel places threads by these speeds: all come from cpu_capacity. Then it gives a busy thread an idle fast
+ * CPU, also while the thread runs on a slow one. It does not know which threads are waited for.
+ */
+bool asym_machine_kernel_knows(const struct asym_machine *m);
+
+/**
  * Returns the usable CPUs that ordinary threads get: those that are not isolated; all if every CPU is isolated. What counts CPUs
  * for ordinary threads counts these. fast and slow keep isolated CPUs, for the threads whose masks include them.
  */

@@ -201,6 +201,7 @@ struct asym_policy_choice asym_run_choose(const struct asym_run *run, const char
     const struct asym_alike *alike = asym_describe_alike(run->machine, &run->notes);
     const struct asym_policy_facts facts = {
         .alike = alike ? alike->why : NULL,
+        .kernel_knows = asym_machine_kernel_knows(run->machine),
         .missing = run->capabilities.missing,
     };
     return asym_policy_select(name, &facts);

@@ -296,6 +296,9 @@ struct asym_policy_choice asym_policy_select(const char *name, const struct asym
         {facts->alike != NULL, "none", facts->alike},
         {facts->missing[ASYM_SIGNAL_RUNNABLE] != NULL, "busyfcs",
          "this kernel cannot tell serial from parallel programs"},
+        {facts->kernel_knows, "asym",
+         "the kernel gives busy threads idle fast CPUs itself; where these are short, the threads that are waited for "
+         "most get them"},
         {true, "asym", "CPUs differ in speed, and the threads that are waited for most gain from the fast ones"},
     };
     size_t i = 0;

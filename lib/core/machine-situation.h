@@ -69,6 +69,7 @@ const struct asym_alike *asym_situation_alike(const struct asym_situation_facts 
 /** The facts that `auto` depends on. */
 struct asym_policy_facts {
     const char *alike;          /**< why no CPU is faster than another; NULL: CPUs differ in speed. Static */
+    bool kernel_knows;          /**< the kernel places threads by these speeds */
     const char *const *missing; /**< ASYM_N_SIGNALS reasons; NULL: the signal is there */
 };
 

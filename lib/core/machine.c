@@ -35,6 +35,14 @@ bool asym_machine_speeds_differ(const struct asym_machine *m)
     return slowest < fastest;
 }
 
+bool asym_machine_kernel_knows(const struct asym_machine *m)
+{
+    ASYM_MASK_FOREACH (c, &m->usable)
+        if (m->cpus[c].origin != ASYM_ORIGIN_CAPACITY)
+            return false;
+    return asym_machine_speeds_differ(m);
+}
+
 struct asym_mask asym_machine_ordinary_fast(const struct asym_machine *m)
 {
     const struct asym_mask ordinary = asym_machine_ordinary(m), fast = asym_mask_and(&ordinary, &m->fast);

@@ -88,6 +88,14 @@ static const struct asym_reason any_cpu = {
                 "with others",
     .several = "more threads than CPUs: they share all of them"};
 
+static const struct asym_reason kernel_does = {
+    .text = "waited for %.0f %%, has had %.0f %% of a fast CPU: the kernel finds it one",
+    .sentence =
+        "is waited for during %.0f %% of its time and had %.0f %% of a fast CPU lately; there is a fast CPU for "
+        "each thread, and the kernel knows which CPUs are fast, so asymd leaves it alone",
+    .several = "fast CPUs for all, and the kernel knows which are fast: asymd leaves them alone",
+    .kind = ASYM_REASON_UNSTEERED};
+
 static const struct asym_reason seldom = {.text = "needs %.0f %% of a CPU: where there is room",
                                           .sentence = "needs %.0f %% of a CPU, so it runs where there is room",
                                           .several = "need little of a CPU: where there is room"};
@@ -132,6 +140,17 @@ static int boost_of(const struct asym_seats *q, size_t t, bool leads)
     return (asym_seats_nice_counts(q, t) ? leads : gets) ? q->p->boost : 0;
 }
 
+/*
+ * Where the kernel knows the speeds, a thread that does not sleep finds an idle fast CPU by itself. One that sleeps needs little,
+ * so the kernel may take a slow CPU for good enough.
+ */
+static bool finds_fast_cpu(const struct asym_seats *q, size_t t)
+{
+    const int cpu = q->ret[t].cpu;
+    return q->n_on[cpu] == 1 && q->of[t].busy && !asym_seats_of(q, t)->coupled &&
+           asym_seats_speed(q, cpu) * asym_seats_beside(q, cpu) >= 1 - 1e-6;
+}
+
 static const struct asym_reason *reason_of(const struct asym_seats *q, size_t t)
 {
     const struct asym_seats_thread *s = asym_seats_of(q, t);
@@ -169,7 +188,37 @@ static void set_figures(const struct asym_seats *q, size_t t)
     a->figure[1] = stands ? a->cpu : 100 * ASYM_MIN(s->rate, 1);
 }
 
-static void answer(struct asym_seats *q, size_t t)
+static bool kernel_needs_help(const struct asym_seats *q)
+{
+    struct asym_seats_state *state = q->in->state;
+    bool needs = !asym_machine_kernel_knows(q->in->machine) || q->crowded || q->presses || q->strangers;
+    for (size_t t = 0; t < q->in->n_threads && !needs; t++)
+        needs = q->of[t].counts && !finds_fast_cpu(q, t);
+    if (needs)
+        state->needs_help_until = q->in->now + ASYM_SEATS_KNOWN_FOR;
+    return q->in->now < state->needs_help_until;
+}
+
+static void set_mask(struct asym_seats *q, size_t t)
+{
+    struct asym_seats_thread *s = asym_seats_of(q, t);
+    struct asym_assignment *a = &q->ret[t];
+    const bool leads = s->counts && (s->above || leads_its_cpu(q, t));
+    a->width = width_of(q, t, leads);
+    a->exclusive = q->claim[t] & ASYM_CLAIM_CPU;
+    a->nice_delta = (int8_t)boost_of(q, t, leads);
+    a->reason = reason_of(q, t);
+    s->roams = a->width == ASYM_PIN_ALL;
+}
+
+static void leave_alone(struct asym_seats *q, size_t t)
+{
+    q->ret[t].cpu = -1;
+    q->ret[t].reason = &kernel_does;
+    asym_seats_of(q, t)->roams = true;
+}
+
+static void answer(struct asym_seats *q, size_t t, bool helps)
 {
     struct asym_seats_thread *s = asym_seats_of(q, t);
     struct asym_assignment *a = &q->ret[t];
@@ -179,18 +228,16 @@ static void answer(struct asym_seats *q, size_t t)
     s->kind = q->of[t].kind;
     s->claims = q->claim[t];
     s->counts = q->of[t].counts;
-    const bool leads = s->counts && (s->above || leads_its_cpu(q, t));
-    a->width = width_of(q, t, leads);
-    a->exclusive = q->claim[t] & ASYM_CLAIM_CPU;
-    a->nice_delta = (int8_t)boost_of(q, t, leads);
-    a->counted = true;
-    a->reason = reason_of(q, t);
-    set_figures(q, t);
-    if (q->in->interval > 0 || s->last == 0)
-        s->last = q->in->now;
     s->given = a->cpu;
     s->smt = asym_seats_beside(q, a->cpu);
-    s->roams = a->width == ASYM_PIN_ALL;
+    if (q->in->interval > 0 || s->last == 0)
+        s->last = q->in->now;
+    a->counted = true;
+    if (helps || !s->counts)
+        set_mask(q, t);
+    else
+        leave_alone(q, t);
+    set_figures(q, t);
 }
 
 /* --- the plan --- */
@@ -252,8 +299,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
         cpus = in->machine->usable;
     asym_seats_place_crowd(&q, &cpus);
     asym_seats_place_small(&q, &cpus);
+    const bool helps = kernel_needs_help(&q);
     for (size_t t = 0; t < in->n_threads; t++)
-        answer(&q, t);
+        answer(&q, t, helps);
     return 0;
 }
 

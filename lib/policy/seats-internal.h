@@ -34,6 +34,7 @@ struct asym_seats_params {
 struct asym_seats_state {
     /** Until then these limits count as passed, see asym_seats; 0: they were not. */
     asym_usec crowded_until, flooded_until, presses_until, outnumbered_until, strangers_until;
+    asym_usec needs_help_until; /**< until then the kernel needs help, see asym_machine_kernel_knows */
     asym_usec crowd_ends; /**< then a crowd ends even if threads outnumber CPUs, unless one is without a seat again */
     double light;         /**< of the last plan */
 };

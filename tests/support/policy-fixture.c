@@ -176,8 +176,13 @@ static void plan(struct policy_fixture *w, asym_usec time, bool is_measured)
     for (size_t i = 0; i < v.n_threads; i++) {
         struct policy_fixture_thread *t = &w->threads[v.of[i]];
         t->answer = v.ret[i];
+        assert_non_null(t->answer.reason);
+        if (t->answer.reason->kind == ASYM_REASON_UNSTEERED) {
+            assert_int_equal(t->answer.cpu, -1);
+            continue;
+        }
+        assert_true(t->answer.reason->kind == ASYM_REASON_PLACED);
         assert_true(asym_mask_has(t->allowed, t->answer.cpu));
-        assert_true(t->answer.reason && t->answer.reason->kind == ASYM_REASON_PLACED);
         w->moved += v.threads[i].preferred_cpu >= 0 && v.threads[i].preferred_cpu != t->answer.cpu;
         w->count[t->answer.cpu]++;
         t->preferred_cpu = t->answer.cpu;

@@ -62,6 +62,23 @@ TEST(types_are_sorted_fastest_first_with_speeds_relative_to_the_slowest)
     assert_true(strlen(m.types[2].name) > 0);
 }
 
+TEST(the_kernel_knows_speeds_that_it_gives_itself)
+{
+    const double speeds[] = {512, 512, 1024, 1024};
+    struct asym_caps caps = {.share[3] = 0.5};
+    struct asym_machine m = machine(speeds, 4, 4);
+    assert_int_equal(asym_machine_finish(&m), 0);
+    assert_false(asym_machine_kernel_knows(&m)); /* from cpufreq: the scheduler does not read it */
+    for (unsigned c = 0; c < 4; c++)
+        m.cpus[c].origin = ASYM_ORIGIN_CAPACITY;
+    assert_int_equal(asym_machine_finish(&m), 0);
+    assert_true(asym_machine_kernel_knows(&m));
+    /* A cap of asymd changes the speed of a CPU, and not its capacity. */
+    asym_mask_set(&caps.cpus, 3);
+    assert_int_equal(asym_machine_cap(&m, &caps), 0);
+    assert_false(asym_machine_kernel_knows(&m));
+}
+
 TEST(speeds_within_5_percent_of_the_types_fastest_are_one_type)
 {
     /* the type of 100 holds 95 but not 94; the next type begins at 94 and holds 90 */

@@ -13,28 +13,34 @@ static const char *const no_counters[ASYM_N_SIGNALS] = {[ASYM_SIGNAL_IPC] = "no 
 static const struct {
     const char *name;
     const char *alike;
+    bool kernel_knows;
     const char *const *missing;
     const char *policy, *why; /* why: its first words; NULL: none */
 } selections[] = {
-    {"auto", NULL, all_there, "asym", "CPUs differ in speed"},
-    {"auto", "the cause", all_there, "none", "the cause"},
+    {"auto", NULL, false, all_there, "asym", "CPUs differ in speed"},
+    {"auto", "the cause", false, all_there, "none", "the cause"},
     /* Where all CPUs are alike, the other facts say nothing. */
-    {"auto", "the cause", no_counts, "none", "the cause"},
+    {"auto", "the cause", false, no_counts, "none", "the cause"},
     /* Without runnable counts asym does not know which thread is waited for. */
-    {"auto", NULL, no_counts, "busyfcs", "this kernel cannot tell"},
+    {"auto", NULL, false, no_counts, "busyfcs", "this kernel cannot tell"},
     /* auto needs no counters. */
-    {"auto", NULL, no_counters, "asym", "CPUs differ in speed"},
+    {"auto", NULL, false, no_counters, "asym", "CPUs differ in speed"},
+    /* A kernel that knows the speeds needs help only where fast CPUs are short, and a user is told so. */
+    {"auto", NULL, true, all_there, "asym", "the kernel gives busy threads idle fast CPUs itself"},
+    {"auto", NULL, true, no_counts, "busyfcs", "this kernel cannot tell"},
+    {"auto", "the cause", true, all_there, "none", "the cause"},
     /* A given name is selected even if that policy cannot run. */
-    {"rr", "the cause", all_there, "rr", NULL},
-    {"ipc-driven", NULL, no_counters, "ipc-driven", NULL},
-    {"none", NULL, all_there, "none", NULL},
-    {"nonesuch", NULL, all_there, NULL, NULL},
+    {"rr", "the cause", false, all_there, "rr", NULL},
+    {"ipc-driven", NULL, false, no_counters, "ipc-driven", NULL},
+    {"none", NULL, false, all_there, "none", NULL},
+    {"nonesuch", NULL, false, all_there, NULL, NULL},
 };
 
 TEST(auto_comes_to_the_first_row_that_fits_and_a_name_to_itself)
 {
     for (size_t i = 0; i < ASYM_LENGTH(selections); i++) {
-        const struct asym_policy_facts facts = {.alike = selections[i].alike, .missing = selections[i].missing};
+        const struct asym_policy_facts facts = {
+            .alike = selections[i].alike, .kernel_knows = selections[i].kernel_knows, .missing = selections[i].missing};
         const struct asym_policy_choice choice = asym_policy_select(selections[i].name, &facts);
         const char *why = selections[i].why, *name = choice.policy ? choice.policy->name : "(unknown)";
         if (strcmp(name, selections[i].policy ? selections[i].policy : "(unknown)") != 0)

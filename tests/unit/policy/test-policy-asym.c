@@ -525,6 +525,66 @@ TEST(a_serial_thread_has_a_fast_cpu_of_its_own)
     assert_near(a->figure[0], 100);
 }
 
+static void let_kernel_know(void)
+{
+    for (unsigned c = 0; c < w.machine.n_cpus; c++)
+        w.machine.cpus[c].origin = ASYM_ORIGIN_CAPACITY;
+    assert_int_equal(asym_machine_finish(&w.machine), 0);
+}
+
+/* Four fast CPUs and four slow ones, and the threads of two programs. */
+TEST(a_kernel_that_knows_the_speeds_is_helped_only_where_it_needs_help)
+{
+    static const struct {
+        bool knows, helps;
+        unsigned n[2];
+        double duty[2], unsteered;
+    } rows[] = {
+        {true, false, {4, 0}, {1, 0}, 0},    {true, false, {1, 3}, {1, 0.95}, 0},
+        {true, false, {2, 1}, {1, 0.05}, 0}, /* the second needs too little to have a seat */
+        {false, true, {4, 0}, {1, 0}, 0},    {true, true, {4, 1}, {1, 1}, 0}, /* one has a slow CPU */
+        {true, true, {3, 1}, {1, 0.5}, 0}, /* one sleeps: the kernel may take it for a thread that needs little */
+        {true, true, {4, 0}, {1, 0}, 6},     {true, true, {9, 0}, {1, 0}, 0},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        begin(2, 4, 1, 4);
+        if (rows[i].knows)
+            let_kernel_know();
+        for (unsigned k = 0; k < 2; k++)
+            if (rows[i].n[k] > 0)
+                enter(rows[i].n[k], rows[i].duty[k]);
+        w.unsteered = rows[i].unsteered;
+        for (unsigned k = 0; k < 3; k++)
+            policy_fixture_plan(&w);
+        for (unsigned t = 0; t < rows[i].n[0]; t++) {
+            const struct asym_assignment *a = &w.threads[t].answer;
+            if ((a->cpu >= 0) != rows[i].helps || (a->reason->kind == ASYM_REASON_PLACED) != rows[i].helps)
+                fail_msg("row %zu, thread %u: CPU %d", i, t, (int)a->cpu);
+            assert_true(why_is_sound(a->reason, a->figure));
+        }
+    }
+}
+
+/* A thread more comes for a moment, again and again. */
+TEST(help_lasts_so_that_a_thread_that_comes_and_goes_changes_no_mask)
+{
+    begin(2, 4, 1, 4);
+    let_kernel_know();
+    enter(4, 1);
+    policy_fixture_plan(&w);
+    assert_int_equal(w.threads[0].answer.cpu, -1);
+    const unsigned late = enter(1, 1);
+    policy_fixture_plan(&w);
+    for (unsigned k = 0; k < 90; k++) {
+        w.threads[late].here = k % 20 == 0;
+        policy_fixture_plan(&w);
+        assert_true(w.threads[0].answer.cpu >= 0);
+    }
+    for (unsigned k = 0; k < 100; k++)
+        policy_fixture_plan(&w);
+    assert_int_equal(w.threads[0].answer.cpu, -1);
+}
+
 TEST(seats_fill_in_the_order_of_what_they_add)
 {
     static const unsigned rows[][4] = {{12, 8, 0, 4}, {20, 8, 0, 12}, {24, 8, 0, 16}, {28, 4, 4, 16}, {32, 0, 8, 16}};
