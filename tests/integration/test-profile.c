@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Measured runs of programs on some CPUs: software events of this machine, and recordings where the values matter. */
+/* Measured runs of programs on some CPUs: software events of this machine, and rows of counts where the values matter. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -26,7 +26,7 @@
 #include "support/live.h"
 #include "support/stranger.h"
 #include "support/tree.h"
-#include "support/counters-replay.h"
+#include "support/counted.h"
 #include "support/process.h"
 #include "support/test.h"
 
@@ -272,12 +272,12 @@ TEST_F(asked_to_stop_it_ends_the_program_first)
     assert_gone(leader);
 }
 
-/* -- a profile, from a recording -- */
+/* -- a profile, from rows of counts -- */
 
-/* The nth watched thread is thread n of the recording; its reads are n seconds after the recording's beginning. */
+/* The nth watched thread is thread n of the rows; its reads are at n seconds. */
 struct stand_in {
     struct asym_counters port;
-    struct asym_counters *replay;
+    struct counted counted;
     int32_t n;
     unsigned dying; /* number of reads that fail, as when a child is about to end */
 };
@@ -287,7 +287,7 @@ static int stand_in_watch(struct asym_counters *c, const struct asym_taskid *id)
     struct stand_in *s = (struct stand_in *)c;
     const struct asym_taskid recorded = {.tid = ++s->n};
     assert_true(id->tid > 1);
-    return s->replay->watch(s->replay, &recorded);
+    return s->counted.port.watch(&s->counted.port, &recorded);
 }
 
 static int stand_in_unwatch(struct asym_counters *c, const struct asym_taskid *id)
@@ -295,7 +295,7 @@ static int stand_in_unwatch(struct asym_counters *c, const struct asym_taskid *i
     struct stand_in *s = (struct stand_in *)c;
     const struct asym_taskid recorded = {.tid = s->n};
     (void)id;
-    return s->replay->unwatch(s->replay, &recorded);
+    return s->counted.port.unwatch(&s->counted.port, &recorded);
 }
 
 static int stand_in_read(struct asym_counters *c, const struct asym_taskid *id, struct asym_counts *ret)
@@ -307,17 +307,14 @@ static int stand_in_read(struct asym_counters *c, const struct asym_taskid *id, 
         s->dying--;
         return -ECHILD;
     }
-    asym_counters_replay_at(s->replay, (asym_usec)s->n * ASYM_SEC);
-    return s->replay->read(s->replay, &recorded, ret);
+    s->counted.now = (asym_usec)s->n * ASYM_SEC;
+    return s->counted.port.read(&s->counted.port, &recorded, ret);
 }
 
-static struct stand_in stand_in_of(const char *recording)
+static struct stand_in stand_in_of(const struct counted_row *rows, size_t n)
 {
-    struct stand_in s = {.port = {.watch = stand_in_watch, .unwatch = stand_in_unwatch, .read = stand_in_read}};
-    struct asym_error err = {""};
-    if (asym_counters_replay_new("record", recording, strlen(recording), 100, &s.replay, &err) < 0)
-        fail_msg("%s", err.text);
-    return s;
+    return (struct stand_in){.port = {.watch = stand_in_watch, .unwatch = stand_in_unwatch, .read = stand_in_read},
+                             .counted = counted_of(rows, n, 100)};
 }
 
 /* Two CPU types with a usable CPU each; with one usable CPU, it belongs to both. */
@@ -335,10 +332,12 @@ static struct asym_machine *machine_of(const struct fixture *f)
 }
 
 /* The row comments give instructions a second, and misses per 1,000 instructions. */
-static const char recording[] = "0 1 1000 0 0 0 1000\n"
-                                "1000000 1 8000001000 0 4000000 0 2000001000\n" /* 4e9 a second, 0.5 misses */
-                                "1000000 2 0 0 - 0 0\n"
-                                "2000000 2 3000000000 0 - 0 3000000000\n"; /* 1e9 a second, misses unknown */
+static const struct counted_row measured[] = {
+    {0, 1, {1000, 0, 0, 0}, 1000},
+    {1 * ASYM_SEC, 1, {8000001000, 0, 4000000, 0}, 2000001000}, /* 4e9 a second, 0.5 misses */
+    {1 * ASYM_SEC, 2, {0, 0, COUNTED_NONE, 0}, 0},
+    {2 * ASYM_SEC, 2, {3000000000, 0, COUNTED_NONE, 0}, 3000000000}, /* 1e9 a second, misses unknown */
+};
 
 static bool near(double a, double b)
 {
@@ -347,7 +346,7 @@ static bool near(double a, double b)
 
 TEST_F(figures_of_each_type_come_from_its_own_run)
 {
-    struct stand_in s = stand_in_of(recording);
+    struct stand_in s = stand_in_of(measured, ASYM_LENGTH(measured));
     s.dying = 5;
     static struct asym_profile_result result;
     struct asym_error err = {""};
@@ -381,24 +380,30 @@ TEST_F(figures_of_each_type_come_from_its_own_run)
     assert_int_equal(asym_profiles_load(f->out, &all, &err), 0);
     assert_true(near(asym_profile_on(asym_profiles_find(all, sh, id), p->types[1].name)->ips, 1e9));
     asym_profiles_free(all);
-    s.replay->close(s.replay);
 }
+
+/* A thread's rows: the first n of these. */
+static const struct counted_row counts[] = {{0, 1, {0, 0, 0, 0}, 0}, {ASYM_SEC, 1, {5, 5, 5, 5}, 5}};
+static const struct counted_row no_instructions[] = {{0, 1, {COUNTED_NONE, 0, 0, 0}, 0},
+                                                     {ASYM_SEC, 1, {COUNTED_NONE, 5, 5, 5}, 5}};
 
 TEST_F(a_program_that_fails_or_is_too_short_gives_no_profile)
 {
     static const struct {
-        const char *recording, *script, *message;
+        const struct counted_row *counted;
+        size_t n;
+        const char *script, *message;
         int error;
     } rows[] = {
-        {"0 1 0 0 0 0 0\n1000000 1 5 5 5 5 5\n", "exit 7", "ended with status 7", -ECANCELED},
-        {"0 1 0 0 0 0 0\n1000000 1 5 5 5 5 5\n", "kill -SEGV $$", "ended by signal 11", -ECANCELED},
-        {"0 1 0 0 0 0 0\n", "true", "did not run long enough", -ENODATA},
-        {"0 1 - 0 0 0 0\n1000000 1 - 5 5 5 5\n", "true", "did not run long enough", -ENODATA},
-        {"0 2 0 0 0 0 0\n", "true", "no such thread", -ESRCH},
-        {"0 1 0 0 0 0 0\n1000000 1 5 5 5 5 5\n", "exec /nonexistent", "ended with status 127", -ECANCELED},
+        {counts, 2, "exit 7", "ended with status 7", -ECANCELED},
+        {counts, 2, "kill -SEGV $$", "ended by signal 11", -ECANCELED},
+        {counts, 1, "true", "did not run long enough", -ENODATA},
+        {no_instructions, 2, "true", "did not run long enough", -ENODATA},
+        {NULL, 0, "true", "no such thread", -ESRCH},
+        {counts, 2, "exec /nonexistent", "ended with status 127", -ECANCELED},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct stand_in s = stand_in_of(rows[i].recording);
+        struct stand_in s = stand_in_of(rows[i].counted, rows[i].n);
         static struct asym_profile_result result;
         struct asym_error err = {""};
         const struct asym_profile_job job = {
@@ -406,7 +411,6 @@ TEST_F(a_program_that_fails_or_is_too_short_gives_no_profile)
         assert_int_equal(asym_profile_measure(&job, &result, &err), rows[i].error);
         if (!strstr(err.text, rows[i].message))
             fail_msg("'%s' is not in '%s'", rows[i].message, err.text);
-        s.replay->close(s.replay);
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Perf counters over a table of system calls that the test answers, the arithmetic of groups, and recordings. */
+/* Perf counters over a table of system calls that the test answers, and the arithmetic of groups. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -13,7 +13,6 @@
 #include "linux/perf/counters-internal.h"
 #include "linux/perf/counters-live.h"
 #include "support/tree.h"
-#include "support/counters-replay.h"
 #include "support/test.h"
 
 enum { FDS = 64, FIRST_FD = 1000, BASE = 100 };
@@ -522,135 +521,6 @@ TEST_F(the_probe_reports_what_can_be_counted)
     asym_counters_probe_with(&f->root, &f->calls, &s);
     assert_non_null(strstr(s.text, "do not count"));
     assert_int_equal(f->k.n_open, 0);
-}
-
-/* -- recordings -- */
-
-static const char recording[] = "# time tid instructions cycles llc_misses ref_cycles on_cpu_ns\n"
-                                "0 5 100 200 3 - 1000\n"
-                                "\n"
-                                "100000 5 1100 1200 13 - 51000 # half of it\r\n"
-                                "100000\t6 1 2 3 4 5\n"
-                                "200000 5 5100 9200 13 9 101000\n"
-                                "200000 6 gone\n"
-                                "300000 6 0 0 0 0 0\n"
-                                "400000 6 10 0 0 0 7";
-
-static struct asym_counters *replay(const char *text, unsigned max_fds)
-{
-    struct asym_counters *c;
-    struct asym_error err = {""};
-    if (asym_counters_replay_new("record", text, strlen(text), max_fds, &c, &err) < 0)
-        fail_msg("%s", err.text);
-    return c;
-}
-
-TEST(a_recording_is_read_as_a_thread_is)
-{
-    struct asym_counters *c = replay(recording, 100);
-    const struct asym_taskid five = thread(5), six = thread(6), none = thread(7);
-    struct asym_counts counts;
-    assert_int_equal(c->read(c, &five, &counts), -ENOENT);
-    assert_int_equal(c->watch(c, &five), 0);
-    assert_int_equal(c->watch(c, &six), -ESRCH); /* the thread does not exist yet */
-    assert_int_equal(c->watch(c, &none), -ESRCH);
-    assert_int_equal(c->read(c, &five, &counts), 0);
-    assert_true(counts.valid == 7 && counts.value[0] == 0 && counts.on_cpu_ns == 0);
-    asym_counters_replay_at(c, 99999);
-    assert_int_equal(c->read(c, &five, &counts), 0);
-    assert_true(counts.value[0] == 0);
-    asym_counters_replay_at(c, 100000);
-    assert_int_equal(c->read(c, &five, &counts), 0);
-    assert_true(counts.value[ASYM_COUNTER_INSTRUCTIONS] == 1000 && counts.value[ASYM_COUNTER_CYCLES] == 1000);
-    assert_true(counts.value[ASYM_COUNTER_LLC_MISSES] == 10 && counts.on_cpu_ns == 50000);
-    assert_true(counts.running_share > 0.999);
-    asym_counters_replay_at(c, 50); /* time does not run backwards */
-    assert_int_equal(c->watch(c, &six), 0);
-    asym_counters_replay_at(c, 250000);
-    assert_int_equal(c->read(c, &five, &counts), 0);
-    assert_true(counts.value[0] == 5000 && counts.value[ASYM_COUNTER_REF_CYCLES] == 0 && counts.valid == 7);
-    counts.valid = 99;
-    assert_int_equal(c->read(c, &six, &counts), -ESRCH);
-    assert_int_equal(c->read(c, &six, &counts), -ENOENT);
-    assert_int_equal(counts.valid, 99);
-    asym_counters_replay_at(c, 10000000);
-    assert_int_equal(c->watch(c, &six), 0); /* another thread with that tid */
-    assert_int_equal(c->unwatch(c, &six), 0);
-    assert_int_equal(c->unwatch(c, &six), -ENOENT);
-    c->close(c);
-}
-
-TEST(a_tid_reused_between_two_samples_is_another_thread)
-{
-    struct asym_counters *c = replay(recording, 100);
-    const struct asym_taskid six = thread(6);
-    struct asym_counts counts;
-    asym_counters_replay_at(c, 100000);
-    assert_int_equal(c->watch(c, &six), 0);
-    asym_counters_replay_at(c, 400000);
-    assert_int_equal(c->read(c, &six, &counts), -ESRCH);
-    c->close(c);
-}
-
-TEST(a_recording_has_a_budget_too)
-{
-    struct asym_counters *c = replay("0 1 1 1 1 1 1\n0 2 1 1 1 1 1\n", 7);
-    const struct asym_taskid one = thread(1), two = thread(2);
-    assert_int_equal(c->watch(c, &one), 0);
-    assert_int_equal(c->watch(c, &two), -EDQUOT);
-    assert_int_equal(c->unwatch(c, &one), 0);
-    assert_int_equal(c->watch(c, &two), 0);
-    c->close(c);
-    c = replay("", 7);
-    assert_int_equal(c->watch(c, &one), -ESRCH);
-    c->close(c);
-}
-
-TEST(a_bad_recording_is_refused_with_its_line)
-{
-    static const struct {
-        const char *text, *message;
-    } rows[] = {
-        {"0 1 1 1 1 1", "record:1: accepted is"},
-        {"\n0 1 1 1 1 1 1 1", "record:2: accepted is"},
-        {"0 1 gon", "record:1: accepted is"},
-        {"x 1 1 1 1 1 1", "record:1: the time"},
-        {"-1 1 1 1 1 1 1", "record:1: the time"},
-        {"0 0 1 1 1 1 1", "record:1: that is no number of a thread"},
-        {"0 4294967296 1 1 1 1 1", "record:1: that is no number of a thread"},
-        {"0 1 1 a 1 1 1", "record:1: a figure"},
-        {"0 1 1 1 18446744073709551616 1 1", "record:1: a figure"},
-        {"0 1 1 1 1 1 -", "record:1: the time on a CPU"},
-        {"5 1 1 1 1 1 1\n4 2 1 1 1 1 1", "record:2: the time goes back"},
-        {"0 1 9 1 1 1 1\n0 2 1 1 1 1 1\n1 1 8 1 1 1 1", "record:3: a figure is less"},
-        {"0 1 9 1 1 1 2\n1 1 9 1 1 1 1", "record:2: a figure is less"},
-    };
-    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct asym_counters *c = NULL;
-        struct asym_error err = {""};
-        assert_int_equal(asym_counters_replay_new("record", rows[i].text, strlen(rows[i].text), 9, &c, &err), -EINVAL);
-        assert_null(c);
-        if (!strstr(err.text, rows[i].message))
-            fail_msg("'%s' is not in '%s'", rows[i].message, err.text);
-    }
-}
-
-TEST_F(a_recording_is_read_from_a_file)
-{
-    char path[128];
-    struct asym_counters *c = NULL;
-    struct asym_error err = {""};
-    snprintf(path, sizeof path, "%s/record", f->tree.path);
-    assert_int_equal(asym_counters_replay_open(path, 9, &c, &err), -ENOENT);
-    assert_int_equal(asym_counters_replay_open(f->tree.path, 9, &c, &err), -EINVAL);
-    tree_write(&f->tree, "record", "0 1 x\n");
-    assert_int_equal(asym_counters_replay_open(path, 9, &c, &err), -EINVAL);
-    assert_non_null(strstr(err.text, "record:1:"));
-    tree_write(&f->tree, "record", "%s", recording);
-    assert_int_equal(asym_counters_replay_open(path, 9, &c, &err), 0);
-    const struct asym_taskid five = thread(5);
-    assert_int_equal(c->watch(c, &five), 0);
-    c->close(c);
 }
 
 /* A machine that has PMUs must not seem to have none because this process may open no further file. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The counting source, over a recording and over counters of the test. */
+/* The counting source, over rows of counts and over counters of the test. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/macro.h"
 #include "linux/perf/sampler.h"
-#include "support/counters-replay.h"
+#include "support/counted.h"
 #include "support/test.h"
 
 #define THREADS 5
@@ -14,7 +14,7 @@ static struct asym_task tasks[THREADS];
 static struct asym_plan_task planned[THREADS];
 static struct asym_plan plan;
 static struct asym_snapshot seen;
-static struct asym_counters *counters;
+static struct counted counters;
 static struct asym_source *monitor;
 static asym_usec now;
 static size_t n_tasks;
@@ -29,19 +29,31 @@ static int next(struct asym_source *source, struct asym_snapshot *ret)
 
 static struct asym_source inner = {.next = next};
 
-/* TIME TID INSTRUCTIONS CYCLES LLC_MISSES REF_CYCLES ON_CPU_NS: 1000 instructions and 500 cycles a ms, but for thread 13. */
-static const char recording[] = "0 11 0 0 0 - 0\n0 12 0 0 0 - 0\n0 13 0 0 - - 0\n0 14 0 0 0 - 0\n0 15 0 0 0 - 0\n"
-                                "10000 11 10000 5000 7 - 10000000\n10000 12 10000 5000 7 - 10000000\n"
-                                "10000 13 10000 5000 - - 5000000\n10000 14 gone\n10000 15 0 0 0 - 0\n"
-                                "20000 11 30000 10000 9 - 20000000\n20000 12 30000 10000 9 - 20000000\n";
+/* 1000 instructions and 500 cycles a ms, but for thread 13. No thread has reference cycles. */
+#define ROW(time, tid, instructions, cycles, misses, ns)                                                               \
+    {                                                                                                                  \
+        time, tid, {instructions, cycles, misses, COUNTED_NONE}, ns                                                    \
+    }
+static const struct counted_row rows[] = {
+    ROW(0, 11, 0, 0, 0, 0),
+    ROW(0, 12, 0, 0, 0, 0),
+    ROW(0, 13, 0, 0, COUNTED_NONE, 0),
+    ROW(0, 14, 0, 0, 0, 0),
+    ROW(0, 15, 0, 0, 0, 0),
+    ROW(10000, 11, 10000, 5000, 7, 10000000),
+    ROW(10000, 12, 10000, 5000, 7, 10000000),
+    ROW(10000, 13, 10000, 5000, COUNTED_NONE, 5000000),
+    ROW(10000, 14, 0, 0, 0, COUNTED_NONE),
+    ROW(10000, 15, 0, 0, 0, 0),
+    ROW(20000, 11, 30000, 10000, 9, 20000000),
+    ROW(20000, 12, 30000, 10000, 9, 20000000),
+};
 
 static void begin(unsigned max_fds)
 {
-    struct asym_error err = {""};
-    if (asym_counters_replay_new("record", recording, strlen(recording), max_fds, &counters, &err) < 0)
-        fail_msg("%s", err.text);
+    counters = counted_of(rows, ASYM_LENGTH(rows), max_fds);
     const struct asym_sampler_config config = {
-        .source = &inner, .counters = counters, .missing = {[ASYM_SIGNAL_PROFILE] = "no profiles"}};
+        .source = &inner, .counters = &counters.port, .missing = {[ASYM_SIGNAL_PROFILE] = "no profiles"}};
     assert_int_equal(asym_sampler_new(&config, &monitor), 0);
     now = 0;
     n_tasks = THREADS;
@@ -54,9 +66,7 @@ static void begin(unsigned max_fds)
 
 static void take_sample(asym_usec time)
 {
-    now = time;
-    if (counters)
-        asym_counters_replay_at(counters, time);
+    now = counters.now = time;
     assert_int_equal(monitor->next(monitor, &seen), 1);
 }
 
@@ -115,7 +125,6 @@ TEST(the_sampler_reports_what_cannot_be_measured_and_the_source_the_rest)
     assert_string_equal(seen.missing[ASYM_SIGNAL_SMT], "no siblings");
     const char *const other[ASYM_N_SIGNALS] = {[ASYM_SIGNAL_IPC] = "none"};
     asym_sampler_set(monitor, NULL, other);
-    counters = NULL; /* closed */
     take_sample(1);
     assert_string_equal(seen.missing[ASYM_SIGNAL_IPC], "none");
     assert_null(seen.missing[ASYM_SIGNAL_PROFILE]);
@@ -229,7 +238,6 @@ static void begin_with_failure(int error, int n_failing)
     const char *const none[ASYM_N_SIGNALS] = {NULL};
     begin(100);
     asym_sampler_set(monitor, &failing, none);
-    counters = NULL; /* closed */
     watch_error = error;
     failing_tgid = 11;
     n_watches = 0;
@@ -318,7 +326,6 @@ static void begin_with_room(void)
     const char *const none[ASYM_N_SIGNALS] = {NULL};
     begin(100);
     asym_sampler_set(monitor, &small, none);
-    counters = NULL; /* closed */
     n_watched = n_unwatched = 0;
     memset(is_watched, 0, sizeof is_watched);
     for (int i = 0; i < THREADS; i++)
