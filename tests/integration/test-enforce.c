@@ -17,12 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/enforce/enforce.h"
 #include "linux/observe/process-events.h"
-#include "linux/enforce/ledger-internal.h"
 #include "linux/sys/thread.h"
 #include "support/live.h"
 #include "support/process.h"
@@ -296,77 +294,13 @@ static void run_children(struct shared *s)
         pause();
 }
 
-TEST_WITH(a_foreign_mask_is_not_fought_by_any_action, set_up, tear_down)
-{
-    pid_t pid = start_sleeper();
-    open_all(false);
-    /* A steer action planned without this change gets -EAGAIN; the other actions remove the ledger entry. */
-    static const struct {
-        enum asym_action_kind kind;
-        int error;
-        size_t left;
-    } kinds[] = {{ASYM_ACTION_STEER, -EAGAIN, 1}, {ASYM_ACTION_FORGET, 0, 0}, {ASYM_ACTION_RELEASE, -EBUSY, 0}};
-    for (size_t i = 0; i < ASYM_LENGTH(kinds); i++) {
-        assert_int_equal(asym_thread_set_mask(pid, &all_cpus, true), 0);
-        assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
-        assert_true(has(pid, &first));
-        assert_int_equal(asym_thread_set_mask(pid, &last, false), 0);
-        const struct asym_action a = action(kinds[i].kind, pid, pid, &first, &all_cpus);
-        assert_int_equal(apply(&a), kinds[i].error);
-        assert_true(has(pid, &last));
-        assert_int_equal(asym_ledger_count(ledger), kinds[i].left);
-        restore();
-        assert_true(has(pid, &last));
-    }
-    /* A thread that was pinned between the snapshot and the action never belongs to asymd. */
-    assert_int_equal(steer(pid, pid, &all_cpus, &first), -EAGAIN);
-    assert_int_equal(asym_ledger_count(ledger), 0);
-    assert_true(has(pid, &last));
-    assert_int_equal(asym_ledger_count(ledger), 0);
-    asym_live_end(pid, SIGKILL);
-}
-
-TEST_WITH(a_mask_with_an_offline_cpu_waits, set_up, tear_down)
-{
-    open_all(false);
-    pid_t pid = start_sleeper();
-    struct asym_mask wider = first;
-    /* No test machine has this CPU, and the kernel would silently cut the mask to the others. */
-    asym_mask_set(&wider, ASYM_MAX_CPUS - 1);
-    assert_int_equal(steer(pid, pid, &all_cpus, &wider), -EAGAIN);
-    assert_true(has(pid, &all_cpus));
-    assert_int_equal(asym_ledger_count(ledger), 0);
-    assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
-    assert_int_equal(steer(pid, pid, &first, &wider), -EAGAIN);
-    assert_true(has(pid, &first));
-    assert_int_equal(restore().restored, 1);
-    assert_true(has(pid, &all_cpus));
-    asym_live_end(pid, SIGKILL);
-}
-
-TEST_WITH(restore_leaves_a_foreign_mask, set_up, tear_down)
-{
-    pid_t pid = start_sleeper();
-    open_all(false);
-    assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
-    assert_int_equal(asym_thread_set_mask(pid, &last, false), 0);
-    const struct asym_restore_report report = restore();
-    assert_int_equal(report.foreign, 1);
-    assert_int_equal(report.restored + report.inherited, 0);
-    assert_true(has(pid, &last));
-    asym_live_end(pid, SIGKILL);
-}
-
 /* Steers from one CPU via the other to both. */
-static struct asym_ledger_entry *steer_by_transit_cpu(pid_t pid)
+static void steer_by_transit_cpu(pid_t pid)
 {
     assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
     struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &first, &all_cpus);
     a.transit_cpu = (uint32_t)asym_mask_next(&last, 0) + 1;
     assert_int_equal(apply(&a), 0);
-    struct asym_ledger_entry *e = asym_ledger_find(ledger, pid);
-    assert_non_null(e);
-    return e;
 }
 
 static void spin_on(struct shared *s)
@@ -397,119 +331,6 @@ TEST_WITH(a_running_thread_is_moved_by_its_transit_cpu, set_up, tear_down)
         assert_true(has(pid, &all_cpus));
     }
     assert_in_range(there, 15, 20);
-    asym_live_end(pid, SIGKILL);
-}
-
-/* The ledger file as a kill between the two calls leaves it. */
-TEST_WITH(a_thread_that_was_left_on_its_transit_cpu_gets_its_mask_back, set_up, tear_down)
-{
-    pid_t pid = start_sleeper();
-    open_all(false);
-    struct asym_ledger_entry *e = steer_by_transit_cpu(pid);
-    e->under_way = true;
-    assert_int_equal(asym_ledger_note(ledger, e), 0);
-    assert_int_equal(asym_ledger_flush(ledger), 0);
-    assert_int_equal(asym_thread_set_mask(pid, &last, false), 0);
-    close_all();
-    open_all(false);
-    const struct asym_restore_report report = restore();
-    assert_int_equal(report.restored, 1);
-    assert_int_equal(report.foreign, 0);
-    assert_true(has(pid, &all_cpus));
-    asym_live_end(pid, SIGKILL);
-}
-
-TEST_WITH(a_thread_that_has_arrived_may_choose_its_transit_cpu, set_up, tear_down)
-{
-    for (int again = 0; again <= 1; again++) {
-        pid_t pid = start_sleeper();
-        open_all(false);
-        assert_false(steer_by_transit_cpu(pid)->under_way);
-        assert_int_equal(asym_thread_set_mask(pid, &last, false), 0);
-        if (again) {
-            close_all();
-            open_all(false);
-        }
-        const struct asym_restore_report report = restore();
-        assert_int_equal(report.restored, 0);
-        assert_int_equal(report.foreign, 1);
-        assert_true(has(pid, &last));
-        asym_live_end(pid, SIGKILL);
-        close_all();
-    }
-}
-
-TEST_WITH(a_child_forked_on_the_transit_cpu_is_repaired_and_a_later_one_is_not, set_up, tear_down)
-{
-    pid_t pid = start_sleeper(), child = start_sleeper();
-    open_all(false);
-    const struct asym_ledger_entry *e = steer_by_transit_cpu(pid);
-    assert_int_equal(asym_thread_set_mask(child, &last, false), 0);
-    assert_false(asym_ledger_looks_inherited(ledger, e, &last, 0, asym_clock_now() + ASYM_SEC));
-    assert_int_equal(asym_ledger_repair(ledger, e, child, asym_clock_now() + ASYM_SEC), 0);
-    assert_true(has(child, &last));
-    assert_int_equal(asym_ledger_repair(ledger, e, child, e->transit_until - ASYM_LEDGER_LATE), 1);
-    assert_true(has(child, &all_cpus));
-    asym_live_end(child, SIGKILL);
-    asym_live_end(pid, SIGKILL);
-}
-
-TEST_WITH(a_thread_that_is_gone_or_another_ends_in_gone, set_up, tear_down)
-{
-    pid_t pid = start_sleeper();
-    open_all(false);
-    struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &all_cpus, &first);
-    a.id.start++;
-    assert_int_equal(apply(&a), -ESRCH);
-    assert_true(has(pid, &all_cpus));
-    a.id.start--;
-    asym_live_end(pid, SIGKILL);
-    assert_int_equal(apply(&a), -ESRCH);
-    assert_int_equal(asym_ledger_count(ledger), 0);
-}
-
-/* Limits the file size: writes fail as on a full file system. */
-static void limit_files(rlim_t bytes)
-{
-    struct rlimit limit;
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
-    limit.rlim_cur = bytes;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-}
-
-TEST_WITH(a_ledger_that_cannot_be_written_changes_no_thread, set_up, tear_down)
-{
-    pid_t pid = start_sleeper();
-    open_all(false);
-    signal(SIGXFSZ, SIG_IGN);
-    const struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &all_cpus, &first);
-    struct asym_outcome outcome = {.kind = ASYM_OUTCOME_GONE, .error = 4711};
-    limit_files(10);
-    int r = actuator->apply(actuator, &a, 1, &outcome);
-    limit_files(RLIM_INFINITY);
-    assert_int_equal(r, -EFBIG);
-    assert_int_equal(outcome.kind, ASYM_OUTCOME_RETRY);
-    assert_int_equal(outcome.error, -EFBIG);
-    assert_true(has(pid, &all_cpus));
-    assert_int_equal(apply(&a), 0);
-    assert_true(has(pid, &first));
-    /* A release needs no ledger record, so it proceeds. */
-    pid_t other = start_sleeper();
-    const struct asym_action both[] = {action(ASYM_ACTION_STEER, other, other, &all_cpus, &first),
-                                       action(ASYM_ACTION_RELEASE, pid, pid, &first, &all_cpus)};
-    struct asym_outcome outcomes[2];
-    limit_files(10);
-    r = actuator->apply(actuator, both, 2, outcomes);
-    limit_files(RLIM_INFINITY);
-    assert_int_equal(r, -EFBIG);
-    assert_int_equal(outcomes[0].kind, ASYM_OUTCOME_RETRY);
-    assert_int_equal(outcomes[1].kind, ASYM_OUTCOME_DONE);
-    assert_true(has(pid, &all_cpus) && has(other, &all_cpus));
-    asym_live_end(other, SIGKILL);
-    assert_int_equal(apply(&a), 0);
-    assert_true(has(pid, &first));
-    assert_int_equal(restore().restored, 1);
-    assert_true(has(pid, &all_cpus));
     asym_live_end(pid, SIGKILL);
 }
 

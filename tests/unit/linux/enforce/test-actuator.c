@@ -230,6 +230,9 @@ TEST_F(some_threads_are_never_steered)
     fake_kernel_cpus(f->ledger, "0-6", "0-7", "");
     expect(f, action(ASYM_ACTION_STEER, 0xff, 0xf0), ASYM_OUTCOME_RETRY, -EAGAIN);
     assert_int_equal(f->thread->n_set_mask, 0);
+    steer(f, 0xff, 0x30);
+    expect(f, action(ASYM_ACTION_STEER, 0x30, 0xf0), ASYM_OUTCOME_RETRY, -EAGAIN);
+    assert_mask(&f->thread->mask, 0x30);
 }
 
 /* The kernel has cut the mask to a cpuset, and the core has seen that. Then the entry's before is the cut mask. */
@@ -263,6 +266,7 @@ TEST_F(a_steered_thread_that_has_chosen_for_itself_is_left_alone)
     steer(f, 0xff, 0xf0);
     f->thread->mask = fake_mask(0x81);
     expect(f, action(ASYM_ACTION_STEER, 0xf0, 0x0f), ASYM_OUTCOME_RETRY, -EAGAIN);
+    assert_int_equal(asym_ledger_count(f->ledger), 1);
     expect(f, action(ASYM_ACTION_RELEASE, 0xf0, 0xff), ASYM_OUTCOME_HANDS_OFF, -EBUSY);
     assert_mask(&f->thread->mask, 0x81);
     assert_int_equal(asym_ledger_count(f->ledger), 0);
@@ -282,8 +286,27 @@ TEST_F(a_nice_value_of_another_is_no_affinity_of_another)
     }
 }
 
+static bool is_under_way(const struct fake_thread *t)
+{
+    struct asym_ledger *file = NULL;
+    assert_int_equal(asym_ledger_peek(watched->tree.path, &file, NULL), 0);
+    const struct asym_ledger_entry *e = asym_ledger_find(file, t->tid);
+    assert_non_null(e);
+    const bool under_way = e->under_way && e->transit_cpu == 5 + 1;
+    asym_ledger_close(file);
+    return under_way;
+}
+
+/* The file must say that the thread is under way before the kernel puts it on that CPU. */
+static void is_under_way_first(const struct fake_thread *t)
+{
+    assert_true(t->n_set_mask > 0 || is_under_way(t));
+}
+
 TEST_F(a_thread_that_moves_is_put_on_its_transit_cpu_first)
 {
+    watched = f;
+    fake_kernel_watch(is_under_way_first);
     struct asym_action a = action(ASYM_ACTION_STEER, 0xff, 0xf0);
     a.transit_cpu = 5 + 1;
     expect(f, a, ASYM_OUTCOME_DONE, 0);
@@ -291,6 +314,8 @@ TEST_F(a_thread_that_moves_is_put_on_its_transit_cpu_first)
     assert_mask(&f->thread->set[0], 0x20);
     assert_mask(&f->thread->set[1], 0xf0);
     assert_false(asym_ledger_find(f->ledger, TID)->under_way);
+    assert_true(asym_ledger_find(f->ledger, TID)->transit_until == 1000 * ASYM_SEC + ASYM_LEDGER_LATE);
+    assert_false(is_under_way(f->thread));
     a.transit_cpu = 1 + 1; /* not in the mask */
     a.expect = fake_mask(0xf0);
     expect(f, a, ASYM_OUTCOME_DONE, 0);
@@ -599,6 +624,7 @@ TEST_F(without_a_record_nothing_is_steered)
     assert_true(f->thread->set_full_cpuset);
     assert_int_equal(other->n_set_mask, 0);
     assert_int_equal(asym_ledger_count(f->ledger), 0);
+    steer(f, 0xff, 0xf0);
 }
 
 TEST_MAIN

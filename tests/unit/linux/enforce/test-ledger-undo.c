@@ -234,6 +234,7 @@ TEST_WITH(a_child_inherits_the_transit_cpu_of_that_moment, set_up, tear_down)
     e.transit_cpu = 6 + 1;
     e.transit_until = 1000;
     thread->mask = fake_mask(0x40);
+    assert_false(asym_ledger_looks_inherited(ledger, &e, &thread->mask, 0, 1001));
     assert_int_equal(asym_ledger_repair(ledger, &e, TID, 1001), 0);
     assert_int_equal(thread->mask.w[0], 0x40);
     assert_int_equal(asym_ledger_repair(ledger, &e, TID, 1000), 1);
