@@ -28,7 +28,7 @@
 #include "support/test.h"
 
 /* Orders to a process of the tests. */
-enum order { NOTHING, FORK, THREAD, EXEC, END };
+enum order { NOTHING, FORK, THREAD, END };
 
 #define NODES 8
 
@@ -77,9 +77,6 @@ static void run_node(struct node *n)
         case THREAD:
             pthread_create(&t, NULL, run_thread, child);
             break;
-        case EXEC:
-            execlp("sleep", "sleep", "60", (char *)NULL);
-            break;
         case END:
             _exit(0);
         default:
@@ -126,15 +123,6 @@ static void grow(int parent, enum order order, int child)
     for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; nodes[parent].order != NOTHING && asym_live_now() < end;)
         asym_live_sleep(0.0002);
     assert_int_equal(nodes[parent].order, NOTHING);
-}
-
-static void end_node(int k)
-{
-    double end = asym_live_now() + ASYM_LIVE_PATIENCE;
-    nodes[k].order = END;
-    while (asym_thread_is_of(nodes[k].tgid, nodes[k].tid) == 0 && asym_live_now() < end)
-        asym_live_sleep(0.0005);
-    assert_int_equal(asym_thread_is_of(nodes[k].tgid, nodes[k].tid), -ESRCH);
 }
 
 static bool has(int k, const struct asym_mask *mask)
@@ -215,90 +203,6 @@ static void deliver(enum asym_process_event_kind kind, int k, int parent, double
     asym_fork_guard_on_event(ledger, &event);
 }
 
-TEST_WITH(children_that_are_reported_after_the_release_are_repaired, set_up, tear_down)
-{
-    start_root(0);
-    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
-    for (int k = 1; k <= 3; k++) {
-        grow(0, FORK, k);
-        assert_true(has(k, &first));
-    }
-    for (int k = 1; k <= 3; k++) {
-        deliver(ASYM_PROCESS_EVENT_FORK, k, 0, 0);
-        assert_true(has(0, &all_cpus) && has(k, &all_cpus));
-        assert_int_equal(asym_ledger_count(ledger), 0);
-    }
-}
-
-TEST_WITH(children_of_children_that_were_not_repaired_in_time_are_repaired, set_up, tear_down)
-{
-    start_root(0);
-    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
-    for (int k = 1; k <= 4; k++)
-        grow(k - 1, FORK, k);
-    for (int k = 1; k <= 4; k++) {
-        assert_true(has(k, &first));
-        deliver(ASYM_PROCESS_EVENT_FORK, k, k - 1, 0);
-        assert_true(has(k, &all_cpus));
-    }
-}
-
-TEST_WITH(children_of_a_child_that_is_gone_are_repaired, set_up, tear_down)
-{
-    start_root(0);
-    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
-    grow(0, FORK, 1);
-    grow(1, FORK, 2);
-    end_node(1);
-    deliver(ASYM_PROCESS_EVENT_FORK, 1, 0, 0);
-    deliver(ASYM_PROCESS_EVENT_FORK, 2, 1, 0);
-    assert_true(has(2, &all_cpus));
-}
-
-TEST_WITH(the_child_of_a_creator_that_is_gone_is_repaired, set_up, tear_down)
-{
-    start_root(0);
-    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
-    grow(0, FORK, 1);
-    grow(0, FORK, 2);
-    nodes[0].order = END;
-    assert_int_equal(asym_live_wait(nodes[0].tgid), 0);
-    deliver(ASYM_PROCESS_EVENT_FORK, 1, 0, 0);
-    deliver(ASYM_PROCESS_EVENT_EXIT, 0, 0, 0);
-    deliver(ASYM_PROCESS_EVENT_FORK, 2, 0, 0);
-    assert_true(has(1, &all_cpus) && has(2, &all_cpus));
-    assert_int_equal(asym_ledger_count(ledger), 0);
-}
-
-/* The child was forked before asymd steered its parent and itself, but the event comes later: its mask is its own. */
-TEST_WITH(a_child_that_is_steered_before_its_fork_event_is_read_stays_steered, set_up, tear_down)
-{
-    start_root(0);
-    grow(0, FORK, 1);
-    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
-    assert_int_equal(steer(1, &all_cpus, &first, 0, 0), 0);
-    deliver(ASYM_PROCESS_EVENT_FORK, 1, 0, 0);
-    assert_true(has(1, &first) && has(0, &all_cpus));
-    assert_int_equal(asym_ledger_count(ledger), 1);
-}
-
-TEST_WITH(threads_of_a_steered_process_and_their_children_are_repaired, set_up, tear_down)
-{
-    start_root(0);
-    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
-    grow(0, THREAD, 1);
-    grow(1, FORK, 2);
-    assert_true(has(1, &first) && has(2, &first));
-    deliver(ASYM_PROCESS_EVENT_CLONE, 1, 0, 0);
-    assert_true(has(1, &all_cpus));
-    /* A new thread is no fork: the process stays steered. */
-    assert_true(has(0, &first));
-    assert_int_equal(asym_ledger_count(ledger), 1);
-    deliver(ASYM_PROCESS_EVENT_FORK, 2, 1, 0);
-    assert_true(has(2, &all_cpus) && has(0, &all_cpus));
-    assert_int_equal(asym_ledger_count(ledger), 0);
-}
-
 TEST_WITH(a_fork_from_any_thread_releases_all_of_the_process, set_up, tear_down)
 {
     start_root(0);
@@ -312,28 +216,6 @@ TEST_WITH(a_fork_from_any_thread_releases_all_of_the_process, set_up, tear_down)
     assert_int_equal(nice_of(1), 0);
     assert_int_equal(asym_ledger_count(ledger), 0);
     assert_int_equal(steer(0, &all_cpus, &first, 0, 0), -EAGAIN);
-}
-
-TEST_WITH(masks_of_their_own_choice_are_left_alone, set_up, tear_down)
-{
-    start_root(0);
-    grow(0, THREAD, 1);
-    /* The leader has chosen the mask that asymd gave its thread: its child inherits the leader's choice. */
-    assert_int_equal(asym_thread_set_mask(nodes[0].tid, &first, false), 0);
-    assert_int_equal(steer(1, &all_cpus, &first, 0, 0), 0);
-    grow(0, FORK, 2);
-    /* A child that chose another mask before the fork guard handled its event. */
-    grow(1, FORK, 3);
-    assert_int_equal(asym_thread_set_mask(nodes[3].tid, &last, false), 0);
-    deliver(ASYM_PROCESS_EVENT_FORK, 3, 1, 0);
-    deliver(ASYM_PROCESS_EVENT_FORK, 2, 0, 0);
-    assert_true(has(0, &first) && has(2, &first) && has(3, &last));
-    assert_true(has(1, &all_cpus));
-    /* A child forked so long after the release that it cannot have inherited anything. */
-    grow(1, FORK, 4);
-    assert_int_equal(asym_thread_set_mask(nodes[4].tid, &first, false), 0);
-    deliver(ASYM_PROCESS_EVENT_FORK, 4, 1, 10);
-    assert_true(has(4, &first));
 }
 
 TEST_WITH(children_have_the_nice_value_that_their_creator_had, set_up, tear_down)
@@ -358,47 +240,6 @@ TEST_WITH(children_have_the_nice_value_that_their_creator_had, set_up, tear_down
             asym_process_signal(nodes[k].tgid, SIGKILL);
         }
     }
-}
-
-TEST_WITH(an_exec_gives_everything_back, set_up, tear_down)
-{
-    start_root(0);
-    assert_int_equal(steer(0, &all_cpus, &first, 0, -7), 0);
-    nodes[0].order = EXEC;
-    deliver(ASYM_PROCESS_EVENT_EXEC, 0, 0, 0);
-    assert_true(has(0, &all_cpus));
-    assert_int_equal(nice_of(0), 0);
-    assert_int_equal(asym_ledger_count(ledger), 0);
-    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), -EAGAIN);
-}
-
-TEST_WITH(what_ends_is_forgotten, set_up, tear_down)
-{
-    start_root(0);
-    grow(0, FORK, 1);
-    assert_int_equal(steer(1, &all_cpus, &first, 0, 0), 0);
-    end_node(1);
-    deliver(ASYM_PROCESS_EVENT_EXIT, 1, 0, 0);
-    assert_int_equal(asym_ledger_count(ledger), 0);
-}
-
-/* Events of processes that the ledger does not know, and empty events, change nothing. */
-TEST_WITH(events_that_do_not_concern_it_change_nothing, set_up, tear_down)
-{
-    start_root(0);
-    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
-    for (int kind = ASYM_PROCESS_EVENT_FORK; kind <= ASYM_PROCESS_EVENT_LOST; kind++) {
-        const struct asym_process_event event = {.kind = (enum asym_process_event_kind)kind,
-                                                 .pid = INT32_MAX,
-                                                 .tgid = INT32_MAX,
-                                                 .parent_pid = INT32_MAX - 1,
-                                                 .parent_tgid = INT32_MAX - 1,
-                                                 .when = (asym_usec)(asym_live_now() * 1e6)};
-        asym_fork_guard_on_event(ledger, &event);
-        asym_fork_guard_on_event(ledger, &(struct asym_process_event){.kind = (enum asym_process_event_kind)kind});
-    }
-    assert_true(has(0, &first));
-    assert_int_equal(asym_ledger_count(ledger), 1);
 }
 
 /* The race itself, with the proc connector and the fork guard's thread. */

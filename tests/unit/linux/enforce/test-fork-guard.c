@@ -72,8 +72,9 @@ static void tear_down(struct fork_guard_fixture *f)
 
 #define TEST_F(name) TEST_IN(name, struct fork_guard_fixture, f, set_up, tear_down)
 
-static void deliver(struct fork_guard_fixture *f, enum asym_process_event_kind kind, int32_t tgid, int32_t pid,
-                    int32_t parent)
+/* The kernel stamps the event with the time of the fork. */
+static void deliver_born(struct fork_guard_fixture *f, enum asym_process_event_kind kind, int32_t tgid, int32_t pid,
+                         int32_t parent, asym_usec born)
 {
     const struct fake_thread *creator = fake_kernel_find(parent);
     const struct asym_process_event event = {.kind = kind,
@@ -82,8 +83,14 @@ static void deliver(struct fork_guard_fixture *f, enum asym_process_event_kind k
                                              .parent_pid = kind == ASYM_PROCESS_EVENT_FORK ? parent : 0,
                                              .parent_tgid = kind == ASYM_PROCESS_EVENT_FORK && creator ? creator->tgid
                                                                                                        : tgid,
-                                             .when = NOW};
+                                             .when = born};
     asym_fork_guard_on_event(f->ledger, &event);
+}
+
+static void deliver(struct fork_guard_fixture *f, enum asym_process_event_kind kind, int32_t tgid, int32_t pid,
+                    int32_t parent)
+{
+    deliver_born(f, kind, tgid, pid, parent, NOW);
 }
 
 /* A child right after fork: it has its creator's mask, and 0 for a negative nice value if reset-on-fork is set. */
@@ -165,6 +172,7 @@ TEST_F(a_child_of_a_boosted_thread_has_its_creators_nice_value)
 TEST_F(a_new_thread_is_repaired_and_its_process_stays_steered)
 {
     struct fake_thread *newborn = child_of(f->thread, PID, TID + 1), *own;
+    struct fake_thread *child = child_of(newborn, CHILD, CHILD);
     deliver(f, ASYM_PROCESS_EVENT_CLONE, PID, TID + 1, 0);
     assert_thread(newborn, 0xff, 0);
     assert_thread(f->thread, 0xf0, 0);
@@ -172,6 +180,10 @@ TEST_F(a_new_thread_is_repaired_and_its_process_stays_steered)
     own = fake_kernel_thread(PID, TID + 2, fake_mask(0x30));
     deliver(f, ASYM_PROCESS_EVENT_CLONE, PID, TID + 2, 0);
     assert_thread(own, 0x30, 0);
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID + 1);
+    assert_thread(child, 0xff, 0);
+    assert_thread(f->thread, 0xff, 0);
+    assert_int_equal(asym_ledger_count(f->ledger), 1);
 }
 
 TEST_F(the_nice_value_decides_between_two_possible_creators)
@@ -204,16 +216,14 @@ TEST_F(children_of_a_child_are_repaired_too)
 {
     struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
     struct fake_thread *grandchild = child_of(child, CHILD + 1, CHILD + 1), *late;
+    struct fake_thread *last = child_of(grandchild, CHILD + 3, CHILD + 3);
     deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
     deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD + 1, CHILD + 1, CHILD);
     assert_thread(grandchild, 0xff, 0);
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD + 3, CHILD + 3, CHILD + 1);
+    assert_thread(last, 0xff, 0);
     late = fake_kernel_thread(CHILD + 2, CHILD + 2, fake_mask(0xf0));
-    asym_fork_guard_on_event(f->ledger, &(struct asym_process_event){.kind = ASYM_PROCESS_EVENT_FORK,
-                                                                     .pid = CHILD + 2,
-                                                                     .tgid = CHILD + 2,
-                                                                     .parent_pid = CHILD,
-                                                                     .parent_tgid = CHILD,
-                                                                     .when = NOW + ASYM_LEDGER_LATE + 1});
+    deliver_born(f, ASYM_PROCESS_EVENT_FORK, CHILD + 2, CHILD + 2, CHILD, NOW + ASYM_LEDGER_LATE + 1);
     assert_thread(late, 0xf0, 0);
 }
 
@@ -227,6 +237,36 @@ TEST_F(a_second_child_of_a_process_released_is_repaired)
     assert_thread(first, 0xff, 0);
     assert_thread(second, 0xff, 0);
     assert_thread(newborn, 0xff, 0);
+    /* Too late to have inherited anything. */
+    struct fake_thread *late = fake_kernel_thread(CHILD + 2, CHILD + 2, fake_mask(0xf0));
+    deliver_born(f, ASYM_PROCESS_EVENT_FORK, CHILD + 2, CHILD + 2, TID, NOW + ASYM_LEDGER_LATE + 1);
+    assert_thread(late, 0xf0, 0);
+}
+
+/* The core has steered the child itself before the fork guard reads the event: its mask is its own. */
+TEST_F(a_child_that_is_steered_by_now_is_left_alone)
+{
+    struct fake_thread *child = fake_kernel_thread(CHILD, CHILD, fake_mask(0xff));
+    steered(f, child, 0, 0);
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
+    assert_thread(child, 0xf0, 0);
+    assert_thread(f->thread, 0xff, 0);
+    assert_int_equal(asym_ledger_count(f->ledger), 2);
+}
+
+/* A thread has chosen the mask that asymd gave to another thread of its process. */
+TEST_F(a_child_of_a_thread_that_chose_that_mask_keeps_it)
+{
+    struct fake_thread *chooser = fake_kernel_thread(CHILD, CHILD, fake_mask(0xf0));
+    struct fake_thread *creator = fake_kernel_thread(CHILD, CHILD + 1, fake_mask(0xff));
+    steered(f, creator, 0, 0);
+    struct fake_thread *own = child_of(chooser, CHILD + 2, CHILD + 2), *other = child_of(creator, CHILD + 3, CHILD + 3);
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD + 3, CHILD + 3, CHILD + 1);
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD + 2, CHILD + 2, CHILD);
+    assert_thread(chooser, 0xf0, 0);
+    assert_thread(own, 0xf0, 0);
+    assert_thread(creator, 0xff, 0);
+    assert_thread(other, 0xff, 0);
 }
 
 /* The thread that called exec now has the leader's TID, and still has its own mask. */
@@ -303,9 +343,13 @@ TEST_F(a_child_that_is_gone_already_does_no_harm)
     assert_thread(grandchild, 0xff, 0);
 }
 
-TEST_F(lost_events_change_nothing)
+/* Of processes that the ledger does not know, empty ones, and the loss of some. */
+TEST_F(events_that_do_not_concern_it_change_nothing)
 {
-    deliver(f, ASYM_PROCESS_EVENT_LOST, 0, 0, 0);
+    for (int kind = ASYM_PROCESS_EVENT_FORK; kind <= ASYM_PROCESS_EVENT_LOST; kind++) {
+        deliver(f, (enum asym_process_event_kind)kind, INT32_MAX, INT32_MAX, INT32_MAX - 1);
+        deliver_born(f, (enum asym_process_event_kind)kind, 0, 0, 0, 0);
+    }
     assert_int_equal(asym_ledger_count(f->ledger), 3);
     assert_thread(f->thread, 0xf0, 0);
 }
