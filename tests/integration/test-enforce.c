@@ -24,24 +24,16 @@
 #include "linux/sys/thread.h"
 #include "support/live.h"
 #include "support/process.h"
-#include "support/rounds.h"
+#include "support/steered.h"
 #include "support/test.h"
 
-static char dir[64];
-static struct asym_mask all_cpus, first, last; /* the CPUs of the test, and two of them */
-static struct asym_ledger *ledger;
-static struct asym_actuator *actuator;
 static struct asym_process_events *process_events;
 
-static void open_all(bool fork_guard)
+static void open_guarded_ledger(void)
 {
     bool realtime;
     struct asym_error err = {""};
-    if (asym_ledger_open(dir, &ledger, &err) < 0)
-        fail_msg("%s", err.text);
-    assert_int_equal(asym_actuator_linux_new(ledger, &actuator), 0);
-    if (!fork_guard)
-        return;
+    open_ledger();
     if (asym_process_events_open(&process_events, &err) < 0)
         fail_msg("these tests need the proc connector: %s", err.text);
     assert_int_equal(asym_process_events_watch(process_events, asym_fork_guard_on_event, ledger, &realtime), 0);
@@ -49,103 +41,11 @@ static void open_all(bool fork_guard)
     asym_process_events_limit(process_events, 100);
 }
 
-static void close_all(void)
-{
-    if (actuator)
-        actuator->close(actuator);
-    asym_process_events_close(process_events);
-    asym_ledger_close(ledger);
-    actuator = NULL;
-    process_events = NULL;
-    ledger = NULL;
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    setpriority(PRIO_PROCESS, 0, 0); /* the tests count from nice 0, and this may run under nice(1) */
-    assert_int_equal(asym_thread_get_mask(0, &all_cpus), 0);
-    if (asym_mask_count(&all_cpus) < 2)
-        fail_msg("these tests need two CPUs, there is one");
-    first = last = (struct asym_mask){0};
-    ASYM_MASK_FOREACH (c, &all_cpus) {
-        last = (struct asym_mask){0};
-        asym_mask_set(&last, (unsigned)c);
-    }
-    asym_mask_set(&first, (unsigned)asym_mask_next(&all_cpus, 0));
-    snprintf(dir, sizeof dir, "/tmp/asymd-enforce-XXXXXX");
-    assert_non_null(mkdtemp(dir));
-    return 0;
-}
-
 static int tear_down(void **state)
 {
-    char command[128];
-    (void)state;
-    close_all();
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
-}
-
-/*
- * Field 22 of /proc/PID/stat, counted from the last ')'. The code under test has its own reader, so the test does not use it.
- */
-static struct asym_taskid id_of(pid_t tgid, pid_t tid)
-{
-    char path[64], text[1024];
-    unsigned long long start;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)tgid, (int)tid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    assert_true(fd >= 0);
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    assert_true(n > 0);
-    text[n] = '\0';
-    const char *after = strrchr(text, ')');
-    assert_non_null(after);
-    assert_int_equal(
-        sscanf(after, ") %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &start), 1);
-    return (struct asym_taskid){.tid = tid, .tgid = tgid, .start = start};
-}
-
-static struct asym_action action(enum asym_action_kind kind, pid_t tgid, pid_t tid, const struct asym_mask *expect,
-                                 const struct asym_mask *mask)
-{
-    return (struct asym_action){.kind = kind,
-                                .id = id_of(tgid, tid),
-                                .expect = *expect,
-                                .mask = *mask,
-                                .full_cpuset = asym_mask_equal(mask, &all_cpus)};
-}
-
-static int apply(const struct asym_action *a)
-{
-    struct asym_outcome outcome = {.error = 1};
-    assert_int_equal(actuator->apply(actuator, a, 1, &outcome), 0);
-    assert_int_equal(outcome.kind, asym_outcome_of(outcome.error));
-    return outcome.error;
-}
-
-static int steer(pid_t tgid, pid_t tid, const struct asym_mask *expect, const struct asym_mask *mask)
-{
-    const struct asym_action a = action(ASYM_ACTION_STEER, tgid, tid, expect, mask);
-    return apply(&a);
-}
-
-static bool has(pid_t tid, const struct asym_mask *mask)
-{
-    struct asym_mask found;
-    assert_int_equal(asym_thread_get_mask(tid, &found), 0);
-    return asym_mask_equal(&found, mask);
-}
-
-static struct asym_restore_report restore(void)
-{
-    struct asym_restore_report report;
-    asym_ledger_restore(ledger, &report);
-    assert_int_equal(report.failed, 0);
-    assert_int_equal(asym_ledger_count(ledger), 0);
-    return report;
+    asym_process_events_close(process_events);
+    process_events = NULL;
+    return steered_tear_down(state);
 }
 
 #define THREADS_MAX 256
@@ -158,21 +58,6 @@ struct shared {
     int restored_after; /* number of children that had ended when the process had its own mask again; 0: never */
     double forked, restored_at; /* seconds */
 };
-
-static struct shared *share(void)
-{
-    void *p = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(p != MAP_FAILED);
-    return p;
-}
-
-static void await(const _Atomic int *flag, int value)
-{
-    double end = asym_live_now() + ASYM_LIVE_PATIENCE;
-    while (*flag < value && asym_live_now() < end)
-        asym_live_sleep(0.0002);
-    assert_true(*flag >= value);
-}
 
 /* Starts a process that runs body and ends with the test. */
 static pid_t start(void (*body)(struct shared *), struct shared *s)
@@ -196,7 +81,7 @@ static void sleeper(struct shared *s)
 
 static pid_t start_sleeper(void)
 {
-    struct shared *s = share();
+    struct shared *s = share(sizeof(struct shared));
     pid_t pid = start(sleeper, s);
     await(&s->ready, 1);
     return pid;
@@ -314,14 +199,14 @@ static void spin_on(struct shared *s)
  * The new mask also contains the CPU that the thread is on. The kernel alone leaves the thread there while no other thread
  * wants that CPU. The test reads the CPU at once, and many times, because other threads may push this one away.
  */
-TEST_WITH(a_running_thread_is_moved_by_its_transit_cpu, set_up, tear_down)
+TEST_WITH(a_running_thread_is_moved_by_its_transit_cpu, steered_set_up, tear_down)
 {
-    struct shared *s = share();
+    struct shared *s = share(sizeof(struct shared));
     struct asym_stat stat;
     int there = 0;
     pid_t pid = start(spin_on, s);
     await(&s->ready, 1);
-    open_all(false);
+    open_ledger();
     for (int i = 0; i < 20; i++) {
         struct asym_action back = action(ASYM_ACTION_STEER, pid, pid, &all_cpus, &first);
         assert_int_equal(apply(&back), 0);
@@ -362,7 +247,7 @@ static void boost(pid_t pid, int8_t from, int8_t to)
     assert_int_equal(now.flags & 1, 1);
 }
 
-TEST_WITH(a_boost_is_taken_back_bit_for_bit, set_up, tear_down)
+TEST_WITH(a_boost_is_taken_back_bit_for_bit, steered_set_up, tear_down)
 {
     static const struct attr originals[] = {
         {.policy = SCHED_OTHER},
@@ -371,7 +256,7 @@ TEST_WITH(a_boost_is_taken_back_bit_for_bit, set_up, tear_down)
         {.policy = SCHED_BATCH, .nice = 5, .flags = 1},
         {.policy = SCHED_OTHER, .nice = 5, .runtime = 7000000},
     };
-    open_all(false);
+    open_ledger();
     for (size_t i = 0; i < 2 * ASYM_LENGTH(originals); i++) {
         struct attr want = originals[i / 2];
         pid_t pid = start_sleeper();
@@ -408,9 +293,9 @@ static const struct {
     {0, -8, -8},  /* only a privileged process can set it */
 };
 
-TEST_WITH(a_nice_value_that_a_boost_has_made_possible_goes_back_and_no_other, set_up, tear_down)
+TEST_WITH(a_nice_value_that_a_boost_has_made_possible_goes_back_and_no_other, steered_set_up, tear_down)
 {
-    open_all(false);
+    open_ledger();
     for (size_t i = 0; i < 2 * ASYM_LENGTH(renices); i++) {
         const int8_t original = renices[i / 2].original, then = renices[i / 2].then;
         pid_t pid = start_sleeper();
@@ -433,9 +318,9 @@ TEST_WITH(a_nice_value_that_a_boost_has_made_possible_goes_back_and_no_other, se
 }
 
 /* The core requests this when it has seen such a nice value: the mask stays. */
-TEST_WITH(a_steered_thread_gives_a_raised_boost_back_and_keeps_its_mask, set_up, tear_down)
+TEST_WITH(a_steered_thread_gives_a_raised_boost_back_and_keeps_its_mask, steered_set_up, tear_down)
 {
-    open_all(false);
+    open_ledger();
     pid_t pid = start_sleeper();
     boost(pid, 0, -7);
     assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, -6), 0);
@@ -460,10 +345,10 @@ static struct attr policy_attr(uint32_t policy, uint64_t flags)
 }
 
 /* The kernel keeps the nice value of a thread that becomes real-time, and restores it afterwards. */
-TEST_WITH(a_boost_does_not_outlive_a_time_under_another_policy, set_up, tear_down)
+TEST_WITH(a_boost_does_not_outlive_a_time_under_another_policy, steered_set_up, tear_down)
 {
     static const uint32_t policies[] = {SCHED_FIFO, SCHED_RR, SCHED_IDLE, SCHED_BATCH};
-    open_all(false);
+    open_ledger();
     for (size_t i = 0; i < ASYM_LENGTH(policies); i++) {
         const bool realtime = policies[i] == SCHED_FIFO || policies[i] == SCHED_RR;
         struct sched_param none = {.sched_priority = 0};
@@ -482,9 +367,9 @@ TEST_WITH(a_boost_does_not_outlive_a_time_under_another_policy, set_up, tear_dow
 }
 
 /* The thread pins itself between the sample and the repair. The repair still resets the other inherited attributes. */
-TEST_WITH(a_child_that_pins_itself_keeps_its_mask_and_nothing_else, set_up, tear_down)
+TEST_WITH(a_child_that_pins_itself_keeps_its_mask_and_nothing_else, steered_set_up, tear_down)
 {
-    open_all(false);
+    open_ledger();
     static const struct {
         int8_t now, own, then;
     } nices[] = {{7, 0, 0}, {-7, 0, 0}, {11, 0, 11}, {0, 0, 0}};
@@ -514,12 +399,12 @@ static bool narrow_threads(const struct shared *s, int n)
     return false;
 }
 
-TEST_WITH(new_threads_of_a_steered_one_get_the_original_mask, set_up, tear_down)
+TEST_WITH(new_threads_of_a_steered_one_get_the_original_mask, steered_set_up, tear_down)
 {
-    struct shared *s = share();
+    struct shared *s = share(sizeof(struct shared));
     pid_t pid = start(grow_threads, s);
     await(&s->ready, 1);
-    open_all(true);
+    open_guarded_ledger();
     assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
     s->go = 101;
     await(&s->done, 1);
@@ -533,13 +418,13 @@ TEST_WITH(new_threads_of_a_steered_one_get_the_original_mask, set_up, tear_down)
 }
 
 /* Item 1 of what steering must not break: inheritance. The parent is also boosted, from its own nice value. */
-TEST_WITH(at_most_the_first_of_1000_children_sees_fewer_cpus, set_up, tear_down)
+TEST_WITH(at_most_the_first_of_1000_children_sees_fewer_cpus, steered_set_up, tear_down)
 {
-    struct shared *s = share();
+    struct shared *s = share(sizeof(struct shared));
     s->n_children = 1000;
     pid_t pid = start(run_children, s);
     await(&s->ready, 1);
-    open_all(true);
+    open_guarded_ledger();
     boost(pid, 0, -7);
     s->go = 1;
     double end = asym_live_now() + 100;
@@ -589,11 +474,11 @@ static int narrow_of_burst(const struct shared *s)
     return n;
 }
 
-TEST_WITH(children_and_grandchildren_of_a_burst_are_all_repaired, set_up, tear_down)
+TEST_WITH(children_and_grandchildren_of_a_burst_are_all_repaired, steered_set_up, tear_down)
 {
-    open_all(true);
+    open_guarded_ledger();
     for (int round = 0; round < 20; round++) {
-        struct shared *s = share();
+        struct shared *s = share(sizeof(struct shared));
         pid_t pid = start(fork_in_a_burst, s);
         await(&s->ready, 1);
         assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
@@ -610,13 +495,13 @@ TEST_WITH(children_and_grandchildren_of_a_burst_are_all_repaired, set_up, tear_d
     }
 }
 
-TEST_WITH(actions_older_than_a_release_by_the_fork_guard_are_refused, set_up, tear_down)
+TEST_WITH(actions_older_than_a_release_by_the_fork_guard_are_refused, steered_set_up, tear_down)
 {
-    struct shared *s = share();
+    struct shared *s = share(sizeof(struct shared));
     s->n_children = 1;
     pid_t pid = start(run_children, s);
     await(&s->ready, 1);
-    open_all(true);
+    open_guarded_ledger();
     assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
     s->go = 1;
     double end = asym_live_now() + ASYM_LIVE_PATIENCE;
@@ -660,12 +545,12 @@ static void exec_from_a_thread(struct shared *s)
         pthread_join(t, NULL);
 }
 
-TEST_WITH(a_new_image_gets_the_original_mask, set_up, tear_down)
+TEST_WITH(a_new_image_gets_the_original_mask, steered_set_up, tear_down)
 {
-    struct shared *s = share();
+    struct shared *s = share(sizeof(struct shared));
     pid_t pid = start(exec_from_a_thread, s);
     await(&s->ready, 1);
-    open_all(true);
+    open_guarded_ledger();
     /* The thread that calls exec takes over the leader's tid, and keeps its own mask. */
     assert_int_equal(steer(pid, s->tids[1], &all_cpus, &first), 0);
     s->go = 1;
@@ -693,13 +578,13 @@ static void fork_when_signalled(struct shared *s)
 }
 
 /* Without the fork guard, as after a kill of asymd, or without process events. */
-TEST_WITH(restore_finds_inherited_masks_and_no_others, set_up, tear_down)
+TEST_WITH(restore_finds_inherited_masks_and_no_others, steered_set_up, tear_down)
 {
-    struct shared *s = share();
+    struct shared *s = share(sizeof(struct shared));
     pid_t before = start_sleeper(), pid = start(fork_when_signalled, s);
     await(&s->ready, 1);
     assert_int_equal(asym_thread_set_mask(before, &first, false), 0);
-    open_all(false);
+    open_ledger();
     assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
     s->go = 1;
     await(&s->done, 1);
@@ -715,114 +600,6 @@ TEST_WITH(restore_finds_inherited_masks_and_no_others, set_up, tear_down)
     asym_live_end(pid, SIGKILL);
     asym_live_end(before, SIGKILL);
     asym_live_end(beside, SIGKILL);
-}
-
-#define VICTIMS 200
-
-static struct asym_taskid victims[VICTIMS];
-
-static int8_t nice_of_victim(int i)
-{
-    return i % 2 ? 5 : 0;
-}
-
-static void all_to(enum asym_action_kind kind, const struct asym_mask *from, const struct asym_mask *to, bool was,
-                   bool is)
-{
-    static struct asym_action actions[VICTIMS];
-    static struct asym_outcome outcomes[VICTIMS];
-    for (int i = 0; i < VICTIMS; i++) {
-        const bool boosted = i % 3 == 0;
-        actions[i] = (struct asym_action){
-            .kind = kind,
-            .id = victims[i],
-            .expect = *from,
-            .mask = *to,
-            .transit_cpu = to == &all_cpus ? (uint32_t)asym_mask_next(&last, 0) + 1 : 0,
-            .expect_nice = was && boosted ? -7 : nice_of_victim(i),
-            .nice = is && boosted ? -7 : nice_of_victim(i),
-            .full_cpuset = kind == ASYM_ACTION_RELEASE,
-        };
-    }
-    if (actuator->apply(actuator, actions, VICTIMS, outcomes) < 0)
-        _exit(3);
-    for (int i = 0; i < VICTIMS; i++)
-        if (outcomes[i].error != 0)
-            _exit(4);
-}
-
-/* Steers back and forth until it is killed. An error ends the process, which the test detects. */
-static void steer_without_end(struct shared *s)
-{
-    open_all(false);
-    for (;;) {
-        all_to(ASYM_ACTION_STEER, &all_cpus, &first, false, true);
-        s->ready = 1;
-        all_to(ASYM_ACTION_STEER, &first, &last, true, false);
-        all_to(ASYM_ACTION_STEER, &last, &first, false, true);
-        /* via a CPU of neither mask */
-        all_to(ASYM_ACTION_STEER, &first, &all_cpus, true, true);
-        all_to(ASYM_ACTION_RELEASE, &all_cpus, &all_cpus, true, false);
-    }
-}
-
-/* Seeded, so that a failure can be repeated. */
-static double random_share(uint64_t *seed)
-{
-    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (double)(*seed >> 40) / (double)(1 << 24);
-}
-
-static int count_steered(void)
-{
-    int n = 0;
-    for (int i = 0; i < VICTIMS; i++)
-        n += !has(victims[i].tid, &all_cpus);
-    return n;
-}
-
-TEST_WITH(kill_9_at_random_moments_leaves_no_thread_steered, set_up, tear_down)
-{
-    struct shared *s = share();
-    uint64_t seed = 2010;
-    size_t steered = 0, rounds = 0, restored = 0;
-    pid_t pid = start(grow_threads, s);
-    await(&s->ready, 1);
-    s->go = VICTIMS;
-    await(&s->done, 1);
-    for (int i = 0; i < VICTIMS; i++) {
-        victims[i] = id_of(pid, s->tids[i]);
-        assert_int_equal(setpriority(PRIO_PROCESS, (id_t)s->tids[i], nice_of_victim(i)), 0);
-    }
-    /* The number of kills that fall into a moment with steered threads depends on the machine: on one it is a third. */
-    const size_t wanted = asym_rounds(100);
-    size_t round = 0;
-    for (; round < wanted || (rounds < wanted / 5 && round < 1000); round++) {
-        struct shared *t = share();
-        pid_t steerer = start(steer_without_end, t);
-        await(&t->ready, 1);
-        asym_live_sleep(0.02 * random_share(&seed));
-        asym_live_signal(steerer, SIGKILL);
-        assert_int_equal(asym_live_wait(steerer), 128 + SIGKILL);
-        int n = count_steered();
-        steered += (size_t)n;
-        rounds += n > 0;
-        open_all(false);
-        restored += restore().restored;
-        for (int i = 0; i < VICTIMS; i++) {
-            const struct attr now = attr_of(victims[i].tid);
-            if (!has(victims[i].tid, &all_cpus) || now.nice != nice_of_victim(i) || now.flags != 0)
-                fail_msg("round %zu, thread %d: nice %d, flags %llu", round, i, now.nice,
-                         (unsigned long long)now.flags);
-        }
-        close_all();
-        munmap(t, sizeof *t);
-    }
-    print_message(
-        "%zu kills: threads steered in %zu of them, %zu of 200 on average, %zu restored in all; none was left\n", round,
-        rounds, steered / round, restored);
-    assert_true(rounds >= wanted / 5);
-    asym_live_end(pid, SIGKILL);
 }
 
 TEST_MAIN

@@ -25,6 +25,7 @@
 #include "support/live.h"
 #include "support/process.h"
 #include "support/rounds.h"
+#include "support/steered.h"
 #include "support/test.h"
 
 /* Orders to a process of the tests. */
@@ -41,10 +42,6 @@ struct node {
 
 static struct node *nodes; /* shared with all test processes */
 static pid_t test;         /* this process */
-static char dir[64];
-static struct asym_mask all_cpus, first, last;
-static struct asym_ledger *ledger;
-static struct asym_actuator *actuator;
 
 static void run_node(struct node *n);
 
@@ -90,14 +87,6 @@ static void run_node(struct node *n)
     }
 }
 
-static void await(atomic_int *what)
-{
-    double end = asym_live_now() + ASYM_LIVE_PATIENCE;
-    while (*what == 0 && asym_live_now() < end)
-        asym_live_sleep(0.0002);
-    assert_true(*what != 0);
-}
-
 /* Starts node 0 with this nice value. */
 static void start_root(int nice)
 {
@@ -109,7 +98,7 @@ static void start_root(int nice)
         setpriority(PRIO_PROCESS, 0, nice);
         run_node(nodes);
     }
-    await(&nodes[0].tid);
+    await(&nodes[0].tid, 1);
     nodes[0].born = (asym_usec)(asym_live_now() * 1e6);
 }
 
@@ -117,7 +106,7 @@ static void grow(int parent, enum order order, int child)
 {
     nodes[parent].child = child;
     nodes[parent].order = (int)order;
-    await(&nodes[child].tid);
+    await(&nodes[child].tid, 1);
     nodes[child].born = (asym_usec)(asym_live_now() * 1e6);
     /* The child may run before its creator has cleared the order, and the creator would then clear the next order. */
     for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; nodes[parent].order != NOTHING && asym_live_now() < end;)
@@ -125,11 +114,9 @@ static void grow(int parent, enum order order, int child)
     assert_int_equal(nodes[parent].order, NOTHING);
 }
 
-static bool has(int k, const struct asym_mask *mask)
+static bool node_has(int k, const struct asym_mask *mask)
 {
-    struct asym_mask found;
-    assert_int_equal(asym_thread_get_mask(nodes[k].tid, &found), 0);
-    return asym_mask_equal(&found, mask);
+    return has(nodes[k].tid, mask);
 }
 
 static int nice_of(int k)
@@ -141,26 +128,14 @@ static int nice_of(int k)
 
 static int set_up(void **state)
 {
-    (void)state;
-    assert_int_equal(asym_thread_get_mask(0, &all_cpus), 0);
-    if (asym_mask_count(&all_cpus) < 2)
-        fail_msg("these tests need two CPUs, there is one");
-    first = last = (struct asym_mask){0};
-    asym_mask_set(&first, (unsigned)asym_mask_next(&all_cpus, 0));
-    asym_mask_set(&last, (unsigned)asym_mask_next(&all_cpus, asym_mask_next(&all_cpus, 0) + 1));
-    nodes = mmap(NULL, NODES * sizeof *nodes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(nodes != MAP_FAILED);
-    snprintf(dir, sizeof dir, "/tmp/asymd-fork-guard-XXXXXX");
-    assert_non_null(mkdtemp(dir));
-    assert_int_equal(asym_ledger_open(dir, &ledger, NULL), 0);
-    assert_int_equal(asym_actuator_linux_new(ledger, &actuator), 0);
+    nodes = share(NODES * sizeof *nodes);
+    steered_set_up(state);
+    open_ledger();
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    char command[128];
-    (void)state;
     for (int k = 0; k < NODES; k++) {
         /* A process that has not introduced itself yet reads its order later. */
         nodes[k].order = END;
@@ -170,25 +145,15 @@ static int tear_down(void **state)
     while (waitpid(-1, NULL, 0) > 0)
         ;
     munmap(nodes, NODES * sizeof *nodes);
-    actuator->close(actuator);
-    asym_ledger_close(ledger);
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
+    return steered_tear_down(state);
 }
 
-static int steer(int k, const struct asym_mask *expect, const struct asym_mask *mask, int expect_nice, int nice)
+static int steer_node(int k, const struct asym_mask *mask, int expect_nice, int nice)
 {
-    struct asym_stat stat;
-    struct asym_outcome outcome;
-    assert_int_equal(asym_thread_get_stat(nodes[k].tgid, nodes[k].tid, &stat), 0);
-    const struct asym_action a = {.kind = ASYM_ACTION_STEER,
-                                  .id = {nodes[k].tid, nodes[k].tgid, stat.start},
-                                  .expect = *expect,
-                                  .mask = *mask,
-                                  .expect_nice = (int8_t)expect_nice,
-                                  .nice = (int8_t)nice};
-    assert_int_equal(actuator->apply(actuator, &a, 1, &outcome), 0);
-    return outcome.error;
+    struct asym_action a = action(ASYM_ACTION_STEER, nodes[k].tgid, nodes[k].tid, &all_cpus, mask);
+    a.expect_nice = (int8_t)expect_nice;
+    a.nice = (int8_t)nice;
+    return apply(&a);
 }
 
 /* later: seconds to add to the event's time. The kernel stamps a fork at once; the fork guard reads it later. */
@@ -208,14 +173,14 @@ TEST_WITH(a_fork_from_any_thread_releases_all_of_the_process, set_up, tear_down)
     start_root(0);
     grow(0, THREAD, 1);
     grow(0, THREAD, 2);
-    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
-    assert_int_equal(steer(1, &all_cpus, &last, 0, -3), 0);
+    assert_int_equal(steer_node(0, &first, 0, 0), 0);
+    assert_int_equal(steer_node(1, &last, 0, -3), 0);
     grow(2, FORK, 3);
     deliver(ASYM_PROCESS_EVENT_FORK, 3, 2, 0);
-    assert_true(has(0, &all_cpus) && has(1, &all_cpus) && has(3, &all_cpus));
+    assert_true(node_has(0, &all_cpus) && node_has(1, &all_cpus) && node_has(3, &all_cpus));
     assert_int_equal(nice_of(1), 0);
     assert_int_equal(asym_ledger_count(ledger), 0);
-    assert_int_equal(steer(0, &all_cpus, &first, 0, 0), -EAGAIN);
+    assert_int_equal(steer_node(0, &first, 0, 0), -EAGAIN);
 }
 
 TEST_WITH(children_have_the_nice_value_that_their_creator_had, set_up, tear_down)
@@ -225,7 +190,7 @@ TEST_WITH(children_have_the_nice_value_that_their_creator_had, set_up, tear_down
         const int own = from_to[i][0], boosted = from_to[i][1];
         memset(nodes, 0, NODES * sizeof *nodes);
         start_root(own);
-        assert_int_equal(steer(0, &all_cpus, &first, own, boosted), 0);
+        assert_int_equal(steer_node(0, &first, own, boosted), 0);
         assert_int_equal(nice_of(0), boosted);
         grow(0, FORK, 1);
         grow(1, FORK, 2);
@@ -283,8 +248,8 @@ static int narrow_first_children(int n, int in_program)
             waitpid(child, NULL, 0);
             _exit(0);
         }
-        await(&nodes[0].tid);
-        assert_int_equal(steer(0, &all_cpus, &first, 0, 0), 0);
+        await(&nodes[0].tid, 1);
+        assert_int_equal(steer_node(0, &first, 0, 0), 0);
         nodes[0].order = FORK;
         assert_int_equal(asym_live_wait(pid), 0);
         assert_int_equal(read(fds[0], &seen, 1), 1);
