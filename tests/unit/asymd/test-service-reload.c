@@ -436,6 +436,14 @@ TEST_F(a_permanent_policy_that_cannot_be_written_changes_nothing)
     assert_string_equal(f->run.settings->daemon.policy, "pa");
     assert_null(f->s.control.policy);
     assert_int_equal(f->n_changed, 0);
+    /* The user's policy until asymd ends stays, too. */
+    assert_int_equal(asym_service_set_policy(&f->s, "rr", false, 0, &err), 0);
+    assert_true(asym_service_set_policy(&f->s, "none", true, 0, &err) < 0);
+    assert_non_null(strstr(err.text, "/rules.d"));
+    assert_string_equal(f->run.policy->name, "rr");
+    tree_unlink(&f->tree, "rules.d");
+    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_string_equal(f->run.policy->name, "rr");
 }
 
 /* Starts a process that calls itself so, and sleeps. It ends with the test. */
@@ -491,6 +499,8 @@ TEST_F(a_lasting_rule_that_cannot_be_in_force_changes_no_file)
     assert_int_equal(asym_service_set_rule(&f->s, child, "slow", 0, &said, &err), 0);
     assert_string_equal(said.before, "first");
     assert_non_null(strstr(said.file, "/rules.d/50-set-lasting.conf"));
+    assert_int_equal(asym_service_set_rule(&f->s, child, "auto", 0, &said, &err), 0);
+    assert_int_equal(access(said.file, F_OK), -1);
     assert_int_equal(asym_process_signal(child, SIGKILL), 0);
 }
 
@@ -543,7 +553,9 @@ TEST_F(a_path_that_no_rule_can_hold_is_refused)
         path[158 + longer] = '\0';
         const pid_t child = start_copy(path);
         assert_int_equal(asym_service_set_rule(&f->s, child, "slow", 0, &said, &err), longer ? -ENAMETOOLONG : 0);
-        if (longer)
+        if (!longer)
+            assert_file(f, "rules.d/50-set-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.conf", "\nmatch_exe = \"/");
+        else
             assert_non_null(strstr(err.text, "a rule takes 158 bytes, and the path is longer"));
         assert_int_equal(asym_process_signal(child, SIGKILL), 0);
     }
