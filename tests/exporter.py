@@ -163,6 +163,7 @@ class Exporter:
         answer = connection.getresponse()
         text = answer.read().decode()
         connection.close()
+        assert answer.status != 405 or answer.getheader("Allow") == "GET, HEAD"
         return answer.status, answer.getheader("Content-Type"), text
 
     def __enter__(self):
@@ -331,11 +332,12 @@ def takes_the_socket_of_systemd(exporter, variables):
 def refuses_other_sockets(exporter):
     with socket.create_server(("127.0.0.1", 0)) as good, socket.socket() as idle, \
             socket.socket(type=socket.SOCK_DGRAM) as datagrams, socket.socketpair()[0] as pair:
-        for sockets, options, wanted in (([good, good], [], "several sockets"), ([idle], [], "no listening TCP socket"),
+        for sockets, options, wanted in (([good, good], [], "several sockets"), ([], [], "not a number of sockets"),
+                                         ([idle], [], "no listening TCP socket"),
                                          ([datagrams], [], "no listening TCP socket"), ([pair], [], "no listening TCP socket"),
                                          ([good], ["--listen=127.0.0.1:0"], "set ListenStream= in asymd-exporter.socket")):
             moves = " ".join(f"{3 + i}<&{s.fileno()}" for i, s in enumerate(sockets))
-            script = f'exec {moves}; LISTEN_PID=$$ LISTEN_FDS={len(sockets)} exec "$@"'
+            script = f'exec {moves or "3<&-"}; LISTEN_PID=$$ LISTEN_FDS={len(sockets) or "many"} exec "$@"'
             done = subprocess.run(["bash", "-c", script, "bash", exporter, *options], capture_output=True, text=True,
                                   pass_fds=[s.fileno() for s in sockets], timeout=LIMIT, check=False)
             assert done.returncode == 2 and wanted in done.stderr and done.stderr.count("\n") == 1, done
