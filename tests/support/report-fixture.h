@@ -11,6 +11,8 @@
 #include <asym/settings.h>
 #include <asym/snapshot.h>
 
+#include "support/test.h"
+
 struct report_fixture {
     struct asym_machine machine;
     struct asym_snapshot snapshot;
@@ -31,6 +33,17 @@ struct report_fixture {
  */
 struct report_fixture *report_fixture_new(unsigned n_cpus, unsigned n_fast, size_t room);
 void report_fixture_free(struct report_fixture *fixture);
+
+/** A test of the fixture s that new_fixture makes; it is freed after the test. */
+#define TEST_OF(name, new_fixture)                                                                                     \
+    static void name##_of(struct report_fixture *s);                                                                   \
+    TEST(name)                                                                                                         \
+    {                                                                                                                  \
+        struct report_fixture *s = new_fixture;                                                                        \
+        name##_of(s);                                                                                                  \
+        report_fixture_free(s);                                                                                        \
+    }                                                                                                                  \
+    static void name##_of(struct report_fixture *s)
 
 /** Add an application. Threads added from now on belong to it. comm has raw bytes. */
 struct asym_plan_app *report_fixture_app(struct report_fixture *s, const char *comm, int32_t pid, enum asym_phase phase,

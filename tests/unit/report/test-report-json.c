@@ -122,9 +122,8 @@ static struct report_fixture *one_program(void)
     return s;
 }
 
-TEST(the_machine_is_as_promised)
+TEST_OF(the_machine_is_as_promised, one_program())
 {
-    struct report_fixture *s = one_program();
     ASYM_AUTO_JSON json_t *root = parse_report(s);
     assert_string_equal(text(root, "schema"), "asymd.plan/1");
     json_t *m = get(root, "machine");
@@ -141,24 +140,20 @@ TEST(the_machine_is_as_promised)
     assert_texts(list(m, "llc", 2), (const char *const[]){"0-3", "4-7", NULL});
     assert_texts(list(m, "smt", 4), (const char *const[]){"0-1", "2-3", "4-5", "6-7", NULL});
     assert_texts(list(m, "numa", 1), (const char *const[]){"0-7", NULL});
-    report_fixture_free(s);
 }
 
-TEST(a_machine_that_is_all_alike_has_no_slow_cpus)
+TEST_OF(a_machine_that_is_all_alike_has_no_slow_cpus, report_fixture_new(2, 0, 1))
 {
-    struct report_fixture *s = report_fixture_new(2, 0, 1);
     ASYM_AUTO_JSON json_t *root = parse_report(s);
     json_t *m = get(root, "machine");
     assert_false(truth(m, "asymmetric"));
     assert_string_equal(text(m, "slow"), "");
     assert_string_equal(text(m, "fast"), "0-1");
     assert_string_equal(text(json_array_get(list(m, "core_types", 1), 0), "source"), "none");
-    report_fixture_free(s);
 }
 
-TEST(settings_carry_their_units_and_no_auto)
+TEST_OF(settings_carry_their_units_and_no_auto, one_program())
 {
-    struct report_fixture *s = one_program();
     struct asym_error err;
     assert_int_equal(asym_settings_set(s->settings, "enforce.settle=1500us", "--set", &err), 0);
     ASYM_AUTO_JSON json_t *root = parse_report(s);
@@ -176,12 +171,10 @@ TEST(settings_carry_their_units_and_no_auto)
     assert_string_equal(text(settings, "pin"), "type");
     assert_int_equal(integer(settings, "sp_boost"), -5);
     assert_null(json_object_get(settings, "amp_boost"));
-    report_fixture_free(s);
 }
 
-TEST(settings_that_were_set_stand_there)
+TEST_OF(settings_that_were_set_stand_there, one_program())
 {
-    struct report_fixture *s = one_program();
     struct asym_error err;
     static const char *const set[] = {"classify.hp_threshold=17", "enforce.pin=llc", "policy.pa.sp_boost=-3"};
     for (size_t i = 0; i < ASYM_LENGTH(set); i++)
@@ -191,24 +184,20 @@ TEST(settings_that_were_set_stand_there)
     assert_int_equal(integer(settings, "hp_threshold"), 17);
     assert_string_equal(text(settings, "pin"), "llc");
     assert_int_equal(integer(settings, "sp_boost"), -3);
-    report_fixture_free(s);
 }
 
-TEST(signals_are_there_or_missing_with_why)
+TEST_OF(signals_are_there_or_missing_with_why, one_program())
 {
-    struct report_fixture *s = one_program();
     ASYM_AUTO_JSON json_t *root = parse_report(s);
     json_t *signals = get(root, "signals");
     assert_texts(list(signals, "available", 3), (const char *const[]){"runnable", "profile", "smt", NULL});
     json_t *missing = list(signals, "missing", 2);
     assert_string_equal(text(json_array_get(missing, 0), "name"), "ipc");
     assert_string_equal(text(json_array_get(missing, 0), "why"), "no counters");
-    report_fixture_free(s);
 }
 
-TEST(an_application_and_its_thread_are_as_promised)
+TEST_OF(an_application_and_its_thread_are_as_promised, one_program())
 {
-    struct report_fixture *s = one_program();
     ASYM_AUTO_JSON json_t *root = parse_report(s);
     json_t *app = json_array_get(list(root, "applications", 1), 0);
     assert_string_equal(text(app, "id"), "pid:1234");
@@ -232,12 +221,10 @@ TEST(an_application_and_its_thread_are_as_promised)
     assert_true(number(root, "observed_ms") == 500.2);
     assert_true(number(root, "scan_cpu_us") == 812.3);
     list(root, "excluded", 0);
-    report_fixture_free(s);
 }
 
-TEST(only_active_ones_are_applications_and_the_excluded_say_why)
+TEST_OF(only_active_ones_are_applications_and_the_excluded_say_why, one_program())
 {
-    struct report_fixture *s = one_program();
     struct asym_plan_task *own = report_fixture_thread(s, "own", 1241, 0);
     own->target = -1;
     own->reason = asym_why(ASYM_WHY_OWN_MASK);
@@ -257,12 +244,10 @@ TEST(only_active_ones_are_applications_and_the_excluded_say_why)
     assert_int_equal(integer(thread, "pid"), 1234);
     assert_string_equal(text(thread, "why"), "has an affinity of its own");
     assert_int_equal(integer(root, "idle_applications"), 1);
-    report_fixture_free(s);
 }
 
-TEST(under_a_policy_that_steers_nothing_threads_stay_where_they_are)
+TEST_OF(under_a_policy_that_steers_nothing_threads_stay_where_they_are, one_program())
 {
-    struct report_fixture *s = one_program();
     s->plan_tasks[0] = (struct asym_plan_task){.target = -1, .reason = &report_fixture_unsteered, .mask = &s->all};
     s->plan.n_moves = 0;
     struct asym_report r = report_of(s);
@@ -274,7 +259,6 @@ TEST(under_a_policy_that_steers_nothing_threads_stay_where_they_are)
     assert_false(truth(t, "moves"));
     list(root, "excluded", 0);
     assert_null(json_object_get(get(get(root, "policy"), "settings"), "sp_boost"));
-    report_fixture_free(s);
 }
 
 TEST(hostile_names_are_valid_utf8_and_escaped)
@@ -324,19 +308,16 @@ TEST(what_is_not_finite_is_null)
     }
 }
 
-TEST(numbers_are_rounded_to_what_was_measured)
+TEST_OF(numbers_are_rounded_to_what_was_measured, one_program())
 {
-    struct report_fixture *s = one_program();
     s->plan_apps[0].runnable = 1.0 / 3;
     const struct asym_report r = report_of(s);
     ASYM_AUTO_FREE char *printed = print(&r);
     assert_non_null(strstr(printed, "\"runnable\": 0.333,"));
-    report_fixture_free(s);
 }
 
-TEST(lists_of_a_thousand_odd_cpus_are_whole)
+TEST_OF(lists_of_a_thousand_odd_cpus_are_whole, report_fixture_new(1024, 512, 2))
 {
-    struct report_fixture *s = report_fixture_new(1024, 512, 2);
     struct asym_mask odd = {0}, back;
     for (unsigned c = 1; c < 1024; c += 2)
         asym_mask_set(&odd, c);
@@ -347,12 +328,10 @@ TEST(lists_of_a_thousand_odd_cpus_are_whole)
     const char *cpus = text(json_array_get(get(json_array_get(get(root, "applications"), 0), "threads"), 0), "mask");
     assert_int_equal(asym_mask_parse_list(cpus, strlen(cpus), &back), 0);
     assert_true(asym_mask_equal(&odd, &back));
-    report_fixture_free(s);
 }
 
-TEST(what_could_not_be_seen_is_there)
+TEST_OF(what_could_not_be_seen_is_there, one_program())
 {
-    struct report_fixture *s = one_program();
     s->snapshot.coverage = (struct asym_coverage){
         .n_procs = 5, .n_denied = 12, .hidepid = true, .process_events_why = "no"};
     ASYM_AUTO_JSON json_t *without_remark = parse_report(s);
@@ -366,12 +345,10 @@ TEST(what_could_not_be_seen_is_there)
     assert_true(truth(coverage, "hidepid"));
     assert_false(truth(coverage, "process_events"));
     assert_string_equal(text(coverage, "process_events_why"), "no");
-    report_fixture_free(s);
 }
 
-TEST(ten_thousand_threads_are_all_there)
+TEST_OF(ten_thousand_threads_are_all_there, report_fixture_new(256, 128, 10000))
 {
-    struct report_fixture *s = report_fixture_new(256, 128, 10000);
     for (int i = 0; i < 10000; i++) {
         if (i % 50 == 0)
             report_fixture_app(s, "big", i + 1, ASYM_PHASE_PARALLEL, ASYM_CLASS_HP, 50);
@@ -383,19 +360,16 @@ TEST(ten_thousand_threads_are_all_there)
     for (size_t i = 0; i < 200; i++)
         list(json_array_get(apps, i), "threads", 50);
     assert_int_equal(integer(root, "moves"), 10000);
-    report_fixture_free(s);
 }
 
-TEST(a_full_disk_is_reported)
+TEST_OF(a_full_disk_is_reported, one_program())
 {
-    struct report_fixture *s = one_program();
     const struct asym_report r = report_of(s);
     FILE *full = fopen("/dev/full", "w");
     assert_non_null(full);
     setvbuf(full, NULL, _IONBF, 0);
     assert_true(asym_report_json(&r, full) < 0);
     fclose(full);
-    report_fixture_free(s);
 }
 
 TEST_MAIN

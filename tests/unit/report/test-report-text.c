@@ -115,9 +115,8 @@ static struct report_fixture *two_programs(void)
     return s;
 }
 
-TEST(a_line_per_core_type_with_cpus_speed_and_where_the_figure_came_from)
+TEST_OF(a_line_per_core_type_with_cpus_speed_and_where_the_figure_came_from, two_programs())
 {
-    struct report_fixture *s = two_programs();
     ASYM_AUTO_FREE char *text = text_of(s), *fast = line_with(text, "4-7"), *slow = line_with(text, "CPUs 0-3");
     assert_has(text, "8 CPUs on 4 cores (SMT), 2 last-level caches");
     assert_has(fast, "fast");
@@ -127,12 +126,10 @@ TEST(a_line_per_core_type_with_cpus_speed_and_where_the_figure_came_from)
     assert_has(slow, "speed 1.00");
     assert_lacks(text, "alike");
     assert_lacks(text, "what-if");
-    report_fixture_free(s);
 }
 
-TEST(it_says_when_all_cpus_are_alike_and_why)
+TEST_OF(it_says_when_all_cpus_are_alike_and_why, report_fixture_new(2, 0, 4))
 {
-    struct report_fixture *s = report_fixture_new(2, 0, 4);
     struct asym_topology_notes notes = {
         .n = 2,
         .note = {{.origin = ASYM_ORIGIN_CPUFREQ, .text = "cpuinfo_max_freq: none"},
@@ -145,12 +142,10 @@ TEST(it_says_when_all_cpus_are_alike_and_why)
     assert_has(text, "--slow=N");
     assert_has(text, "not used: acpi_cppc highest_perf: 255 on all");
     assert_lacks(text, "cpuinfo_max_freq"); /* only --check prints sources that this machine lacks */
-    report_fixture_free(s);
 }
 
-TEST(it_says_when_cpus_are_only_assumed_slow)
+TEST_OF(it_says_when_cpus_are_only_assumed_slow, report_fixture_new(2, 0, 4))
 {
-    struct report_fixture *s = report_fixture_new(2, 0, 4);
     struct asym_mask slow = report_fixture_cpus("1");
     assert_int_equal(asym_machine_assume_slow(&s->machine, &slow, 0.5), 0);
     struct asym_report r = report_of(s);
@@ -160,47 +155,38 @@ TEST(it_says_when_cpus_are_only_assumed_slow)
     assert_has(text, "This is a what-if: no CPU was slowed.");
     assert_has(line, "from --slow or the configuration");
     assert_lacks(text, "all CPUs are alike");
-    report_fixture_free(s);
 }
 
-TEST(the_policy_and_the_settings_in_force_are_printed)
+TEST_OF(the_policy_its_settings_and_a_line_per_application_are_printed, two_programs())
 {
-    struct report_fixture *s = two_programs();
+    static const char *const parts[] = {"pa: serial phases come first",
+                                        "Saez 2010, 2.1",
+                                        "hp_threshold=3",
+                                        "amp_boost=1s",
+                                        "pin=type",
+                                        "sp_boost=-5",
+                                        "PID  RUNNABLE  CLASS\n",
+                                        "100      1.00  serial\n",
+                                        "200      5.98  highly parallel\n",
+                                        "and 5 more like it"};
     ASYM_AUTO_FREE char *text = text_of(s);
-    assert_has(text, "pa: serial phases come first");
-    assert_has(text, "Saez 2010, 2.1");
-    assert_has(text, "hp_threshold=3");
-    assert_has(text, "amp_boost=1s");
-    assert_has(text, "pin=type");
-    assert_has(text, "sp_boost=-5");
-    report_fixture_free(s);
+    for (size_t i = 0; i < ASYM_LENGTH(parts); i++)
+        assert_has(text, parts[i]);
+    assert_int_equal(count(text, "0-7 -> 0-3"), 1); /* threads of one plan are folded */
 }
 
-TEST(a_line_per_application_with_its_threads_under_it)
+TEST_OF(the_class_has_the_words_of_why, two_programs())
 {
-    struct report_fixture *s = two_programs();
-    ASYM_AUTO_FREE char *text = text_of(s);
-    assert_has(text, "PID  RUNNABLE  CLASS\n");
-    assert_has(text, "100      1.00  serial\n");
-    assert_has(text, "200      5.98  highly parallel\n");
-    report_fixture_free(s);
-}
-
-TEST(the_class_has_the_words_of_why)
-{
-    struct report_fixture *s = two_programs();
     s->plan_apps[0].class_by = ASYM_CLASS_BY_NICE;
     s->plan_apps[0].class = ASYM_CLASS_HP;
     s->plan_tasks[s->apps[1].first_task].class = ASYM_CLASS_SP;
     ASYM_AUTO_FREE char *text = text_of(s);
     assert_has(text, "100      1.00  background\n");
     assert_has(text, "200      5.98  serial phase\n");
-    report_fixture_free(s);
 }
 
-TEST(what_changes_is_marked_and_what_does_not_is_not)
+TEST_OF(what_changes_is_marked_and_what_does_not_is_not, two_programs())
 {
-    struct report_fixture *s = two_programs();
     s->plan_tasks[0].nice = -10;
     struct asym_plan_task *same = report_fixture_thread(s, "calm", 300, 2);
     (void)same;
@@ -217,12 +203,10 @@ TEST(what_changes_is_marked_and_what_does_not_is_not)
     assert_lacks(calm, "+");
     assert_lacks(calm, "->");
     assert_has(text, "1 of 8 threads would move (*), 6 stay where they are, with other allowed CPUs or nice (+)");
-    report_fixture_free(s);
 }
 
-TEST(offline_cpus_in_a_mask_are_no_change)
+TEST_OF(offline_cpus_in_a_mask_are_no_change, report_fixture_new(4, 2, 4))
 {
-    struct report_fixture *s = report_fixture_new(4, 2, 4);
     struct asym_mask wide = report_fixture_cpus("0-127");
     report_fixture_app(s, "app", 100, ASYM_PHASE_SERIAL, ASYM_CLASS_MP, 1);
     report_fixture_steer(s, report_fixture_thread(s, "app", 100, 3), 3, "0-3", &report_fixture_spare);
@@ -230,16 +214,6 @@ TEST(offline_cpus_in_a_mask_are_no_change)
     ASYM_AUTO_FREE char *text = text_of(s);
     assert_lacks(text, "->");
     assert_lacks(text, "127");
-    report_fixture_free(s);
-}
-
-TEST(threads_of_one_plan_are_folded)
-{
-    struct report_fixture *s = two_programs();
-    ASYM_AUTO_FREE char *text = text_of(s);
-    assert_has(text, "and 5 more like it");
-    assert_int_equal(count(text, "0-7 -> 0-3"), 1);
-    report_fixture_free(s);
 }
 
 TEST(four_kinds_of_those_that_stay_are_shown_and_the_rest_are_counted)
@@ -279,9 +253,8 @@ TEST(every_mover_is_shown_up_to_eight_and_the_rest_are_counted)
     }
 }
 
-TEST(excluded_ones_are_grouped_by_reason_with_a_few_examples)
+TEST_OF(excluded_ones_are_grouped_by_reason_with_a_few_examples, report_fixture_new(8, 4, 64))
 {
-    struct report_fixture *s = report_fixture_new(8, 4, 64);
     char name[32];
     for (int i = 0; i < 37; i++) {
         snprintf(name, sizeof name, "kworker/%d", i);
@@ -307,7 +280,6 @@ TEST(excluded_ones_are_grouped_by_reason_with_a_few_examples)
     assert_has(pinned, "pinned (71)");
     assert_has(text, "2  too new: young (50), young (51)");
     assert_has(text, "Applications  1 active, 0 nearly idle");
-    report_fixture_free(s);
 }
 
 TEST(excluded_cgroups_are_named_by_their_paths_with_a_few_examples)
@@ -324,9 +296,8 @@ TEST(excluded_cgroups_are_named_by_their_paths_with_a_few_examples)
     report_fixture_free(s);
 }
 
-TEST(idle_applications_are_counted_not_listed)
+TEST_OF(idle_applications_are_counted_not_listed, two_programs())
 {
-    struct report_fixture *s = two_programs();
     for (int i = 0; i < 3; i++) {
         report_fixture_app(s, "sleeper", 300 + i, ASYM_PHASE_IDLE, ASYM_CLASS_NONE, 0.1);
         struct asym_plan_task *t = report_fixture_thread(s, "sleeper", 300 + i, 0);
@@ -337,12 +308,10 @@ TEST(idle_applications_are_counted_not_listed)
     assert_lacks(text, "sleeper");
     assert_has(text, "2 active, 3 nearly idle and not shown");
     assert_has(text, "1 of 7 threads would move");
-    report_fixture_free(s);
 }
 
-TEST(an_empty_system_gets_advice)
+TEST_OF(an_empty_system_gets_advice, report_fixture_new(8, 4, 1))
 {
-    struct report_fixture *s = report_fixture_new(8, 4, 1);
     ASYM_AUTO_FREE char *text = text_of(s);
     assert_has(text, "No thread that asymd may steer was busy");
     assert_has(text, "--duration");
@@ -351,12 +320,10 @@ TEST(an_empty_system_gets_advice)
     s->snapshot.interval = 0;
     ASYM_AUTO_FREE char *one_sample = text_of(s);
     assert_has(one_sample, "One sample");
-    report_fixture_free(s);
 }
 
-TEST(processes_that_could_not_be_seen_are_reported)
+TEST_OF(processes_that_could_not_be_seen_are_reported, two_programs())
 {
-    struct report_fixture *s = two_programs();
     ASYM_AUTO_FREE char *all = text_of(s);
     assert_lacks(all, "Not seen");
     assert_lacks(all, "events");
@@ -380,7 +347,6 @@ TEST(processes_that_could_not_be_seen_are_reported)
     assert_has(text, "no CAP_NET_ADMIN");
     assert_has(text, "The map was full 2 times.");
     assert_has(text, "Saw 5 processes and followed 7 threads for 500 ms");
-    report_fixture_free(s);
 }
 
 TEST(hostile_names_neither_break_lines_nor_reach_the_terminal)
@@ -414,9 +380,8 @@ TEST(hostile_names_neither_break_lines_nor_reach_the_terminal)
     report_fixture_free(s);
 }
 
-TEST(wide_masks_with_odd_lists_are_cut_with_their_count)
+TEST_OF(wide_masks_with_odd_lists_are_cut_with_their_count, report_fixture_new(1024, 512, 8))
 {
-    struct report_fixture *s = report_fixture_new(1024, 512, 8);
     struct asym_mask odd = {0};
     char list[ASYM_MASK_LIST_MAX];
     for (unsigned c = 1; c < 1024; c += 2)
@@ -437,12 +402,10 @@ TEST(wide_masks_with_odd_lists_are_cut_with_their_count)
     assert_has(text, "1,3,5,...(512) -> 0-1023");
     assert_has(text, "19 -> -20");
     assert_has(text, "the mean is 99999.99 s");
-    report_fixture_free(s);
 }
 
-TEST(colour_marks_only_what_changes)
+TEST_OF(colour_marks_only_what_changes, report_fixture_new(4, 2, 4))
 {
-    struct report_fixture *s = report_fixture_new(4, 2, 4);
     const struct asym_report r = report_of(s);
     report_fixture_app(s, "app", 1, ASYM_PHASE_SERIAL, ASYM_CLASS_MP, 1);
     report_fixture_thread(s, "app", 1, 0);
@@ -452,32 +415,21 @@ TEST(colour_marks_only_what_changes)
     ASYM_AUTO_FREE char *moved = print(&r, true);
     assert_has(moved, "\033[33m0 -> 2\033[0m");
     assert_has(moved, "\033[33m0-3 -> 2-3\033[0m");
-    report_fixture_free(s);
 }
 
-TEST(a_cgroup_is_named_by_its_path)
+TEST_OF(a_cgroup_is_named_by_its_path_and_a_job_by_its_leader, two_programs())
 {
-    struct report_fixture *s = two_programs();
     s->apps[0].id = (struct asym_taskid){.start = 77};
     s->apps[0].cgroup = "/system.slice/a-service-with-a-name-that-does-not-fit-to-its-end.service";
+    s->apps[1].n_procs = 9;
+    memcpy(s->apps[1].comm, "make", 5);
     ASYM_AUTO_FREE char *text = text_of(s);
     assert_has(text, "/system.slice/a-service-with-a-name-t...  ");
-    report_fixture_free(s);
-}
-
-TEST(a_job_is_named_by_its_leader_and_the_number_of_its_processes)
-{
-    struct report_fixture *s = two_programs();
-    s->apps[0].n_procs = 9;
-    memcpy(s->apps[0].comm, "make", 5);
-    ASYM_AUTO_FREE char *text = text_of(s);
     assert_has(text, "\n  make, 9 processes  ");
-    report_fixture_free(s);
 }
 
-TEST(a_policy_that_steers_nothing_still_shows_what_was_busy)
+TEST_OF(a_policy_that_steers_nothing_still_shows_what_was_busy, two_programs())
 {
-    struct report_fixture *s = two_programs();
     for (size_t i = 0; i < s->plan.n_tasks; i++)
         s->plan_tasks[i] = (struct asym_plan_task){.target = -1, .reason = &report_fixture_unsteered, .mask = &s->all};
     s->plan.n_moves = 0;
@@ -486,12 +438,10 @@ TEST(a_policy_that_steers_nothing_still_shows_what_was_busy)
     assert_has(text, "nothing is steered");
     assert_lacks(text, "->");
     assert_has(text, "0 of 0 threads would move");
-    report_fixture_free(s);
 }
 
-TEST(thirty_two_core_types_fit)
+TEST_OF(thirty_two_core_types_fit, report_fixture_new(1024, 0, 4))
 {
-    struct report_fixture *s = report_fixture_new(1024, 0, 4);
     for (int c = 0; c < 1024; c++) {
         s->machine.cpus[c].speed = 1 << (c % 30);
         s->machine.cpus[c].origin = ASYM_ORIGIN_CPUKINDS;
@@ -500,13 +450,11 @@ TEST(thirty_two_core_types_fit)
     memset(s->machine.types[0].name, 'x', sizeof s->machine.types[0].name);
     ASYM_AUTO_FREE char *text = text_of(s);
     assert_int_equal(count(text, "from cpukinds"), 30);
-    report_fixture_free(s);
 }
 
 /* The time is linear in the number of threads; quadratic, 40,000 different threads would take minutes. */
-TEST(forty_thousand_threads_print_at_once)
+TEST_OF(forty_thousand_threads_print_at_once, report_fixture_new(256, 128, 40000))
 {
-    struct report_fixture *s = report_fixture_new(256, 128, 40000);
     report_fixture_app(s, "big", 1, ASYM_PHASE_PARALLEL, ASYM_CLASS_HP, 40000);
     for (int i = 0; i < 40000; i++) {
         struct asym_plan_task *t = report_fixture_thread(s, "big", i + 1, i % 256);
@@ -516,12 +464,10 @@ TEST(forty_thousand_threads_print_at_once)
     }
     ASYM_AUTO_FREE char *text = text_of(s);
     assert_true(strlen(text) < 10000);
-    report_fixture_free(s);
 }
 
-TEST(a_full_disk_is_reported)
+TEST_OF(a_full_disk_is_reported, two_programs())
 {
-    struct report_fixture *s = two_programs();
     const struct asym_report r = report_of(s);
     FILE *full = fopen("/dev/full", "w");
     assert_non_null(full);
@@ -529,12 +475,10 @@ TEST(a_full_disk_is_reported)
     const struct asym_terminal terminal = {.out = full, .columns = ASYM_COLUMNS_DEFAULT};
     assert_true(asym_report_text(&r, &terminal) < 0);
     fclose(full);
-    report_fixture_free(s);
 }
 
-TEST(a_narrow_terminal_loses_columns_before_rows_wrap)
+TEST_OF(a_narrow_terminal_loses_columns_before_rows_wrap, two_programs())
 {
-    struct report_fixture *s = two_programs();
     struct asym_report r = report_of(s);
     ASYM_AUTO_FREE char *wide = print_wide(&r, false, 100), *narrow = print_wide(&r, false, ASYM_COLUMNS_LEAST);
     assert_has(wide, "  NICE  ");
@@ -545,7 +489,6 @@ TEST(a_narrow_terminal_loses_columns_before_rows_wrap)
     ASYM_AUTO_FREE char *changed = print_wide(&r, false, ASYM_COLUMNS_LEAST);
     assert_has(changed, "NICE");
     assert_has(changed, "0 -> -10");
-    report_fixture_free(s);
 }
 
 TEST_MAIN
