@@ -179,17 +179,23 @@ TEST(busyfcs_keeps_fast_cpus_busy_before_slow_ones)
     }
 }
 
+/* Adds the turns that each thread had on a fast CPU. */
+static void count_turns(struct policies_fixture *w, unsigned turns, unsigned *had)
+{
+    for (unsigned k = 0; k < turns; k++) {
+        turn(w);
+        for (size_t i = 0; i < w->plan->n_tasks; i++)
+            had[i] += is_fast(w, i);
+    }
+}
+
 TEST(rr_gives_all_threads_equal_fast_time)
 {
     struct policies_fixture w;
     const unsigned sizes[] = {1, 6}; /* parallelism does not count */
     unsigned had[7] = {0};
     begin(&w, "rr", 7, 2, sizes, 2);
-    for (unsigned k = 0; k < 70; k++) {
-        turn(&w);
-        for (size_t i = 0; i < 7; i++)
-            had[i] += is_fast(&w, i);
-    }
+    count_turns(&w, 70, had);
     for (size_t i = 0; i < 7; i++)
         assert_in_range(had[i], 19, 21);
     end(&w);
@@ -205,11 +211,7 @@ TEST(rr_does_not_let_a_new_thread_catch_up)
     for (unsigned k = 0; k < 40; k++)
         turn(&w);
     gen_load_share(w.load, 2, 1);
-    for (unsigned k = 0; k < 30; k++) {
-        turn(&w);
-        for (size_t i = 0; i < 3; i++)
-            had[i] += is_fast(&w, i);
-    }
+    count_turns(&w, 30, had);
     for (size_t i = 0; i < 3; i++)
         assert_in_range(had[i], 9, 11);
     end(&w);
@@ -245,11 +247,7 @@ TEST(rr_counts_the_time_that_a_thread_ran)
     begin(&w, "rr", 3, 1, sizes, 2);
     w.load->tasks[0].running = 0.1;
     w.load->tasks[1].running = 1;
-    for (unsigned k = 0; k < 110; k++) {
-        turn(&w);
-        for (size_t i = 0; i < 2; i++)
-            had[i] += is_fast(&w, i);
-    }
+    count_turns(&w, 110, had);
     assert_in_range(had[0], 98, 102);
     assert_in_range(had[1], 8, 12);
     end(&w);

@@ -21,6 +21,7 @@ struct smt_fixture {
     struct asym_engine *e;
     const struct asym_plan *plan;
     size_t n_actions;
+    asym_usec first; /* time of the first sample; 0: none yet */
     struct asym_outcome outcomes[2 * N_MOST];
     struct asym_sample samples[N_MOST];
     unsigned char params[256];
@@ -101,6 +102,7 @@ static void next_sample(struct smt_fixture *w)
 {
     const struct asym_action *actions;
     gen_load_pass(w->load, INTERVAL);
+    w->first = w->first ? w->first : w->load->s.now;
     count(w);
     assert_int_equal(asym_engine_step(w->e, &w->load->s, &w->plan, &actions, &w->n_actions), 0);
     assert_true(w->n_actions <= ASYM_LENGTH(w->outcomes));
@@ -355,9 +357,9 @@ static double to_six_tenths(size_t i, size_t k)
 }
 
 /* Advance to the start of the stage that begins `from` after the first sample. */
-static void advance_until(struct smt_fixture *w, asym_usec first, asym_usec from)
+static void advance_until(struct smt_fixture *w, asym_usec from)
 {
-    while (w->load->s.now + INTERVAL < first + from)
+    while (!w->first || w->load->s.now + INTERVAL < w->first + from)
         next_sample(w);
 }
 
@@ -381,9 +383,7 @@ TEST(threads_that_run_well_together_share_for_longer)
         w.beside = rows[row].beside;
         set_nice(&w, 0, 4);
         set_nice(&w, partner_of(core, 4, 0), 14);
-        next_sample(&w);
-        const asym_usec first = w.load->s.now;
-        advance_until(&w, first, SAMPLE);
+        advance_until(&w, SAMPLE);
         assert_in_range(samples_alone(&w, 0, 560), rows[row].least, rows[row].most);
         end(&w);
     }
@@ -399,15 +399,14 @@ TEST(threads_that_begin_in_the_sample_phase_are_measured)
     w.beside = to_six_tenths;
     w.load->s.n_apps = w.load->s.n_procs = w.load->s.n_tasks = 1;
     next_sample(&w);
-    const asym_usec first = w.load->s.now;
     w.load->s.n_apps = w.load->s.n_procs = w.load->s.n_tasks = 4;
-    advance_until(&w, first, SAMPLE * 3 / 4);
+    advance_until(&w, SAMPLE * 3 / 4);
     next_sample(&w);
     for (size_t i = 0; i < 4; i++)
         core[i] = core_of(&w, i);
     set_nice(&w, 0, 4);
     set_nice(&w, partner_of(core, 4, 0), 14);
-    advance_until(&w, first, SAMPLE);
+    advance_until(&w, SAMPLE);
     assert_in_range(samples_alone(&w, 0, 560), 195, 225);
     end(&w);
 }
@@ -447,11 +446,10 @@ TEST(only_what_is_measured_is_counted)
     w.alone = two;
     w.beside = by_a_quarter;
     next_sample(&w);
-    const asym_usec first = w.load->s.now;
-    for (; w.load->s.now < first + SAMPLE + 2 * ASYM_SEC; next_sample(&w)) {
+    for (; w.load->s.now < w.first + SAMPLE + 2 * ASYM_SEC; next_sample(&w)) {
         for (size_t i = 0; i < 4; i++) {
             const struct asym_plan_task *t = &w.plan->tasks[i];
-            const bool in_sample = w.load->s.now < first + SAMPLE;
+            const bool in_sample = w.load->s.now < w.first + SAMPLE;
             alone[i] += is_why(t->reason, "more: it is measured");
             together[i] += is_why(t->reason, "measured beside");
             assert_int_equal(t->counted,
@@ -479,16 +477,14 @@ TEST(it_is_measured_again)
     w.beside = by_a_quarter;
     set_nice(&w, 0, 4);
     set_nice(&w, partner_of(core, 4, 0), 14);
-    next_sample(&w);
-    const asym_usec first = w.load->s.now;
-    advance_until(&w, first, SAMPLE);
+    advance_until(&w, SAMPLE);
     assert_int_equal(samples_alone(&w, 0, 500), 0);
     w.beside = to_six_tenths;
-    advance_until(&w, first, 2 * SAMPLE + SYMBIOS);
+    advance_until(&w, 2 * SAMPLE + SYMBIOS);
     assert_in_range(samples_alone(&w, 0, 560), 195, 225);
     /* A thread that sleeps through the next sample phase is unknown again. */
     gen_load_share(w.load, 0, 0);
-    advance_until(&w, first, 3 * SAMPLE + 2 * SYMBIOS + ASYM_SEC);
+    advance_until(&w, 3 * SAMPLE + 2 * SYMBIOS + ASYM_SEC);
     gen_load_share(w.load, 0, 1);
     next_sample(&w);
     assert_in_range(samples_alone(&w, 0, 560), 260, 300);
@@ -515,9 +511,7 @@ TEST(those_that_get_along_are_brought_together)
     begin_on(&w, "smt-sos", 4, 2, 4);
     w.alone = two;
     w.beside = by_kind;
-    next_sample(&w);
-    const asym_usec first = w.load->s.now;
-    advance_until(&w, first, SAMPLE);
+    advance_until(&w, SAMPLE);
     for (unsigned k = 0; k < 500; k++) {
         next_sample(&w);
         assert_true(k == 0 || w.n_actions == 0);
@@ -543,9 +537,7 @@ TEST(what_is_best_already_stays)
         begin_on(&w, "smt-sos", 4, 2, 4);
         w.alone = counted ? two : NULL;
         w.beside = by_kind;
-        next_sample(&w);
-        const asym_usec first = w.load->s.now;
-        advance_until(&w, first, SAMPLE);
+        advance_until(&w, SAMPLE);
         next_sample(&w);
         for (size_t i = 0; i < 4; i++)
             assert_int_equal(core_of(&w, i), core[i]);
@@ -581,13 +573,11 @@ TEST(of_the_pairings_tried_the_best_runs)
         begin_on(&w, "smt-sos", rows[row][0], rows[row][1], rows[row][2]);
         w.alone = two;
         w.beside = by_chance;
-        next_sample(&w);
-        const asym_usec first = w.load->s.now;
-        advance_until(&w, first, SAMPLE / 2);
+        advance_until(&w, SAMPLE / 2);
         for (unsigned k = 0; k < ASYM_SMT_PAIRINGS; k++) {
             next_sample(&w);
             best = ASYM_MAX(best, speedup[k] = speedup_of(&w));
-            advance_until(&w, first, SAMPLE / 2 + (k + 1) * SAMPLE / 2 / ASYM_SMT_PAIRINGS);
+            advance_until(&w, SAMPLE / 2 + (k + 1) * SAMPLE / 2 / ASYM_SMT_PAIRINGS);
         }
         next_sample(&w);
         assert_true(speedup_of(&w) >= best / 1.01 - 1e-9);
@@ -607,13 +597,11 @@ TEST(a_sleeping_thread_does_not_decide)
     begin_on(&w, "smt-sos", 4, 2, 4);
     w.alone = two;
     w.beside = by_a_quarter;
-    next_sample(&w);
-    const asym_usec first = w.load->s.now;
-    advance_until(&w, first, SAMPLE / 2);
+    advance_until(&w, SAMPLE / 2);
     gen_load_share(w.load, 0, 0);
-    advance_until(&w, first, SAMPLE / 2 + SAMPLE / 2 / ASYM_SMT_PAIRINGS);
+    advance_until(&w, SAMPLE / 2 + SAMPLE / 2 / ASYM_SMT_PAIRINGS);
     gen_load_share(w.load, 0, 1);
-    advance_until(&w, first, SAMPLE);
+    advance_until(&w, SAMPLE);
     next_sample(&w);
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(core_of(&w, i), core[i]);
@@ -633,10 +621,9 @@ static void pair_on(unsigned n_cpus, unsigned llc_size, unsigned every_fast, uns
     w.alone = two;
     w.beside = by_chance;
     next_sample(&w);
-    const asym_usec first = w.load->s.now;
     int16_t llc[N_MOST], type[N_MOST];
     unsigned pairings = 0;
-    advance_until(&w, first, SAMPLE / 2);
+    advance_until(&w, SAMPLE / 2);
     for (unsigned k = 0; k < 20; k++) {
         next_sample(&w);
         for (size_t i = 0; i < n; i++) {
@@ -672,9 +659,7 @@ TEST(sos_keeps_shares_as_symb_does)
     w.beside = to_six_tenths;
     set_nice(&w, 0, 4);
     set_nice(&w, partner_of(core, 4, 0), 14);
-    next_sample(&w);
-    const asym_usec first = w.load->s.now;
-    advance_until(&w, first, SAMPLE);
+    advance_until(&w, SAMPLE);
     assert_in_range(samples_alone(&w, 0, 560), 195, 225);
     end(&w);
 }
@@ -690,9 +675,7 @@ TEST(icount_sos_pairs_and_leaves_shares_to_the_fetch_unit)
     w.alone = two;
     w.beside = by_kind;
     set_nice(&w, 0, -20);
-    next_sample(&w);
-    const asym_usec first = w.load->s.now;
-    advance_until(&w, first, SAMPLE);
+    advance_until(&w, SAMPLE);
     assert_int_equal(samples_alone(&w, 0, 300), 0);
     assert_why(w.plan->tasks[0].reason, "fetch unit");
     for (size_t i = 0; i < 4; i++)
