@@ -9,6 +9,9 @@
 
 #include <asym/engine.h>
 
+#include "base/macro.h"
+#include "support/test.h"
+
 enum { ENGINE_FIXTURE_PROCS = 16, ENGINE_FIXTURE_THREADS = 64 };
 
 /** The answers of the test policy, by the last three digits of the tid, and a record of its input. */
@@ -95,6 +98,11 @@ void engine_fixture_machine(struct asym_machine *m, unsigned n_slow, unsigned n_
 void engine_fixture_init(struct engine_fixture *w);
 void engine_fixture_done(struct engine_fixture *w);
 
+/** Declare a fixture w that lasts until the end of the block. */
+#define ENGINE_FIXTURE(w)                                                                                              \
+    ASYM_CLEANUP(engine_fixture_done) struct engine_fixture w;                                                         \
+    engine_fixture_init(&w)
+
 /** A test with a fixture w of its own (support/test.h). */
 #define TEST_ENGINE(name) TEST_IN(name, struct engine_fixture, w, engine_fixture_init, engine_fixture_done)
 
@@ -115,6 +123,21 @@ void engine_fixture_apply(struct engine_fixture *w);
 /** Call engine_fixture_step, then engine_fixture_apply. */
 void engine_fixture_run(struct engine_fixture *w, asym_usec dt);
 void engine_fixture_answer(struct engine_fixture *w, enum asym_outcome_kind kind, int error);
+
+/** Step or run, and the step must ask for so many actions. A macro, so that a failure names the line of the test. */
+#define engine_fixture_step_asks(w, dt, n_actions)                                                                     \
+    do {                                                                                                               \
+        engine_fixture_step(w, dt);                                                                                    \
+        assert_int_equal((w)->n, n_actions);                                                                           \
+    } while (0)
+#define engine_fixture_run_asks(w, dt, n_actions)                                                                      \
+    do {                                                                                                               \
+        engine_fixture_run(w, dt);                                                                                     \
+        assert_int_equal((w)->n, n_actions);                                                                           \
+    } while (0)
+
+/** The plan must give this reason for the thread. */
+#define engine_fixture_assert_why(w, tid, why) assert_ptr_equal(engine_fixture_planned(w, tid)->reason, why)
 
 /** Returns the action of the last step for this thread, or NULL. The test fails if there is more than one. */
 const struct asym_action *engine_fixture_action(const struct engine_fixture *w, int32_t tid);

@@ -48,8 +48,7 @@ static void *scarce_calloc(size_t n, size_t size)
 
 TEST(a_new_engine_without_memory_is_refused)
 {
-    struct engine_fixture w;
-    engine_fixture_init(&w);
+    ENGINE_FIXTURE(w);
     bool succeeded = false;
     for (long n = 0; n < 50 && !succeeded; n++) {
         struct asym_engine *e = NULL;
@@ -62,7 +61,6 @@ TEST(a_new_engine_without_memory_is_refused)
         asym_engine_free(e);
     }
     assert_true(succeeded);
-    engine_fixture_done(&w);
 }
 
 /* Two applications of a few threads each, one thread with its own nice, one newborn. */
@@ -81,8 +79,7 @@ TEST(a_step_without_memory_changes_nothing_and_can_be_repeated)
 {
     unsigned failures = 0;
     for (long n = 0;; n++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         populate(&w);
         allocations_left = n;
         int r = engine_fixture_try_step(&w, TICK);
@@ -96,7 +93,6 @@ TEST(a_step_without_memory_changes_nothing_and_can_be_repeated)
         for (size_t i = 0; i < w.n_threads; i++)
             assert_int_equal(engine_fixture_planned(&w, w.threads[i].task.id.tid)->target,
                              w.threads[i].task.id.tid % 100 % 8);
-        engine_fixture_done(&w);
         if (r == 0)
             break;
         assert_true(n < 1000);
@@ -107,8 +103,7 @@ TEST(a_step_without_memory_changes_nothing_and_can_be_repeated)
 TEST(memory_that_runs_out_while_steering_loses_nothing)
 {
     for (long n = 0; n < 8; n++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         populate(&w);
         engine_fixture_run(&w, TICK);
         for (size_t i = 0; i < 12; i++)
@@ -126,15 +121,13 @@ TEST(memory_that_runs_out_while_steering_loses_nothing)
         engine_fixture_run(&w, 6 * ASYM_SEC);
         for (size_t i = 0; i < w.n_threads; i++)
             assert_true(asym_mask_equal(&w.threads[i].mask, &w.threads[i].cpuset));
-        engine_fixture_done(&w);
     }
 }
 
 TEST(a_configuration_without_memory_leaves_the_old_one)
 {
     for (long n = 0; n < 3; n++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         populate(&w);
         engine_fixture_run(&w, TICK);
         w.config.policy = &engine_fixture_policy_cpu;
@@ -144,14 +137,12 @@ TEST(a_configuration_without_memory_leaves_the_old_one)
         engine_fixture_run(&w, TICK);
         engine_fixture_assert_mask(&w.threads[5].mask, "4-7");
         assert_int_equal(w.orders.state[0], 1);
-        engine_fixture_done(&w);
     }
 }
 
 TEST(an_untouchable_is_kept_also_when_there_is_no_memory_to_put_it_by)
 {
-    struct engine_fixture w;
-    engine_fixture_init(&w);
+    ENGINE_FIXTURE(w);
     struct engine_fixture_thread *t = engine_fixture_thread(&w, engine_fixture_proc(&w, 100), 100, 5);
     engine_fixture_step(&w, TICK);
     engine_fixture_answer(&w, ASYM_OUTCOME_HANDS_OFF, -EPERM);
@@ -161,14 +152,12 @@ TEST(an_untouchable_is_kept_also_when_there_is_no_memory_to_put_it_by)
     allocations_left = -1;
     t->listed = true;
     engine_fixture_run(&w, TICK);
-    assert_ptr_equal(engine_fixture_planned(&w, 100)->reason, asym_why(ASYM_WHY_DENIED));
-    engine_fixture_done(&w);
+    engine_fixture_assert_why(&w, 100, asym_why(ASYM_WHY_DENIED));
 }
 
 TEST(memory_is_bounded_by_what_is_alive)
 {
-    struct engine_fixture w;
-    engine_fixture_init(&w);
+    ENGINE_FIXTURE(w);
     engine_fixture_thread(&w, engine_fixture_proc(&w, 100), 100, 5);
     uint32_t most_threads = 0, most_apps = 0, most_masks = 0;
     for (int32_t i = 0; i < 5000; i++) {
@@ -188,7 +177,6 @@ TEST(memory_is_bounded_by_what_is_alive)
     assert_in_range(most_threads, 50, 110);
     assert_in_range(most_apps, 1, 20);
     assert_in_range(most_masks, 1, 2000);
-    engine_fixture_done(&w);
 }
 
 TEST(a_table_finds_what_was_put_in_and_nothing_else)

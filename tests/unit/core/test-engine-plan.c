@@ -79,10 +79,9 @@ TEST_ENGINE(a_thread_seen_between_two_swaps_waits)
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_run(w, TICK);
     engine_fixture_thread(w, engine_fixture_proc(w, 200), 200, 5);
-    engine_fixture_run(w, TICK / 2);
-    assert_int_equal(w->n, 0);
+    engine_fixture_run_asks(w, TICK / 2, 0);
     assert_int_equal(engine_fixture_planned(w, 200)->target, -1);
-    assert_ptr_equal(engine_fixture_planned(w, 200)->reason, asym_why(ASYM_WHY_NEXT_SWAP));
+    engine_fixture_assert_why(w, 200, asym_why(ASYM_WHY_NEXT_SWAP));
     engine_fixture_run(w, TICK / 2);
     assert_int_equal(engine_fixture_action(w, 200)->kind, ASYM_ACTION_STEER);
 }
@@ -95,8 +94,7 @@ TEST_ENGINE(a_steered_thread_that_wakes_between_two_swaps_keeps_its_mask)
     t->listed = false;
     engine_fixture_run(w, TICK);
     t->listed = true;
-    engine_fixture_run(w, TICK / 2);
-    assert_int_equal(w->n, 0);
+    engine_fixture_run_asks(w, TICK / 2, 0);
     assert_int_equal(engine_fixture_planned(w, 200)->target, 6);
     engine_fixture_assert_mask(engine_fixture_planned(w, 200)->mask, "4-7");
 }
@@ -300,8 +298,7 @@ TEST_ENGINE(the_preferred_cpu_is_the_last_target_in_force_or_else_where_it_ran)
     engine_fixture_run(w, TICK);
     assert_int_equal(w->orders.threads[0].preferred_cpu, 5); /* still so: the action to 1 was not done */
     engine_fixture_order(w, 100, 3, false); /* the mask is the same: no action, so the target is in force */
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->n, 0);
+    engine_fixture_run_asks(w, TICK, 0);
     engine_fixture_run(w, TICK);
     assert_int_equal(w->orders.threads[0].preferred_cpu, 3);
 }
@@ -320,12 +317,10 @@ TEST_ENGINE(nothing_to_narrow_is_nothing_to_do)
     engine_fixture_machine(&w->machine, 8, 0, 4);
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     t->mask = engine_fixture_cpus("0-63"); /* as the kernel shows a mask on a machine with 64 possible CPUs */
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->n, 0);
+    engine_fixture_run_asks(w, TICK, 0);
     assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
     t->listed = false;
-    engine_fixture_run(w, 10 * ASYM_SEC);
-    assert_int_equal(w->n, 0); /* it was not steered, so there is nothing to release */
+    engine_fixture_run_asks(w, 10 * ASYM_SEC, 0); /* it was not steered, so there is nothing to release */
 }
 
 /* On CPUs that are alike the thread's own mask is what the plan gives it. The kernel may run it on another CPU than its target. */
@@ -335,8 +330,7 @@ static struct engine_fixture_thread *fits(struct engine_fixture *w)
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     t->task.cpu = 2;
     engine_fixture_run(w, TICK);
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->n, 0);
+    engine_fixture_run_asks(w, TICK, 0);
     assert_int_equal(w->orders.threads[0].preferred_cpu, 5);
     return t;
 }
@@ -360,7 +354,7 @@ TEST_ENGINE(a_target_that_fits_outlasts_a_sleep_but_no_end_of_steering)
     t->task.runnable = t->task.running = 0;
     t->task.state = 'S';
     engine_fixture_run(w, TICK);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_IDLE));
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_IDLE));
     t->task.runnable = t->task.running = 1;
     t->task.state = 'R';
     engine_fixture_run(w, TICK);
@@ -388,8 +382,7 @@ TEST(pin_says_how_wide_the_mask_is)
         {-1, &engine_fixture_policy_cpu, 6, "6"},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         engine_fixture_machine(&w.machine, 4, 4, 2);
         w.config.policy = rows[i].policy;
         w.config.enforce.pin = rows[i].pin;
@@ -397,7 +390,6 @@ TEST(pin_says_how_wide_the_mask_is)
         struct engine_fixture_thread *t = engine_fixture_thread(&w, engine_fixture_proc(&w, 100), 100, rows[i].cpu);
         engine_fixture_run(&w, TICK);
         engine_fixture_assert_mask(&t->mask, rows[i].mask);
-        engine_fixture_done(&w);
     }
 }
 
@@ -557,8 +549,7 @@ TEST_ENGINE(a_light_thread_shares_its_cpu_with_a_crowd)
         engine_fixture_assert_mask(&crowd[i]->mask, "0-4");
     /* Asleep for a while: nothing changes, and its CPU stays shared. */
     game->listed = false;
-    engine_fixture_run(w, 5 * TICK);
-    assert_int_equal(w->n, 0);
+    engine_fixture_run_asks(w, 5 * TICK, 0);
     /* Busy for more than a second: it holds the CPU. */
     game->listed = true;
     game->task.runnable = game->task.running = 1;
@@ -665,12 +656,10 @@ TEST_ENGINE(a_target_it_may_not_have_is_not_followed)
 {
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     t->cpuset = t->mask = engine_fixture_cpus("0-3");
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->n, 0);
+    engine_fixture_run_asks(w, TICK, 0);
     assert_int_equal(engine_fixture_planned(w, 100)->target, -1);
     engine_fixture_order(w, 100, INT_MAX, true);
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->n, 0);
+    engine_fixture_run_asks(w, TICK, 0);
 }
 
 TEST_ENGINE(a_policy_that_asks_for_more_memory_gets_it)
@@ -688,8 +677,7 @@ TEST_ENGINE(a_policy_that_is_never_content_is_an_error_and_not_a_hang)
     w->orders.error = -ENOBUFS;
     assert_int_equal(engine_fixture_try_step(w, TICK), -ENOMEM);
     w->orders.error = 0;
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->n, 1);
+    engine_fixture_run_asks(w, TICK, 1);
 }
 
 static int plan_without_reason(const struct asym_policy_input *in, struct asym_assignment *ret)
@@ -718,8 +706,7 @@ TEST_ENGINE(an_error_of_the_policy_is_passed_on)
 
 TEST_ENGINE(an_empty_snapshot_is_an_empty_plan)
 {
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->n, 0);
+    engine_fixture_run_asks(w, TICK, 0);
     assert_int_equal(w->plan->n_tasks, 0);
     assert_int_equal(w->plan->n_apps, 0);
     assert_int_equal(w->orders.calls, 0);
@@ -730,8 +717,7 @@ TEST_ENGINE(outcomes_that_are_missing_count_as_not_done)
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_step(w, TICK);
     asym_engine_outcomes(w->engine, NULL, 0);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 1);
+    engine_fixture_step_asks(w, TICK, 1);
     engine_fixture_step(w, TICK); /* no program has reported anything */
     assert_int_equal(w->n, 1);
 }

@@ -27,7 +27,7 @@ TEST_ENGINE(cpus_bound_what_the_policy_may_choose)
     engine_fixture_run(w, TICK);
     engine_fixture_assert_mask(w->orders.threads[0].allowed, "2-5");
     engine_fixture_assert_mask(&t->mask, "4-5");
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &engine_fixture_placed);
+    engine_fixture_assert_why(w, 100, &engine_fixture_placed);
 }
 
 TEST(cpus_that_leave_none_are_ignored)
@@ -43,15 +43,13 @@ TEST(cpus_that_leave_none_are_ignored)
         {"2-5", "0-7", "2-3", ASYM_RULE_SLOW},  {"0-1", "0-7", "0-1", ASYM_RULE_FAST}, /* none of the CPUs is fast */
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct engine_fixture w;
+        ENGINE_FIXTURE(w);
         const struct asym_rule_facts facts = {.cpus = engine_fixture_cpus(rows[i].cpus)};
-        engine_fixture_init(&w);
         struct engine_fixture_thread *t = ruled(&w, &facts);
         w.procs[0].rule = rows[i].action;
         t->mask = t->cpuset = engine_fixture_cpus(rows[i].cpuset);
         engine_fixture_step(&w, TICK);
         engine_fixture_assert_mask(w.orders.threads[0].allowed, rows[i].allowed);
-        engine_fixture_done(&w);
     }
 }
 
@@ -79,13 +77,12 @@ TEST_ENGINE(cpus_hold_although_the_policy_leaves_the_thread_alone)
     const struct asym_plan_task *plan = engine_fixture_planned(w, 100);
     assert_ptr_equal(plan->reason, &asym_reason_rule);
     assert_int_equal(plan->target, 2); /* it ran on CPU 0, which the rule leaves out */
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->n, 0);
+    engine_fixture_run_asks(w, TICK, 0);
     /* Without the rule the thread gets its own mask back. */
     w->procs[0].rule_facts = NULL;
     engine_fixture_run(w, TICK);
     engine_fixture_assert_mask(&t->mask, "0-7");
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &engine_fixture_unsteered);
+    engine_fixture_assert_why(w, 100, &engine_fixture_unsteered);
 }
 
 TEST_ENGINE(the_mask_of_a_rule_is_no_foreign_mask)
@@ -99,7 +96,7 @@ TEST_ENGINE(the_mask_of_a_rule_is_no_foreign_mask)
     for (int i = 0; i < 5; i++)
         engine_fixture_run(w, TICK);
     engine_fixture_assert_mask(&t->mask, "6-7");
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &asym_reason_rule);
+    engine_fixture_assert_why(w, 100, &asym_reason_rule);
 }
 
 TEST(a_nice_value_of_a_rule_is_set_and_restored)
@@ -107,23 +104,20 @@ TEST(a_nice_value_of_a_rule_is_set_and_restored)
     static const int8_t values[] = {-5, 0, 10};
     static const int32_t cpus[] = {5, -1}; /* -1: the policy leaves the thread alone */
     for (size_t i = 0; i < ASYM_LENGTH(values) * ASYM_LENGTH(cpus); i++) {
-        struct engine_fixture w;
+        ENGINE_FIXTURE(w);
         const struct asym_rule_facts facts = {.nice = values[i / 2], .has_nice = true};
-        engine_fixture_init(&w);
         struct engine_fixture_thread *t = ruled(&w, &facts);
         t->task.nice = 2;
         engine_fixture_order(&w, 100, cpus[i % 2], false);
         engine_fixture_run(&w, TICK);
         assert_int_equal(t->task.nice, values[i / 2]);
         engine_fixture_assert_mask(&t->mask, cpus[i % 2] < 0 ? "0-7" : "4-7");
-        engine_fixture_run(&w, TICK);
-        assert_int_equal(w.n, 0);
+        engine_fixture_run_asks(&w, TICK, 0);
         w.procs[0].rule_facts = NULL;
         w.procs[0].rule = ASYM_RULE_IGNORE;
         engine_fixture_run(&w, TICK);
         assert_int_equal(t->task.nice, 2);
         engine_fixture_assert_mask(&t->mask, "0-7");
-        engine_fixture_done(&w);
     }
 }
 
@@ -139,7 +133,7 @@ TEST_ENGINE(a_nice_value_alone_leaves_all_cpus)
     t->cpuset = engine_fixture_cpus("0-7");
     engine_fixture_run(w, TICK);
     engine_fixture_assert_mask(&t->mask, "0-7");
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &asym_reason_rule);
+    engine_fixture_assert_why(w, 100, &asym_reason_rule);
 }
 
 TEST_ENGINE(the_boost_of_a_policy_counts_from_the_rules_value)
@@ -216,15 +210,13 @@ TEST(a_class_overrides_the_count)
         {ASYM_RULE_CLASS_SERIAL, 0.4, ASYM_PHASE_IDLE, ASYM_CLASS_NONE},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct engine_fixture w;
+        ENGINE_FIXTURE(w);
         const struct asym_rule_facts facts = {.policy_class = rows[i].class};
-        engine_fixture_init(&w);
         ruled(&w, &facts);
         w.runnable[0] = rows[i].runnable;
         engine_fixture_step(&w, TICK);
         assert_int_equal(planned_app(&w)->phase, rows[i].phase);
         assert_int_equal(planned_app(&w)->class, rows[i].of);
-        engine_fixture_done(&w);
     }
 }
 
@@ -240,16 +232,14 @@ TEST(a_parallel_program_by_rule_has_no_serial_phase)
         {ASYM_RULE_CLASS_PARALLEL, ASYM_CLASS_HP},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct engine_fixture w;
+        ENGINE_FIXTURE(w);
         const struct asym_rule_facts facts = {.policy_class = rows[i].class};
-        engine_fixture_init(&w);
         ruled(&w, &facts);
         w.runnable[0] = 4;
         engine_fixture_run(&w, TICK);
         w.runnable[0] = 1;
         engine_fixture_run(&w, TICK);
         assert_int_equal(engine_fixture_planned(&w, 100)->class, rows[i].of);
-        engine_fixture_done(&w);
     }
 }
 
@@ -260,7 +250,7 @@ TEST_ENGINE(without_a_rule_an_allow_list_steers_nothing)
     w->procs[0].rule = ASYM_RULE_UNLISTED;
     engine_fixture_run(w, TICK);
     engine_fixture_assert_mask(&t->mask, "0-7");
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_UNLISTED));
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_UNLISTED));
     assert_ptr_equal(planned_app(w)->excluded, asym_why(ASYM_WHY_UNLISTED));
 }
 
@@ -271,10 +261,10 @@ TEST_ENGINE(a_rule_of_the_library_protects_programs_that_count_late)
     ruled(w, &library);
     w->procs[0].flags = ASYM_PROC_COUNTS_LATE;
     engine_fixture_step(w, TICK);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_COUNTS_LATE));
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_COUNTS_LATE));
     w->procs[0].rule_facts = &own;
     engine_fixture_step(w, TICK);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &engine_fixture_placed);
+    engine_fixture_assert_why(w, 100, &engine_fixture_placed);
 }
 
 TEST_MAIN

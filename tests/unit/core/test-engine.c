@@ -17,8 +17,7 @@
 static struct engine_fixture_thread *steered(struct engine_fixture *w)
 {
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->n, 1);
+    engine_fixture_run_asks(w, TICK, 1);
     engine_fixture_assert_mask(&t->mask, "4-7");
     return t;
 }
@@ -55,8 +54,7 @@ TEST_ENGINE(an_unchanged_snapshot_gives_no_second_action)
 {
     steered(w);
     for (int i = 0; i < 5; i++) {
-        engine_fixture_run(w, TICK);
-        assert_int_equal(w->n, 0);
+        engine_fixture_run_asks(w, TICK, 0);
         assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
     }
 }
@@ -65,26 +63,22 @@ TEST_ENGINE(a_retry_is_asked_again_and_steers_nothing)
 {
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     for (int i = 0; i < 3; i++) {
-        engine_fixture_step(w, TICK);
-        assert_int_equal(w->n, 1);
+        engine_fixture_step_asks(w, TICK, 1);
         engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -ECANCELED);
     }
     /* asymd has set nothing, so it restores nothing */
     t->listed = false;
-    engine_fixture_step(w, 20 * ASYM_SEC);
-    assert_int_equal(w->n, 0);
+    engine_fixture_step_asks(w, 20 * ASYM_SEC, 0);
 }
 
 TEST_ENGINE(a_thread_that_is_gone_is_forgotten)
 {
     struct engine_fixture_thread *t = steered(w);
     engine_fixture_order(w, 100, 1, false);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 1);
+    engine_fixture_step_asks(w, TICK, 1);
     engine_fixture_answer(w, ASYM_OUTCOME_GONE, -ESRCH);
     t->listed = false;
-    engine_fixture_step(w, 20 * ASYM_SEC);
-    assert_int_equal(w->n, 0);
+    engine_fixture_step_asks(w, 20 * ASYM_SEC, 0);
 }
 
 TEST_ENGINE(hands_off_is_for_good)
@@ -92,9 +86,8 @@ TEST_ENGINE(hands_off_is_for_good)
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_step(w, TICK);
     engine_fixture_answer(w, ASYM_OUTCOME_HANDS_OFF, -EPERM);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 0);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_DENIED));
+    engine_fixture_step_asks(w, TICK, 0);
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_DENIED));
     assert_int_equal((int)engine_fixture_planned(w, 100)->figure[0], EPERM);
     /* the same after a day of sleep */
     t->listed = false;
@@ -102,9 +95,8 @@ TEST_ENGINE(hands_off_is_for_good)
         engine_fixture_step(w, 24 * 3600 * ASYM_SEC);
     t->listed = true;
     engine_fixture_step(w, TICK);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 0);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_DENIED));
+    engine_fixture_step_asks(w, TICK, 0);
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_DENIED));
 }
 
 TEST_ENGINE(the_actuator_says_what_was_changed)
@@ -123,7 +115,7 @@ TEST_ENGINE(the_actuator_says_what_was_changed)
         engine_fixture_step(w, TICK);
         engine_fixture_answer(w, ASYM_OUTCOME_HANDS_OFF, rows[i].error);
         engine_fixture_step(w, TICK);
-        assert_ptr_equal(engine_fixture_planned(w, pid)->reason, asym_why(rows[i].why));
+        engine_fixture_assert_why(w, pid, asym_why(rows[i].why));
         assert_string_equal(asym_why(rows[i].why)->text, rows[i].text);
         assert_float_equal(engine_fixture_planned(w, pid)->figure[0], 0, 0);
     }
@@ -137,7 +129,7 @@ TEST_ENGINE(a_thread_that_has_ended_is_not_foreign)
     t->task.flags = ASYM_TASK_ENDED;
     for (int i = 0; i < 3; i++) {
         engine_fixture_step(w, TICK);
-        assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_IDLE));
+        engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_IDLE));
     }
 }
 
@@ -151,7 +143,7 @@ TEST_ENGINE(refreshes_do_not_make_a_mask_foreign)
         assert_ptr_not_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
     }
     engine_fixture_step(w, TICK);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_FOREIGN));
 }
 
 TEST_ENGINE(a_new_thread_with_an_old_tid_is_another_thread)
@@ -173,9 +165,8 @@ TEST_ENGINE(a_reused_tid_does_not_inherit_that_it_was_steered)
     t->task.id.start++;
     t->mask = w->machine.online;
     engine_fixture_order(w, 100, -1, false);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 0); /* it is not foreign and not released */
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &engine_fixture_unsteered);
+    engine_fixture_step_asks(w, TICK, 0); /* it is not foreign and not released */
+    engine_fixture_assert_why(w, 100, &engine_fixture_unsteered);
 }
 
 /* Samples that must find an unexplained mask before it counts as an external change. */
@@ -185,14 +176,13 @@ TEST(a_mask_set_by_another_process_is_never_fought)
 {
     static const char *const masks[] = {"0-3", "4", "0-7"};
     for (size_t i = 0; i < ASYM_LENGTH(masks); i++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         struct engine_fixture_thread *t = steered(&w);
         t->mask = engine_fixture_cpus(masks[i]);
         for (int k = 0; k < DOUBTS; k++) {
             engine_fixture_step(&w, TICK); /* the kernel may still be applying a new cpuset */
             assert_int_equal(w.n, 0);
-            assert_ptr_equal(engine_fixture_planned(&w, 100)->reason, asym_why(ASYM_WHY_NEXT_SWAP));
+            engine_fixture_assert_why(&w, 100, asym_why(ASYM_WHY_NEXT_SWAP));
         }
         for (int k = 0; k < 3; k++) {
             engine_fixture_step(&w, TICK);
@@ -203,15 +193,12 @@ TEST(a_mask_set_by_another_process_is_never_fought)
                 engine_fixture_assert_mask(&t->mask, masks[i]);
                 engine_fixture_answer(&w, k ? ASYM_OUTCOME_DONE : ASYM_OUTCOME_RETRY, k ? 0 : -EAGAIN);
             }
-            assert_ptr_equal(engine_fixture_planned(&w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+            engine_fixture_assert_why(&w, 100, asym_why(ASYM_WHY_FOREIGN));
         }
         t->mask = engine_fixture_cpus("0-7"); /* not even after it has restored its mask itself */
-        engine_fixture_step(&w, TICK);
-        assert_int_equal(w.n, 0);
+        engine_fixture_step_asks(&w, TICK, 0);
         t->listed = false;
-        engine_fixture_step(&w, 20 * ASYM_SEC);
-        assert_int_equal(w.n, 0);
-        engine_fixture_done(&w);
+        engine_fixture_step_asks(&w, 20 * ASYM_SEC, 0);
     }
 }
 
@@ -220,11 +207,9 @@ TEST_ENGINE(a_release_by_the_fork_guard_is_not_foreign)
     struct engine_fixture_thread *t = steered(w);
     w->procs[0].last_fork = w->now + TICK / 2;
     t->mask = engine_fixture_cpus("0-7");
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 0);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FORKED));
-    engine_fixture_run(w, 10 * ASYM_SEC);
-    assert_int_equal(w->n, 1);
+    engine_fixture_step_asks(w, TICK, 0);
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_FORKED));
+    engine_fixture_run_asks(w, 10 * ASYM_SEC, 1);
     engine_fixture_assert_mask(&t->mask, "4-7");
 }
 
@@ -250,9 +235,8 @@ TEST_ENGINE(a_mask_of_its_own_restored_by_the_fork_guard_is_not_foreign)
     struct engine_fixture_thread *t = steered_with_its_own_mask(w);
     t->mask = engine_fixture_cpus("0-5");
     for (int k = 0; k <= DOUBTS; k++) {
-        engine_fixture_step(w, TICK);
-        assert_int_equal(w->n, 0);
-        assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FORKED));
+        engine_fixture_step_asks(w, TICK, 0);
+        engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_FORKED));
     }
     engine_fixture_run(w, 10 * ASYM_SEC);
     engine_fixture_assert_mask(&t->mask, "4-5");
@@ -265,7 +249,7 @@ TEST_ENGINE(another_mask_than_its_own_after_a_fork_is_foreign)
     t->mask = engine_fixture_cpus("0-6");
     for (int k = 0; k <= DOUBTS; k++)
         engine_fixture_step(w, TICK);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_FOREIGN));
 }
 
 /* Even if the holdoff is over before the next sample, the fork explains the mask. */
@@ -273,8 +257,7 @@ TEST(a_release_by_the_fork_guard_is_not_foreign_without_a_holdoff)
 {
     static const asym_usec holdoffs[] = {0, 10 * ASYM_MSEC};
     for (size_t i = 0; i < ASYM_LENGTH(holdoffs); i++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         w.config.enforce.fork_holdoff = holdoffs[i];
         assert_int_equal(asym_engine_configure(w.engine, &w.config), 0);
         struct engine_fixture_thread *t = steered(&w);
@@ -289,8 +272,7 @@ TEST(a_release_by_the_fork_guard_is_not_foreign_without_a_holdoff)
         t->mask = engine_fixture_cpus("0-7");
         for (int k = 0; k <= DOUBTS; k++)
             engine_fixture_step(&w, TICK);
-        assert_ptr_equal(engine_fixture_planned(&w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
-        engine_fixture_done(&w);
+        engine_fixture_assert_why(&w, 100, asym_why(ASYM_WHY_FOREIGN));
     }
 }
 
@@ -300,11 +282,9 @@ TEST_ENGINE(fork_holdoff_releases_at_once_and_lasts)
     w->procs[0].last_fork = w->now + TICK / 2;
     engine_fixture_step(w, TICK);
     assert_released(w, t, asym_why(ASYM_WHY_FORKED));
-    engine_fixture_run(w, 9900 * ASYM_MSEC);
-    assert_int_equal(w->n, 0);
+    engine_fixture_run_asks(w, 9900 * ASYM_MSEC, 0);
     assert_true(engine_fixture_planned(w, 100)->figure[0] > 0.04 && engine_fixture_planned(w, 100)->figure[0] < 0.06);
-    engine_fixture_run(w, 50 * ASYM_MSEC);
-    assert_int_equal(w->n, 1);
+    engine_fixture_run_asks(w, 50 * ASYM_MSEC, 1);
 }
 
 /* The fork guard has restored its mask, as at a fork. After exec the wait is as long as for a new process. */
@@ -313,9 +293,8 @@ TEST_ENGINE(an_exec_releases_for_as_long_as_a_new_process_settles)
     struct engine_fixture_thread *t = steered(w);
     w->procs[0].last_exec = w->now + TICK / 2;
     t->mask = engine_fixture_cpus("0-7");
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 0);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_SETTLING));
+    engine_fixture_step_asks(w, TICK, 0);
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_SETTLING));
     engine_fixture_run(w, w->config.enforce.settle);
     assert_ptr_not_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
     engine_fixture_assert_mask(&t->mask, "4-7");
@@ -363,8 +342,7 @@ TEST_ENGINE(a_program_that_counts_late_is_released_unless_a_rule_names_it)
     engine_fixture_step(w, TICK);
     assert_released(w, t, asym_why(ASYM_WHY_COUNTS_LATE));
     w->procs[0].rule_name = "rule one";
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 1);
+    engine_fixture_step_asks(w, TICK, 1);
     assert_int_equal(w->actions[0].kind, ASYM_ACTION_STEER);
 }
 
@@ -376,7 +354,7 @@ TEST_ENGINE(a_thread_that_sets_its_mask_first_is_not_lost)
     t->task.flags = ASYM_TASK_NEWBORN | ASYM_TASK_HARDLY_RAN;
     engine_fixture_run(w, TICK);
     engine_fixture_assert_mask(&t->mask, "0-7");
-    assert_ptr_equal(engine_fixture_planned(w, 101)->reason, asym_why(ASYM_WHY_HARDLY_RAN));
+    engine_fixture_assert_why(w, 101, asym_why(ASYM_WHY_HARDLY_RAN));
     t->task.flags = ASYM_TASK_HARDLY_RAN;
     engine_fixture_run(w, TICK);
     t->mask = engine_fixture_cpus("0-7");
@@ -391,16 +369,13 @@ TEST(no_rule_steers_a_thread_that_has_hardly_run)
 {
     static const enum asym_rule_action actions[] = {ASYM_RULE_STEER, ASYM_RULE_FAST, ASYM_RULE_SLOW};
     for (size_t i = 0; i < ASYM_LENGTH(actions); i++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         struct engine_fixture_thread *t = engine_fixture_thread(&w, engine_fixture_proc(&w, 100), 100, 5);
         w.procs[0].rule = actions[i];
         w.procs[0].rule_name = "rule one";
         t->task.flags = ASYM_TASK_HARDLY_RAN;
-        engine_fixture_step(&w, TICK);
-        assert_int_equal(w.n, 0);
-        assert_ptr_equal(engine_fixture_planned(&w, 100)->reason, asym_why(ASYM_WHY_HARDLY_RAN));
-        engine_fixture_done(&w);
+        engine_fixture_step_asks(&w, TICK, 0);
+        engine_fixture_assert_why(&w, 100, asym_why(ASYM_WHY_HARDLY_RAN));
     }
 }
 
@@ -409,8 +384,7 @@ TEST_ENGINE(a_steered_thread_stays_steered_however_little_it_has_run)
 {
     struct engine_fixture_thread *t = steered(w);
     t->task.flags = ASYM_TASK_HARDLY_RAN;
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->n, 0);
+    engine_fixture_run_asks(w, TICK, 0);
     assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
 }
 
@@ -434,12 +408,10 @@ TEST_ENGINE(a_sleeping_thread_is_released_after_release)
 {
     struct engine_fixture_thread *t = steered(w);
     t->listed = false;
-    engine_fixture_run(w, 4999 * ASYM_MSEC);
-    assert_int_equal(w->n, 0);
+    engine_fixture_run_asks(w, 4999 * ASYM_MSEC, 0);
     engine_fixture_step(w, 1 * ASYM_MSEC);
     assert_released(w, t, asym_why(ASYM_WHY_IDLE));
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 0);
+    engine_fixture_step_asks(w, TICK, 0);
 }
 
 /* The phase of the application has lasted longer than release, but the thread has not slept that long. */
@@ -452,7 +424,7 @@ TEST_ENGINE(a_thread_that_has_just_fallen_asleep_stays_steered)
     t->task.runnable = t->task.running = 0;
     t->task.state = 'S';
     engine_fixture_run(w, TICK);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_IDLE));
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_IDLE));
     engine_fixture_assert_mask(&t->mask, "4-7");
 }
 
@@ -465,7 +437,7 @@ TEST_ENGINE(a_thread_that_has_run_since_the_last_sample_is_active)
     t->task.state = 'S';
     w->runnable[0] = 1;
     engine_fixture_run(w, TICK);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &engine_fixture_placed);
+    engine_fixture_assert_why(w, 100, &engine_fixture_placed);
 }
 
 TEST_ENGINE(a_barely_active_application_is_released_after_release)
@@ -473,9 +445,8 @@ TEST_ENGINE(a_barely_active_application_is_released_after_release)
     struct engine_fixture_thread *t = steered(w);
     t->task.runnable = t->task.running = 0.1;
     for (int i = 0; i < 50; i++) {
-        engine_fixture_run(w, TICK);
-        assert_int_equal(w->n, 0);
-        assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_IDLE));
+        engine_fixture_run_asks(w, TICK, 0);
+        engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_IDLE));
         engine_fixture_assert_mask(engine_fixture_planned(w, 100)->mask, "4-7");
     }
     engine_fixture_step(w, TICK);
@@ -486,8 +457,7 @@ TEST_ENGINE(a_release_not_done_is_asked_again)
 {
     struct engine_fixture_thread *t = steered(w);
     t->listed = false;
-    engine_fixture_step(w, 5 * ASYM_SEC);
-    assert_int_equal(w->n, 1);
+    engine_fixture_step_asks(w, 5 * ASYM_SEC, 1);
     engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -EAGAIN);
     engine_fixture_step(w, TICK);
     assert_released(w, t, asym_why(ASYM_WHY_IDLE));
@@ -507,13 +477,11 @@ TEST_ENGINE(a_process_is_not_steered_before_it_has_settled)
 {
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     w->procs[0].born = w->now;
-    engine_fixture_step(w, 499 * ASYM_MSEC);
-    assert_int_equal(w->n, 0);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_SETTLING));
+    engine_fixture_step_asks(w, 499 * ASYM_MSEC, 0);
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_SETTLING));
     assert_float_equal(engine_fixture_planned(w, 100)->figure[0], 0.5, 1e-9);
     assert_ptr_equal(w->plan->apps[0].excluded, asym_why(ASYM_WHY_SETTLING));
-    engine_fixture_step(w, 1 * ASYM_MSEC);
-    assert_int_equal(w->n, 1);
+    engine_fixture_step_asks(w, 1 * ASYM_MSEC, 1);
 }
 
 /* Where n threads of a job are runnable, its processes wait n seconds each, but one that is steered stays so. */
@@ -529,25 +497,21 @@ TEST(a_new_process_of_a_job_has_its_class_at_once_and_a_whole_mask)
         {1.2, 9, 500 * ASYM_MSEC},                                                  /* the link at the end of a build */
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         engine_fixture_thread(&w, engine_fixture_proc(&w, 100), 100, 5);
         w.job = rows[i].n_procs;
         w.runnable[0] = rows[i].runnable;
         w.procs[0].born = w.now;
-        engine_fixture_run(&w, rows[i].settle - 1 * ASYM_MSEC);
-        assert_int_equal(w.n, 0);
+        engine_fixture_run_asks(&w, rows[i].settle - 1 * ASYM_MSEC, 0);
         const struct asym_plan_task *planned = engine_fixture_planned(&w, 100);
         assert_ptr_equal(planned->reason, asym_why(ASYM_WHY_SETTLING));
         assert_float_equal(planned->figure[0], (double)rows[i].settle / ASYM_SEC, 1e-9);
         assert_int_equal(planned->class, rows[i].runnable > 5 ? ASYM_CLASS_HP : ASYM_CLASS_MP);
-        engine_fixture_run(&w, 1 * ASYM_MSEC);
-        assert_int_equal(w.n, 1);
+        engine_fixture_run_asks(&w, 1 * ASYM_MSEC, 1);
         w.job = 900;
         w.runnable[0] = 900;
         engine_fixture_run(&w, TICK);
         assert_true(engine_fixture_planned(&w, 100)->target >= 0);
-        engine_fixture_done(&w);
     }
 }
 
@@ -555,9 +519,8 @@ TEST_ENGINE(idle_applications_are_not_steered)
 {
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     t->task.runnable = 0.4;
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 0);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_IDLE));
+    engine_fixture_step_asks(w, TICK, 0);
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_IDLE));
     assert_ptr_equal(w->plan->apps[0].excluded, asym_why(ASYM_WHY_IDLE));
     assert_int_equal(w->orders.calls, 0);
 }
@@ -566,8 +529,7 @@ TEST_ENGINE(the_first_snapshot_steers_nothing)
 {
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     t->task.runnable = t->task.running = 0;
-    engine_fixture_step(w, 0);
-    assert_int_equal(w->n, 0);
+    engine_fixture_step_asks(w, 0, 0);
     t->task.runnable = t->task.running = 1;
     engine_fixture_step(w, 10 * ASYM_MSEC); /* the change uses up no swap period */
     assert_int_equal(w->n, 1);
@@ -603,8 +565,7 @@ TEST(facts_that_exclude_are_reported)
         {0, 0, 0, 0, "0-7", ASYM_WHY_NONE},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         struct engine_fixture_thread *t = engine_fixture_thread(&w, engine_fixture_proc(&w, 100), 100, 5);
         w.procs[0].flags = rows[i].proc_flags;
         w.procs[0].rule = rows[i].rule;
@@ -613,10 +574,9 @@ TEST(facts_that_exclude_are_reported)
         t->mask = engine_fixture_cpus(rows[i].mask);
         engine_fixture_step(&w, TICK);
         const struct asym_reason *reason = asym_why(rows[i].exclusion);
-        assert_ptr_equal(engine_fixture_planned(&w, 100)->reason, reason ? reason : &engine_fixture_placed);
+        engine_fixture_assert_why(&w, 100, reason ? reason : &engine_fixture_placed);
         assert_int_equal(w.n, reason ? 0 : 1);
         assert_ptr_equal(w.plan->apps[0].excluded, reason);
-        engine_fixture_done(&w);
     }
 }
 
@@ -627,8 +587,7 @@ TEST_ENGINE(offline_cpus_do_not_make_a_mask_narrow)
     assert_int_equal(asym_machine_finish(&w->machine), 0);
     t->mask = engine_fixture_cpus("0-5");
     t->cpuset = engine_fixture_cpus("0-7");
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 1);
+    engine_fixture_step_asks(w, TICK, 1);
     engine_fixture_assert_mask(&w->actions[0].mask, "4-5");
     engine_fixture_apply(w);
     /* its original mask left out 6-7, so asymd does not give them to it */
@@ -652,17 +611,15 @@ TEST_ENGINE(a_cpuset_without_usable_cpus_is_not_planned_for)
 {
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     t->mask = t->cpuset = engine_fixture_cpus("100-101");
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 0);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_NOTHING_FREE));
+    engine_fixture_step_asks(w, TICK, 0);
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_NOTHING_FREE));
 }
 
 TEST_ENGINE(a_cpuset_change_that_resets_masks_is_planned_anew)
 {
     struct engine_fixture_thread *t = steered(w);
     t->mask = t->cpuset = engine_fixture_cpus("0-5"); /* kernels before 6.2 */
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->n, 1);
+    engine_fixture_run_asks(w, TICK, 1);
     engine_fixture_assert_mask(&t->mask, "4-5");
     engine_fixture_order(w, 100, -1, false);
     engine_fixture_run(w, TICK);
@@ -674,8 +631,7 @@ TEST_ENGINE(a_cpuset_change_that_cuts_a_mask_is_not_foreign)
     struct engine_fixture_thread *t = steered(w);
     t->cpuset = engine_fixture_cpus("0-5");
     t->mask = engine_fixture_cpus("4-5"); /* since 6.2 */
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->n, 0);
+    engine_fixture_run_asks(w, TICK, 0);
     assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
     t->cpuset = engine_fixture_cpus("0-7"); /* the cpuset grows back, and the allowed CPUs of the thread with it */
     t->mask = engine_fixture_cpus("4-7");
@@ -697,8 +653,7 @@ TEST_ENGINE(a_boost_does_not_outlast_a_mask_that_another_process_has_set)
         engine_fixture_run(w, TICK);
     engine_fixture_assert_mask(&t->mask, "0-3");
     assert_int_equal(t->task.nice, 0);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 0);
+    engine_fixture_step_asks(w, TICK, 0);
 }
 
 /* The cpuset changes between the reads of the two files: the sample has the new cpuset and the old mask. */
@@ -719,8 +674,7 @@ TEST_ENGINE(a_mask_seen_before_its_cpuset_follows_is_not_foreign)
     struct engine_fixture_thread *t = steered(w);
     t->mask = engine_fixture_cpus("0-3");
     engine_fixture_order(w, 100, 2, false);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 0);
+    engine_fixture_step_asks(w, TICK, 0);
     t->cpuset = engine_fixture_cpus("0-3");
     engine_fixture_step(w, TICK);
     assert_int_equal(engine_fixture_planned(w, 100)->target, 2);
@@ -739,7 +693,7 @@ TEST_ENGINE(a_suspicion_begins_anew_when_the_cpuset_changes)
         assert_ptr_not_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
     }
     engine_fixture_step(w, TICK);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_FOREIGN));
 }
 
 TEST_ENGINE(the_last_of_its_cpus_going_offline_is_not_foreign)
@@ -756,7 +710,7 @@ TEST_ENGINE(the_last_of_its_cpus_going_offline_is_not_foreign)
     t->mask = engine_fixture_cpus("1");
     for (int k = 0; k <= DOUBTS; k++)
         engine_fixture_step(w, TICK);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_FOREIGN));
 }
 
 /*
@@ -867,7 +821,7 @@ TEST_ENGINE(a_child_process_with_its_parents_mask_is_repaired)
     struct engine_fixture_thread *t = inherited_affinity(w, p, 200);
     t->task.flags = 0; /* its age shows it as well */
     engine_fixture_step(w, TICK);
-    assert_ptr_equal(engine_fixture_planned(w, 200)->reason, asym_why(ASYM_WHY_SETTLING));
+    engine_fixture_assert_why(w, 200, asym_why(ASYM_WHY_SETTLING));
     assert_repaired(w, t);
 }
 
@@ -892,8 +846,7 @@ TEST_ENGINE(a_grandchild_is_repaired_whatever_the_order)
     w->procs[grandchild].ppid = 200;
     w->procs[child].ppid = 100;
     struct engine_fixture_thread *a = inherited_affinity(w, grandchild, 300), *b = inherited_affinity(w, child, 200);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 2);
+    engine_fixture_step_asks(w, TICK, 2);
     assert_int_equal(engine_fixture_action(w, 300)->kind, ASYM_ACTION_REPAIR);
     assert_repaired(w, b);
     engine_fixture_assert_mask(&a->mask, "0-7");
@@ -933,8 +886,7 @@ TEST(a_child_that_has_raised_its_inherited_nice_gets_it_back_too)
         int8_t own, boosted, then, back;
     } rows[] = {{10, 5, 6, 10}, {10, 5, 9, 10}, {10, 5, 10, 10}, {10, 5, 12, 12}, {0, -5, -3, -3}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         struct engine_fixture_thread *creator = engine_fixture_thread(&w, engine_fixture_proc(&w, 100), 100, 5);
         creator->task.nice = rows[i].own;
         w.orders.of[100].delta = (int8_t)(rows[i].boosted - rows[i].own);
@@ -944,7 +896,6 @@ TEST(a_child_that_has_raised_its_inherited_nice_gets_it_back_too)
         engine_fixture_run(&w, TICK);
         assert_int_equal(t->task.nice, rows[i].back);
         engine_fixture_assert_mask(&t->mask, "0-7");
-        engine_fixture_done(&w);
     }
 }
 
@@ -977,8 +928,7 @@ static struct engine_fixture_thread *called_exec(struct engine_fixture *w, size_
 TEST(a_worker_that_calls_exec_is_repaired_and_steered_again)
 {
     for (size_t i = 0; i < 2 * ASYM_LENGTH(former_leaders); i++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         const int8_t boost = i % 2 ? -5 : 0;
         struct engine_fixture_thread *leader = called_exec(&w, i / 2, boost);
         const bool is_known = former_leaders[i / 2].cpu == 5 && boost == 0;
@@ -991,31 +941,26 @@ TEST(a_worker_that_calls_exec_is_repaired_and_steered_again)
         leader->task.flags = 0;
         engine_fixture_order(&w, 100, 1, false);
         engine_fixture_run(&w, 10 * ASYM_MSEC);
-        assert_ptr_equal(engine_fixture_planned(&w, 100)->reason, asym_why(ASYM_WHY_SETTLING));
+        engine_fixture_assert_why(&w, 100, asym_why(ASYM_WHY_SETTLING));
         engine_fixture_run(&w, w.config.enforce.settle);
         engine_fixture_run(&w, TICK);
         engine_fixture_assert_mask(&leader->mask, "0-3");
-        engine_fixture_done(&w);
     }
 }
 
 /* The number of a leader that has ended belongs to another thread of its process, if that one calls exec. */
 TEST(a_thread_that_has_ended_gets_no_action_in_a_pause_either)
 {
-    struct engine_fixture w;
-    engine_fixture_init(&w);
+    ENGINE_FIXTURE(w);
     const unsigned proc = engine_fixture_proc(&w, 100);
     struct engine_fixture_thread *leader = engine_fixture_thread(&w, proc, 100, 5);
     engine_fixture_run(&w, TICK);
     leader->task.flags = ASYM_TASK_ENDED;
     w.paused = true;
-    engine_fixture_run(&w, TICK);
-    assert_int_equal(w.n, 0);
+    engine_fixture_run_asks(&w, TICK, 0);
     leader->task.flags = 0;
-    engine_fixture_run(&w, TICK);
-    assert_int_equal(w.n, 1);
+    engine_fixture_run_asks(&w, TICK, 1);
     engine_fixture_assert_mask(&leader->mask, "0-7");
-    engine_fixture_done(&w);
 }
 
 /* Two workers have the same mask. The one that calls exec is found by its boost. */
@@ -1023,8 +968,7 @@ TEST(of_workers_with_one_mask_the_boosted_caller_is_known)
 {
     static const int8_t boosts[][2] = {{0, -5}, {-3, -5}, {-5, -5}, {-5, 0}};
     for (size_t i = 0; i < ASYM_LENGTH(boosts); i++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         const unsigned proc = engine_fixture_proc(&w, 100);
         struct engine_fixture_thread *leader = engine_fixture_thread(&w, proc, 100, 1);
         struct engine_fixture_thread *other = engine_fixture_thread(&w, proc, 101, 5);
@@ -1041,7 +985,6 @@ TEST(of_workers_with_one_mask_the_boosted_caller_is_known)
         engine_fixture_run(&w, TICK);
         engine_fixture_assert_mask(&leader->mask, "0-7");
         assert_int_equal(leader->task.nice, 0);
-        engine_fixture_done(&w);
     }
 }
 
@@ -1066,8 +1009,7 @@ TEST_ENGINE(a_worker_that_calls_exec_before_its_action_is_repaired)
 {
     struct engine_fixture_thread *worker = worker_and_a_released_one(w), *leader = &w->threads[0];
     engine_fixture_order(w, 101, 1, false);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 1);
+    engine_fixture_step_asks(w, TICK, 1);
     assert_int_equal(engine_fixture_action(w, 101)->kind, ASYM_ACTION_STEER);
     engine_fixture_answer(w, ASYM_OUTCOME_GONE, -ESRCH);
     leader->listed = true;
@@ -1115,14 +1057,12 @@ TEST(a_worker_that_has_raised_its_boost_and_calls_exec_gets_its_nice_back)
         int8_t then, back;
     } rows[] = {{-5, 0}, {-3, 0}, {-1, 0}, {0, 0}, {7, 7}, {-6, -6}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         struct engine_fixture_thread *leader = called_exec(&w, 0, -5);
         leader->task.nice = rows[i].then;
         engine_fixture_run(&w, TICK);
         engine_fixture_assert_mask(&leader->mask, "0-7");
         assert_int_equal(leader->task.nice, rows[i].back);
-        engine_fixture_done(&w);
     }
 }
 
@@ -1141,8 +1081,7 @@ TEST(a_leader_that_calls_exec_and_changes_its_nice_is_still_steered)
         {false, "0-7", "4-7", -5, -3, 0}, {false, "0-7", "4-7", -5, 3, 3},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         w.orders.of[100].delta = rows[i].boost;
         w.orders.of[101].delta = -7;
         const unsigned proc = engine_fixture_proc(&w, 100);
@@ -1160,7 +1099,6 @@ TEST(a_leader_that_calls_exec_and_changes_its_nice_is_still_steered)
         engine_fixture_step(&w, TICK);
         assert_int_equal(engine_fixture_action(&w, 100)->kind, ASYM_ACTION_RELEASE);
         assert_int_equal(engine_fixture_action(&w, 100)->nice, rows[i].back);
-        engine_fixture_done(&w);
     }
 }
 
@@ -1197,10 +1135,9 @@ TEST_ENGINE(a_worker_that_calls_exec_keeps_its_own_mask)
     engine_fixture_apply(w);
     leader->task.flags = 0;
     for (int k = 0; k < 10; k++) {
-        engine_fixture_run(w, TICK);
-        assert_int_equal(w->n, 0);
+        engine_fixture_run_asks(w, TICK, 0);
         engine_fixture_assert_mask(&leader->mask, "6");
-        assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_OWN_MASK));
+        engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_OWN_MASK));
     }
 }
 
@@ -1215,9 +1152,8 @@ TEST_ENGINE(a_mask_that_was_set_before_an_exec_is_its_own)
     t->task.flags = ASYM_TASK_EXECUTED;
     w->procs[0].last_fork = 0;
     w->procs[0].last_exec = w->now + 1;
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 0);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_OWN_MASK));
+    engine_fixture_step_asks(w, TICK, 0);
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_OWN_MASK));
 }
 
 /* The kernel has cut its mask to the new cpuset in the same interval. */
@@ -1272,15 +1208,14 @@ TEST_ENGINE(a_leader_that_calls_exec_keeps_its_own_mask)
     engine_fixture_step(w, TICK);
     assert_null(engine_fixture_action(w, 100));
     engine_fixture_assert_mask(&leader->mask, "4-7");
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_OWN_MASK));
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_OWN_MASK));
 }
 
 /* Without an exec, a leader that has the mask of a thread that has ended has set it itself. */
 TEST(a_leader_with_the_mask_of_a_worker_keeps_it)
 {
     for (size_t i = 0; i < 2; i++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         struct engine_fixture_thread *leader = called_exec(&w, i, 0);
         leader->task.flags = 0;
         w.procs[0].last_exec = 0;
@@ -1288,9 +1223,7 @@ TEST(a_leader_with_the_mask_of_a_worker_keeps_it)
             engine_fixture_run(&w, TICK);
             engine_fixture_assert_mask(&leader->mask, "4-7");
         }
-        assert_ptr_equal(engine_fixture_planned(&w, 100)->reason,
-                         asym_why(former_leaders[i].listed ? ASYM_WHY_FOREIGN : ASYM_WHY_OWN_MASK));
-        engine_fixture_done(&w);
+        engine_fixture_assert_why(&w, 100, asym_why(former_leaders[i].listed ? ASYM_WHY_FOREIGN : ASYM_WHY_OWN_MASK));
     }
 }
 
@@ -1326,7 +1259,7 @@ TEST_ENGINE(a_child_that_pins_itself_is_left_alone_while_it_is_pinned)
     t->mask = engine_fixture_cpus("5");
     for (int i = 0; i < 5; i++) {
         engine_fixture_run(w, TICK);
-        assert_ptr_equal(engine_fixture_planned(w, 101)->reason, asym_why(ASYM_WHY_OWN_MASK));
+        engine_fixture_assert_why(w, 101, asym_why(ASYM_WHY_OWN_MASK));
         engine_fixture_assert_mask(&t->mask, "5");
     }
     t->mask = engine_fixture_cpus("0-7");
@@ -1342,7 +1275,7 @@ TEST_ENGINE(an_old_thread_with_the_same_mask_chose_it)
     t->task.flags = 0;
     engine_fixture_step(w, TICK);
     assert_null(engine_fixture_action(w, 101));
-    assert_ptr_equal(engine_fixture_planned(w, 101)->reason, asym_why(ASYM_WHY_OWN_MASK));
+    engine_fixture_assert_why(w, 101, asym_why(ASYM_WHY_OWN_MASK));
 }
 
 /* asymd has seen it with another mask first, so it has not inherited this one. */
@@ -1373,7 +1306,7 @@ static void check_that_a_child_chose_its_mask(struct engine_fixture *w, bool sle
     t->mask = engine_fixture_cpus("4-7");
     engine_fixture_step(w, TICK);
     assert_null(engine_fixture_action(w, 200));
-    assert_ptr_equal(engine_fixture_planned(w, 200)->reason, asym_why(ASYM_WHY_OWN_MASK));
+    engine_fixture_assert_why(w, 200, asym_why(ASYM_WHY_OWN_MASK));
 }
 
 TEST_ENGINE(a_child_that_was_seen_with_another_mask_chose_it)
@@ -1417,7 +1350,7 @@ TEST_ENGINE(a_stranger_with_the_same_mask_chose_it)
     t->task.flags = ASYM_TASK_NEWBORN;
     engine_fixture_step(w, TICK);
     assert_null(engine_fixture_action(w, 200));
-    assert_ptr_equal(engine_fixture_planned(w, 200)->reason, asym_why(ASYM_WHY_OWN_MASK));
+    engine_fixture_assert_why(w, 200, asym_why(ASYM_WHY_OWN_MASK));
 }
 
 TEST(nice_is_own_plus_delta_within_bounds)
@@ -1425,22 +1358,19 @@ TEST(nice_is_own_plus_delta_within_bounds)
     static const int8_t rows[][3] = {{0, -5, -5}, {-18, -5, -20}, {15, 10, 19},
                                      {3, 0, 3},   {-20, 127, 19}, {19, -128, -20}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         struct engine_fixture_thread *t = engine_fixture_thread(&w, engine_fixture_proc(&w, 100), 100, 5);
         t->task.nice = rows[i][0];
         w.orders.of[100].delta = rows[i][1];
         engine_fixture_run(&w, TICK);
         assert_int_equal(engine_fixture_planned(&w, 100)->nice, rows[i][2]);
         assert_int_equal(t->task.nice, rows[i][2]);
-        engine_fixture_run(&w, TICK);
-        assert_int_equal(w.n, 0);
+        engine_fixture_run_asks(&w, TICK, 0);
         assert_int_equal(w.orders.threads[0].nice,
                          rows[i][0]); /* a policy sees the thread's own nice value, not the boosted one */
         w.procs[0].rule = ASYM_RULE_IGNORE;
         engine_fixture_run(&w, TICK);
         assert_int_equal(t->task.nice, rows[i][0]);
-        engine_fixture_done(&w);
     }
 }
 
@@ -1463,8 +1393,7 @@ TEST_ENGINE(a_nice_set_by_another_process_stays_but_the_mask_goes_on)
 TEST(a_boost_that_its_thread_raises_ends)
 {
     for (int8_t nice = -4; nice < 0; nice++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         w.orders.of[100].delta = -5;
         struct engine_fixture_thread *t = steered(&w);
         t->task.nice = nice;
@@ -1472,29 +1401,24 @@ TEST(a_boost_that_its_thread_raises_ends)
         assert_int_equal(t->task.nice, 0);
         engine_fixture_assert_mask(&t->mask, "4-7");
         t->task.nice = 3;
-        engine_fixture_run(&w, TICK);
-        assert_int_equal(w.n, 0);
+        engine_fixture_run_asks(&w, TICK, 0);
         w.procs[0].rule = ASYM_RULE_IGNORE;
         engine_fixture_run(&w, TICK);
         assert_int_equal(t->task.nice, 3);
-        engine_fixture_done(&w);
     }
 }
 
 /* The daemon sets this if the actuator could not restore nice values. */
 TEST(a_nice_value_that_is_to_be_kept_is_not_planned_over)
 {
-    struct engine_fixture w;
-    engine_fixture_init(&w);
+    ENGINE_FIXTURE(w);
     w.config.keep_nice = true;
     assert_int_equal(asym_engine_configure(w.engine, &w.config), 0);
     w.orders.of[100].delta = -5;
     struct engine_fixture_thread *t = steered(&w);
     assert_int_equal(t->task.nice, 0);
     engine_fixture_assert_mask(&t->mask, "4-7");
-    engine_fixture_run(&w, TICK);
-    assert_int_equal(w.n, 0);
-    engine_fixture_done(&w);
+    engine_fixture_run_asks(&w, TICK, 0);
 }
 
 TEST_ENGINE(a_nice_value_below_the_boost_stays)
@@ -1513,8 +1437,7 @@ TEST_ENGINE(without_a_boost_a_new_nice_is_its_own)
 {
     struct engine_fixture_thread *t = steered(w);
     t->task.nice = 7;
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->n, 0);
+    engine_fixture_run_asks(w, TICK, 0);
     w->orders.of[100].delta = -2;
     engine_fixture_run(w, TICK);
     assert_int_equal(t->task.nice, 5);

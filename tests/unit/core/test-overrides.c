@@ -37,18 +37,16 @@ TEST_ENGINE(a_pause_puts_back_threads_that_run_and_threads_that_sleep)
     struct engine_fixture_thread *runs = steered(w, 100), *sleeps = steered(w, 200);
     sleeps->listed = false;
     w->paused = true;
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, 2);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_PAUSED));
+    engine_fixture_step_asks(w, TICK, 2);
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_PAUSED));
     assert_int_equal(engine_fixture_planned(w, 100)->target, -1);
     assert_int_equal(engine_fixture_action(w, 200)->kind, ASYM_ACTION_RELEASE);
     assert_put_back(w, runs, ASYM_WHY_PAUSED);
     engine_fixture_assert_mask(&sleeps->mask, "0-7");
     sleeps->listed = true;
     for (int i = 0; i < 30; i++) {
-        engine_fixture_run(w, TICK);
-        assert_int_equal(w->n, 0);
-        assert_ptr_equal(engine_fixture_planned(w, 200)->reason, asym_why(ASYM_WHY_PAUSED));
+        engine_fixture_run_asks(w, TICK, 0);
+        engine_fixture_assert_why(w, 200, asym_why(ASYM_WHY_PAUSED));
     }
     assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL); /* it observes on */
 }
@@ -58,8 +56,7 @@ TEST_ENGINE(a_release_that_fails_is_tried_again_during_the_pause)
     struct engine_fixture_thread *t = steered(w, 100);
     w->paused = true;
     for (int i = 0; i < 3; i++) {
-        engine_fixture_step(w, TICK);
-        assert_int_equal(w->n, 1);
+        engine_fixture_step_asks(w, TICK, 1);
         engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -EAGAIN);
     }
     engine_fixture_step(w, TICK);
@@ -115,26 +112,22 @@ TEST_ENGINE(hotplug_during_a_pause_steers_nothing)
     assert_int_equal(asym_machine_finish(&w->machine), 0);
     w->machine.generation++;
     assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->n, 0);
+    engine_fixture_run_asks(w, TICK, 0);
 }
 
 TEST(an_ignored_process_is_put_back_also_while_it_sleeps)
 {
     for (int sleeps = 0; sleeps < 2; sleeps++) {
-        struct engine_fixture w;
-        engine_fixture_init(&w);
+        ENGINE_FIXTURE(w);
         struct engine_fixture_thread *t = steered(&w, 200), *other = steered(&w, 100);
         static const struct asym_taskid ignored[] = {{50, 50, 1}, {200, 200, 2000}, {300, 300, 1}};
         w.ignored = ignored;
         w.n_ignored = ASYM_LENGTH(ignored);
         w.procs[0].rule = sleeps ? ASYM_RULE_STEER : ASYM_RULE_IGNORE;
         t->listed = !sleeps;
-        engine_fixture_step(&w, TICK);
-        assert_int_equal(w.n, 1);
+        engine_fixture_step_asks(&w, TICK, 1);
         assert_put_back(&w, t, ASYM_WHY_RULE_IGNORE);
         engine_fixture_assert_mask(&other->mask, "4-7");
-        engine_fixture_done(&w);
     }
 }
 
@@ -145,7 +138,7 @@ static struct engine_fixture_thread *foreign(struct engine_fixture *w, const cha
     t->mask = engine_fixture_cpus(mask);
     for (int i = 0; i < 4; i++)
         engine_fixture_run(w, TICK);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_FOREIGN));
     return t;
 }
 
@@ -177,13 +170,13 @@ TEST_ENGINE(a_change_after_the_adoption_counts_again)
     t->mask = engine_fixture_cpus("1");
     for (int i = 0; i < 4; i++)
         engine_fixture_run(w, TICK);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_FOREIGN));
     engine_fixture_assert_mask(&t->mask, "1");
     engine_fixture_order(w, 100, 1, false);
     adopt(w);
     engine_fixture_run(w, TICK);
     engine_fixture_run(w, TICK);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, &engine_fixture_placed);
+    engine_fixture_assert_why(w, 100, &engine_fixture_placed);
 }
 
 TEST_ENGINE(a_refusal_by_the_kernel_is_tried_again_after_an_adoption)
@@ -191,11 +184,9 @@ TEST_ENGINE(a_refusal_by_the_kernel_is_tried_again_after_an_adoption)
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_step(w, TICK);
     engine_fixture_answer(w, ASYM_OUTCOME_HANDS_OFF, -EPERM);
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->n, 0);
+    engine_fixture_run_asks(w, TICK, 0);
     adopt(w);
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->n, 1);
+    engine_fixture_run_asks(w, TICK, 1);
     assert_int_equal(w->actions[0].kind, ASYM_ACTION_STEER);
 }
 
@@ -204,7 +195,7 @@ TEST_ENGINE(a_mask_of_its_own_does_not_exclude_an_adopted_thread)
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     t->mask = engine_fixture_cpus("2-5");
     engine_fixture_run(w, TICK);
-    assert_ptr_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_OWN_MASK));
+    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_OWN_MASK));
     adopt(w);
     for (int i = 0; i < 5; i++)
         engine_fixture_run(w, TICK);
