@@ -220,17 +220,6 @@ TEST_F(one_missing_figure_drops_no_source)
     expect_note(f, ASYM_ORIGIN_CAPACITY, true, "cpu_capacity: 1024 on 4-7, 446 on 0-3; missing on 0,5");
 }
 
-/* hwloc gives the CPUs with a frequency a kind, and leaves out the others. */
-TEST_F(cpus_without_a_frequency_are_of_no_other_kind)
-{
-    tree_plain(&f->tree, 8);
-    write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "3600000");
-    assert_int_equal(read_tree(f), 0);
-    expect_alike(f);
-    assert_false(f->notes.unordered);
-    expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: 3600000 kHz on all; missing on 4-7");
-}
-
 TEST_F(source_missing_on_some_cpus_gives_way_to_the_next)
 {
     tree_plain(&f->tree, 8);
@@ -268,42 +257,6 @@ TEST_F(source_missing_on_a_cpu_outside_the_cpuset_is_still_used)
     expect_note(f, ASYM_ORIGIN_CAPACITY, true, "cpu_capacity: 1024 on 4,6-7, 446 on 0-3");
 }
 
-TEST_F(all_cpus_alike_are_one_type)
-{
-    tree_plain(&f->tree, 4);
-    write_each(f, "0-3", "cpu_capacity", "1024");
-    write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "3000000");
-    assert_int_equal(read_tree(f), 0);
-    expect_alike(f);
-    expect_note(f, ASYM_ORIGIN_CAPACITY, false, "cpu_capacity: 1024 on all");
-    expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: 3000000 kHz on all");
-}
-
-TEST_F(turbo_bins_are_alike_and_capacity_1024_everywhere_tells_nothing)
-{
-    tree_plain(&f->tree, 4);
-    write_each(f, "0-3", "cpu_capacity", "1024");
-    write_each(f, "0-1", "cpufreq/cpuinfo_max_freq", "5200000");
-    write_each(f, "2-3", "cpufreq/cpuinfo_max_freq", "4900000");
-    assert_int_equal(read_tree(f), 0);
-    expect_alike(f);
-    expect_note(f, ASYM_ORIGIN_CPUFREQ, false,
-                "cpuinfo_max_freq: 4900000 to 5200000 kHz, less than 10 % apart: asymd counts them as equal");
-}
-
-TEST_F(turbo_bins_of_one_core_type_do_not_split_it)
-{
-    build_hybrid(f);
-    write_each(f, "2-3", "cpufreq/cpuinfo_max_freq", "4900000");
-    tree_write(&f->tree, "sys/devices/cpu_core/cpus", "0-3\n");
-    tree_write(&f->tree, "sys/devices/cpu_atom/cpus", "4-7\n");
-    assert_int_equal(read_tree(f), 0);
-    assert_int_equal(f->m.n_types, 2);
-    expect_mask(&f->m.fast, "0-3");
-    assert_int_equal(f->m.cpus[0].kind, f->m.cpus[2].kind);
-    assert_int_not_equal(f->m.cpus[0].kind, f->m.cpus[4].kind);
-}
-
 TEST_F(scaling_max_freq_is_never_read)
 {
     tree_plain(&f->tree, 4);
@@ -321,22 +274,6 @@ static void build_intel(struct fixture *f)
     tree_write(&f->tree, "sys/devices/cpu_core/cpus", "0-3\n");
     tree_write(&f->tree, "sys/devices/cpu_atom/cpus", "4-7\n");
     tree_write(&f->tree, "proc/cpuinfo", "vendor_id\t: GenuineIntel\n");
-}
-
-TEST_F(cores_are_called_what_they_are_and_cppc_says_how_fast)
-{
-    build_intel(f);
-    write_each(f, "0-7", "cpu_capacity", "1024");
-    write_each(f, "0-3", "acpi_cppc/highest_perf", "69");
-    write_each(f, "4-7", "acpi_cppc/highest_perf", "42");
-    assert_int_equal(read_tree(f), 0);
-    assert_string_equal(f->m.types[0].name, "P-core");
-    assert_string_equal(f->m.types[1].name, "E-core");
-    expect_mask(&f->m.fast, "0-3");
-    expect_speed(f, 0, 69.0 / 42);
-    assert_int_equal(f->m.cpus[0].origin, ASYM_ORIGIN_CPPC);
-    expect_note(f, ASYM_ORIGIN_CAPACITY, false, "cpu_capacity: 1024 on all");
-    expect_note(f, ASYM_ORIGIN_CPPC, true, "acpi_cppc highest_perf: 69 on 0-3, 42 on 4-7");
 }
 
 TEST_F(cppc_that_is_the_same_everywhere_gives_way)
@@ -371,38 +308,6 @@ TEST_F(a_source_that_differs_between_the_threads_of_a_core_is_dropped)
     expect_speed(f, 1, 1.25 * 3200 / 2400); /* a P core does 1.25 times the work of an E core per cycle */
 }
 
-/* As with acpi-cpufreq, or base frequencies on a Core Ultra 200V: the kinds distinguish P and E cores, clocks do not. */
-TEST_F(equal_clocks_do_not_make_e_cores_fast)
-{
-    static const char *const e_cores[] = {"4900000", "4600000"};
-    build_intel(f);
-    for (size_t i = 0; i < ASYM_LENGTH(e_cores); i++) {
-        write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "4900000");
-        write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", e_cores[i]);
-        assert_int_equal(read_tree(f), 0);
-        assert_false(note_of(f, ASYM_ORIGIN_CPUFREQ)->used);
-        assert_true(note_of(f, ASYM_ORIGIN_CPUKINDS)->used);
-        expect_mask(&f->m.fast, "0-3");
-        expect_mask(&f->m.slow, "4-7");
-    }
-}
-
-/* A Ryzen with preferred cores: all of one type. */
-TEST_F(favoured_cores_are_no_core_types)
-{
-    static const char *const perf[] = {"236", "231", "226", "221", "211", "206", "201", "196"};
-    tree_plain(&f->tree, 8);
-    for (unsigned c = 0; c < 8; c++) {
-        tree_write_cpu(&f->tree, c, "acpi_cppc/highest_perf", "%s\n", perf[c]);
-        tree_write_cpu(&f->tree, c, "cpufreq/amd_pstate_prefcore_ranking", "%s\n", perf[c]);
-        tree_write_cpu(&f->tree, c, "cpufreq/cpuinfo_max_freq", "5881000\n");
-    }
-    assert_int_equal(read_tree(f), 0);
-    expect_alike(f);
-    expect_note(f, ASYM_ORIGIN_CPPC, false,
-                "acpi_cppc highest_perf: ranks favoured cores only (amd_pstate_prefcore_ranking)");
-}
-
 /* The same with acpi-cpufreq, which has no ranking, or with amd-pstate's disabled: only the steps show it. */
 TEST_F(a_staircase_of_cppc_levels_is_a_ranking)
 {
@@ -424,76 +329,6 @@ TEST_F(a_staircase_of_cppc_levels_is_a_ranking)
     }
 }
 
-/* Strix Point: four Zen 5 and four Zen 5c with preferred cores among them; hwloc has no kinds of AMD's. */
-TEST_F(zen_5_hybrids_without_kinds_are_found_by_their_frequencies)
-{
-    static const char *const perf[] = {"208", "203", "198", "193", "140", "135", "130", "125"};
-    tree_plain(&f->tree, 8);
-    for (unsigned c = 0; c < 8; c++) {
-        tree_write_cpu(&f->tree, c, "acpi_cppc/highest_perf", "%s\n", perf[c]);
-        tree_write_cpu(&f->tree, c, "cpufreq/amd_pstate_prefcore_ranking", "%s\n", perf[c]);
-    }
-    write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "5157000");
-    write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "3307000");
-    assert_int_equal(read_tree(f), 0);
-    assert_int_equal(f->m.n_types, 2);
-    expect_mask(&f->m.fast, "0-3");
-    assert_int_equal(f->m.cpus[0].origin, ASYM_ORIGIN_CPUFREQ);
-}
-
-/* Meteor Lake: two E cores on the SoC tile, without the L3 of the others. */
-TEST_F(low_power_cores_are_a_kind_of_their_own)
-{
-    struct tree *t = &f->tree;
-    static const char *const own[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
-    tree_machine(t, "0-7", "0-7");
-    for (unsigned c = 0; c < 8; c++)
-        tree_cpu(t, c, c, 0, own[c], "0-7");
-    tree_cache(t, 2, "2-5");
-    tree_cache(t, 2, "6-7");
-    tree_cache(t, 3, "0-5");
-    tree_write(t, "sys/devices/cpu_core/cpus", "0-1\n");
-    tree_write(t, "sys/devices/cpu_atom/cpus", "2-7\n");
-    write_each(f, "0-1", "cpufreq/cpuinfo_max_freq", "4800000");
-    write_each(f, "2-5", "cpufreq/cpuinfo_max_freq", "3800000");
-    write_each(f, "6-7", "cpufreq/cpuinfo_max_freq", "2500000");
-    assert_int_equal(read_tree(f), 0);
-    assert_int_equal(f->m.n_types, 3);
-    assert_string_equal(f->m.types[0].name, "P-core");
-    assert_string_equal(f->m.types[1].name, "E-core");
-    assert_string_equal(f->m.types[2].name, "LP E-core");
-    expect_mask(&f->m.types[2].cpus, "6-7");
-    expect_mask(&f->m.fast, "0-1");
-}
-
-/* Core i9-13900K: P cores of 5.5 GHz, two of 5.8. By figures alone those of 5.5 are 5.2 % below, and counted as slow. */
-TEST_F(the_kind_decides_first_and_favoured_cores_rank_within_it)
-{
-    build_intel(f);
-    write_each(f, "0-1", "cpufreq/cpuinfo_max_freq", "5500000");
-    write_each(f, "2-3", "cpufreq/cpuinfo_max_freq", "5800000");
-    write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "4300000");
-    assert_int_equal(read_tree(f), 0);
-    assert_int_equal(f->m.n_types, 2);
-    expect_mask(&f->m.fast, "0-3");
-    expect_mask(&f->m.slow, "4-7");
-    expect_speed(f, 0, 1.25 * 5.5 / 4.3);
-    expect_speed(f, 2, 1.25 * 5.5 / 4.3); /* the median, for all */
-    assert_int_equal(f->m.cpus[0].rank, 1);
-    assert_int_equal(f->m.cpus[2].rank, 0);
-    assert_int_equal(f->m.cpus[4].rank, 0);
-    assert_string_equal(f->notes.favour, "cpuinfo_max_freq");
-    /* CPPC is the kernel's own order, which differs from the frequencies here. */
-    write_each(f, "0-1", "acpi_cppc/highest_perf", "74");
-    write_each(f, "2-3", "acpi_cppc/highest_perf", "70");
-    write_each(f, "4-7", "acpi_cppc/highest_perf", "43");
-    assert_int_equal(read_tree(f), 0);
-    assert_int_equal(f->m.n_types, 2);
-    assert_int_equal(f->m.cpus[0].rank, 0);
-    assert_int_equal(f->m.cpus[2].rank, 1);
-    assert_string_equal(f->notes.favour, "acpi_cppc highest_perf");
-}
-
 TEST_F(cpus_of_one_pmu_are_one_type_however_far_apart)
 {
     build_intel(f);
@@ -502,30 +337,6 @@ TEST_F(cpus_of_one_pmu_are_one_type_however_far_apart)
     assert_int_equal(f->m.n_types, 2);
     expect_mask(&f->m.fast, "0-3");
     assert_int_equal(f->m.cpus[2].rank, 1);
-}
-
-TEST_F(a_frequency_counts_for_what_a_kind_does_in_a_cycle)
-{
-    build_intel(f);
-    write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "5500000"); /* Core Ultra 9 285K: 84 % by clock alone */
-    write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "4600000");
-    assert_int_equal(read_tree(f), 0);
-    expect_mask(&f->m.fast, "0-3");
-    expect_mask(&f->m.slow, "4-7");
-    expect_note(f, ASYM_ORIGIN_CPUFREQ, true, "cpuinfo_max_freq: 5500000 kHz on 0-3, 4600000 on 4-7");
-}
-
-TEST_F(the_third_pmu_is_of_low_power_cores)
-{
-    build_intel(f);
-    tree_write(&f->tree, "sys/devices/cpu_atom/cpus", "4-5\n");
-    tree_write(&f->tree, "sys/devices/cpu_lowpower/cpus", "6-7\n");
-    write_each(f, "6-7", "cpufreq/cpuinfo_max_freq", "2500000");
-    assert_int_equal(read_tree(f), 0);
-    assert_int_equal(f->m.n_types, 3);
-    assert_string_equal(f->m.types[1].name, "E-core");
-    assert_string_equal(f->m.types[2].name, "LP E-core");
-    expect_mask(&f->m.types[2].cpus, "6-7");
 }
 
 /* CPUs without a named kind split only at gaps: preferred cores are above 80 %, Zen c cores below. */
@@ -589,18 +400,6 @@ TEST_F(arm_cores_are_of_the_kind_that_their_midr_names)
     tree_unlink(&f->tree, CPU_DIR "cpu5/regs/identification/midr_el1");
     assert_int_equal(read_tree(f), 0);
     assert_int_equal(f->m.n_types, 1);
-}
-
-TEST_F(one_midr_ends_where_a_cpu_reaches_less_than_80_percent)
-{
-    tree_plain(&f->tree, 8);
-    write_each(f, "0-7", "regs/identification/midr_el1", "0x00000000410fd034");
-    write_each(f, "0-3", "cpu_capacity", "602");
-    write_each(f, "4-7", "cpu_capacity", "1024");
-    assert_int_equal(read_tree(f), 0);
-    assert_int_equal(f->m.n_types, 2);
-    assert_string_equal(f->m.types[0].name, "Cortex-A53 1");
-    expect_mask(&f->m.fast, "4-7");
 }
 
 TEST_F(the_midr_of_older_kernels_is_in_cpuinfo)
@@ -729,34 +528,6 @@ TEST_F(even_steps_of_a_boost_are_no_core_types)
     assert_int_equal(f->m.cpus[5].rank, 1);
 }
 
-TEST_F(kinds_without_an_order_are_reported)
-{
-    tree_plain(&f->tree, 4);
-    write_each(f, "0-1", "regs/identification/midr_el1", "0x00000000610f0220");
-    write_each(f, "2-3", "regs/identification/midr_el1", "0x00000000610f0230");
-    assert_int_equal(read_tree(f), 0);
-    expect_alike(f);
-    assert_true(f->notes.unordered);
-    write_each(f, "0-1", "cpu_capacity", "493");
-    write_each(f, "2-3", "cpu_capacity", "1024");
-    assert_int_equal(read_tree(f), 0);
-    assert_false(f->notes.unordered);
-}
-
-TEST_F(cpus_that_are_alike_only_by_the_cpuset_are_reported)
-{
-    build_intel(f);
-    assert_int_equal(read_tree(f), 0);
-    assert_false(f->notes.hidden);
-    tree_write(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", "4-7\n");
-    assert_int_equal(read_tree(f), 0);
-    expect_alike(f);
-    assert_true(f->notes.hidden);
-    tree_write(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", "3-7\n");
-    assert_int_equal(read_tree(f), 0);
-    assert_false(f->notes.hidden);
-}
-
 TEST_F(the_size_of_l3_makes_no_core_type)
 {
     tree_plain(&f->tree, 4);
@@ -769,15 +540,6 @@ TEST_F(the_size_of_l3_makes_no_core_type)
     expect_alike(f);
     assert_int_equal(f->m.cpus[0].l3_kib, 98304);
     assert_int_equal(f->m.cpus[3].l3_kib, 32768);
-}
-
-TEST_F(one_cpu_is_a_machine)
-{
-    tree_machine(&f->tree, "0", "0");
-    tree_cpu(&f->tree, 0, 0, 0, "0", "0");
-    assert_int_equal(read_tree(f), 0);
-    assert_int_equal(f->m.n_cpus, 1);
-    expect_alike(f);
 }
 
 TEST_F(offline_cpus_and_gaps_in_the_numbering_are_kept)
@@ -871,17 +633,6 @@ TEST_F(cpus_that_come_and_go_are_noticed_without_a_full_read)
     expect_mask(&online, "0-4,6-7");
     tree_unlink(&f->tree, "sys/devices/system/cpu/online");
     assert_int_equal(cpus_of(f, &online, &usable), -ENOENT);
-}
-
-TEST_F(intel_core_types_without_frequencies_are_ranked)
-{
-    tree_plain(&f->tree, 4);
-    tree_write(&f->tree, "sys/devices/cpu_core/cpus", "0-1\n");
-    tree_write(&f->tree, "sys/devices/cpu_atom/cpus", "2-3\n");
-    assert_int_equal(read_tree(f), 0);
-    expect_mask(&f->m.fast, "0-1");
-    assert_int_equal(f->m.cpus[0].origin, ASYM_ORIGIN_CPUKINDS);
-    expect_note(f, ASYM_ORIGIN_CPUKINDS, true, "hwloc cpukinds: 1.5 on 0-1, 1 on 2-3 (only their order is known)");
 }
 
 TEST_F(without_caches_the_package_is_the_llc)
