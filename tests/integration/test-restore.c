@@ -21,6 +21,7 @@
 #include "linux/enforce/enforce.h"
 #include "linux/sys/thread.h"
 #include "support/cgroup.h"
+#include "support/generate.h"
 #include "support/live.h"
 #include "support/rounds.h"
 #include "support/process.h"
@@ -358,20 +359,13 @@ static int odd_threads(void)
     return odd;
 }
 
-/* Seeded, so that a failure can be repeated. */
-static double random_share(uint64_t *seed)
-{
-    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (double)(*seed >> 40) / (double)(1 << 24);
-}
-
 /*
  * The test runs without the fork guard. Between the kills, the unsteered main thread of a process with steered threads starts
  * new threads, and steered threads end.
  */
 TEST_WITH(after_each_kill_every_thread_that_is_left_has_its_own, set_up, tear_down)
 {
-    uint64_t seed = 2012;
+    struct gen g = {.state = 2012}; /* so that a failure can be repeated */
     struct asym_restore_report sum = {0};
     victim = start(come_and_go);
     await(&shared->ready, 1);
@@ -380,7 +374,7 @@ TEST_WITH(after_each_kill_every_thread_that_is_left_has_its_own, set_up, tear_do
         shared->go = 0;
         pid_t steerer = start(steer_back_and_forth);
         await(&shared->go, 1);
-        asym_live_sleep(0.03 * random_share(&seed));
+        asym_live_sleep(gen_below(&g, 30000) / 1e6);
         asym_live_signal(steerer, SIGKILL);
         assert_int_equal(asym_live_wait(steerer), 128 + SIGKILL);
         open_ledger();

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/macro.h"
+#include "support/generate.h"
 #include "support/live.h"
 #include "support/rounds.h"
 #include "support/service.h"
@@ -152,13 +153,6 @@ TEST_WITH(a_thread_pinned_beforehand_is_left_alone, asym_service_set_up, asym_se
     asym_live_end(load, SIGKILL);
 }
 
-/* Seeded, so that a failure can be repeated. */
-static double random_share(uint64_t *seed)
-{
-    *seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
-    return (double)(*seed >> 40) / (double)(1 << 24);
-}
-
 /* rr moves a thread in every cycle, so that a kill may fall between a ledger record and its change. */
 static pid_t start_busy_asymd(pid_t target)
 {
@@ -172,14 +166,14 @@ TEST_WITH(kill_9_at_random_moments_leaves_no_thread_steered, asym_service_set_up
     const char *const argv[] = {"tests/load-pulse", "200", "600", NULL};
     const int rounds = (int)asym_rounds(100);
     int cpus = asym_live_cpus(), steered = 0;
-    uint64_t seed = 2008;
+    struct gen g = {.state = 2008}; /* so that a failure can be repeated */
     char text[1024];
     pid_t load = asym_live_start(argv, -1);
     asym_live_settle(load, 200);
     for (int round = 0; round < rounds; round++) {
         pid_t asymd = start_busy_asymd(load);
         assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 50, ASYM_LIVE_PATIENCE));
-        asym_live_sleep(0.2 * random_share(&seed));
+        asym_live_sleep(gen_below(&g, 200000) / 1e6);
         asym_live_end(asymd, SIGKILL);
         steered += asym_live_narrow_threads(load, cpus);
         assert_int_equal(asym_service_restore(text, sizeof text), 0);

@@ -7,6 +7,7 @@
 
 #include "base/macro.h"
 #include "daemon/asymd/mode.h"
+#include "support/generate.h"
 #include "support/test.h"
 
 static int parse(char **argv, struct asym_invocation *ret_cli, struct asym_error *err)
@@ -270,30 +271,22 @@ TEST(help_fits_terminals_of_60_lines_and_any_width)
     }
 }
 
-static uint64_t next_random(uint64_t *x)
-{
-    *x ^= *x << 13;
-    *x ^= *x >> 7;
-    *x ^= *x << 17;
-    return *x;
-}
-
 TEST(any_arguments_end_in_a_result_or_a_message)
 {
     struct asym_arg rows[ASYM_CLI_MAX_ROWS];
     const size_t n_rows = asym_cli_rows(rows);
-    uint64_t seed = 4711;
+    struct gen seed = {.state = 4711};
     for (unsigned run = 0; run < 20000; run++) {
         char words[6][24];
         char *argv[7] = {words[0]};
         struct asym_invocation cli;
         struct asym_error err = {""};
-        int argc = 1 + (int)(next_random(&seed) % 5);
+        int argc = 1 + (int)(gen_next(&seed) % 5);
         for (int i = 0; i < argc; i++) {
-            const struct asym_arg *row = &rows[next_random(&seed) % n_rows];
-            snprintf(words[i], sizeof words[i], "%s%s", row->option.key, next_random(&seed) % 2 ? "=1" : "");
-            if (next_random(&seed) % 3 == 0)
-                words[i][next_random(&seed) % strlen(words[i])] = (char)(1 + next_random(&seed) % 255);
+            const struct asym_arg *row = &rows[gen_next(&seed) % n_rows];
+            snprintf(words[i], sizeof words[i], "%s%s", row->option.key, gen_next(&seed) % 2 ? "=1" : "");
+            if (gen_next(&seed) % 3 == 0)
+                words[i][gen_next(&seed) % strlen(words[i])] = (char)(1 + gen_next(&seed) % 255);
             argv[i] = words[i];
         }
         int r = asym_cli_parse(argc, argv, &cli, &err);

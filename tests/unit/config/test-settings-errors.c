@@ -10,6 +10,7 @@
 
 #include "base/macro.h"
 #include "support/tree.h"
+#include "support/generate.h"
 #include "support/test.h"
 
 struct fixture {
@@ -272,14 +273,6 @@ TEST_F(no_permission_is_an_error_and_not_a_default)
     assert_unchanged(f);
 }
 
-static uint64_t next_random(uint64_t *x)
-{
-    *x ^= *x << 13;
-    *x ^= *x >> 7;
-    *x ^= *x << 17;
-    return *x;
-}
-
 /* asymd reads the file, or refuses it with a printable message of one line that names the file; then nothing has changed. */
 TEST_F(whatever_is_read_ends_in_settings_or_in_a_message)
 {
@@ -316,7 +309,7 @@ TEST_F(whatever_is_read_ends_in_settings_or_in_a_message)
                                         "9999999999999999999999",
                                         "[classify]\nhysteresis=",
                                         "state_dir=/"};
-    uint64_t seed = 20260101;
+    struct gen seed = {.state = 20260101};
     /* The file is in memory: a file system that writes back truncated files takes 4 ms for each of these. */
     int fd = memfd_create("asymd.conf", MFD_CLOEXEC);
     assert_true(fd >= 0);
@@ -325,10 +318,10 @@ TEST_F(whatever_is_read_ends_in_settings_or_in_a_message)
         char text[600];
         size_t n = 0;
         struct asym_error err = {""};
-        while (n < 500 && next_random(&seed) % 24 != 0) {
-            const char *word = words[next_random(&seed) % ASYM_LENGTH(words)];
+        while (n < 500 && gen_next(&seed) % 24 != 0) {
+            const char *word = words[gen_next(&seed) % ASYM_LENGTH(words)];
             if (run % 4 == 0)
-                text[n++] = (char)next_random(&seed);
+                text[n++] = (char)gen_next(&seed);
             else
                 n += (size_t)snprintf(text + n, sizeof text - n, "%s", word);
         }

@@ -9,24 +9,12 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "support/generate.h"
 #include "support/reason-text.h"
 #include "support/test.h"
+#include "support/turns.h"
 
-#define TURN   (100 * ASYM_MSEC)
-#define N_MOST 64
-
-struct policies_fixture {
-    struct asym_machine machine;
-    struct gen_load *load;
-    struct asym_engine *e;
-    const struct asym_plan *plan;
-    size_t n_actions;
-    struct asym_outcome outcomes[2 * N_MOST];
-};
-
-static void begin_swapping(struct policies_fixture *w, const char *policy, asym_usec swap_period, unsigned n_cpus,
-                           unsigned n_fast, const unsigned *sizes, size_t n)
+static void begin_swapping(struct turns *w, const char *policy, asym_usec swap_period, unsigned n_cpus, unsigned n_fast,
+                           const unsigned *sizes, size_t n)
 {
     assert_non_null(asym_policy_find(policy));
     const struct gen_params_room params = gen_params_with(asym_policy_find(policy), NULL, NULL);
@@ -36,53 +24,18 @@ static void begin_swapping(struct policies_fixture *w, const char *policy, asym_
         .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
         .enforce = {.pin = -1, .swap_period = swap_period, .release = 5 * ASYM_SEC},
     };
-    *w = (struct policies_fixture){0};
-    gen_plain_machine(&w->machine, n_cpus, n_fast);
-    w->load = gen_load_new(&w->machine, sizes, n);
-    assert_non_null(w->load);
-    assert_int_equal(asym_engine_new(&config, &w->e), 0);
+    turns_begin(w, &config, n_cpus, n_fast, sizes, n);
 }
 
-static void begin(struct policies_fixture *w, const char *policy, unsigned n_cpus, unsigned n_fast,
-                  const unsigned *sizes, size_t n)
+static void begin(struct turns *w, const char *policy, unsigned n_cpus, unsigned n_fast, const unsigned *sizes,
+                  size_t n)
 {
     begin_swapping(w, policy, TURN, n_cpus, n_fast, sizes, n);
 }
 
-static void end(struct policies_fixture *w)
-{
-    asym_engine_free(w->e);
-    gen_load_free(w->load);
-}
-
-/* Let one turn pass; every action succeeds. */
-static void turn(struct policies_fixture *w)
-{
-    const struct asym_action *actions;
-    gen_load_pass(w->load, TURN);
-    assert_int_equal(asym_engine_step(w->e, &w->load->s, &w->plan, &actions, &w->n_actions), 0);
-    assert_true(w->n_actions <= ASYM_LENGTH(w->outcomes));
-    gen_load_apply(w->load, actions, w->n_actions);
-    gen_load_move(w->load, w->plan);
-    asym_engine_outcomes(w->e, w->outcomes, w->n_actions);
-}
-
-static bool is_fast(const struct policies_fixture *w, size_t i)
-{
-    return asym_mask_has(&w->machine.fast, w->plan->tasks[i].target);
-}
-
-static unsigned count_on(const struct policies_fixture *w, int cpu)
-{
-    unsigned n = 0;
-    for (size_t i = 0; i < w->plan->n_tasks; i++)
-        n += w->plan->tasks[i].target == cpu;
-    return n;
-}
-
 TEST(none_steers_nothing_but_classifies)
 {
-    struct policies_fixture w;
+    struct turns w;
     const unsigned sizes[] = {1, 6};
     begin(&w, "none", 4, 2, sizes, 2);
     turn(&w);
@@ -100,7 +53,7 @@ TEST(none_steers_nothing_but_classifies)
 
 TEST(mintlp_fills_fast_cpus_in_order_of_parallelism)
 {
-    struct policies_fixture w;
+    struct turns w;
     const unsigned sizes[] = {4, 1, 2}; /* threads 0-3, 4, 5-6 */
     begin(&w, "mintlp", 6, 3, sizes, 3);
     turn(&w);
@@ -118,7 +71,7 @@ TEST(mintlp_fills_fast_cpus_in_order_of_parallelism)
 
 TEST(mintlp_knows_no_fairness_and_does_not_migrate_for_noise)
 {
-    struct policies_fixture w;
+    struct turns w;
     const unsigned sizes[] = {2, 2};
     begin(&w, "mintlp", 4, 2, sizes, 2);
     turn(&w);
@@ -137,7 +90,7 @@ TEST(a_thread_that_must_share_does_not_push_the_holder_out)
 {
     static const char *const policies[] = {"mintlp", "rr"};
     for (size_t k = 0; k < ASYM_LENGTH(policies); k++) {
-        struct policies_fixture w;
+        struct turns w;
         const unsigned sizes[] = {3};
         /* With a swap period of zero the engine calls the policy again at the same time. */
         begin_swapping(&w, policies[k], 0, 4, 1, sizes, 1);
@@ -160,7 +113,7 @@ TEST(a_thread_that_must_share_does_not_push_the_holder_out)
 TEST(busyfcs_keeps_fast_cpus_busy_before_slow_ones)
 {
     for (unsigned n = 1; n <= 12; n++) {
-        struct policies_fixture w;
+        struct turns w;
         begin(&w, "busyfcs", 6, 2, &n, 1);
         for (size_t i = 0; i < n; i++)
             w.load->tasks[i].cpu = 5;
@@ -179,19 +132,9 @@ TEST(busyfcs_keeps_fast_cpus_busy_before_slow_ones)
     }
 }
 
-/* Adds the turns that each thread had on a fast CPU. */
-static void count_turns(struct policies_fixture *w, unsigned turns, unsigned *had)
-{
-    for (unsigned k = 0; k < turns; k++) {
-        turn(w);
-        for (size_t i = 0; i < w->plan->n_tasks; i++)
-            had[i] += is_fast(w, i);
-    }
-}
-
 TEST(rr_gives_all_threads_equal_fast_time)
 {
-    struct policies_fixture w;
+    struct turns w;
     const unsigned sizes[] = {1, 6}; /* parallelism does not count */
     unsigned had[7] = {0};
     begin(&w, "rr", 7, 2, sizes, 2);
@@ -203,7 +146,7 @@ TEST(rr_gives_all_threads_equal_fast_time)
 
 TEST(rr_does_not_let_a_new_thread_catch_up)
 {
-    struct policies_fixture w;
+    struct turns w;
     const unsigned sizes[] = {1, 1, 1};
     unsigned had[3] = {0};
     begin(&w, "rr", 3, 1, sizes, 3);
@@ -219,7 +162,7 @@ TEST(rr_does_not_let_a_new_thread_catch_up)
 
 TEST(rr_shares_eight_speeds_equally)
 {
-    struct policies_fixture w;
+    struct turns w;
     const unsigned sizes[] = {1, 1, 1, 1, 1, 1, 1, 1};
     double had[8] = {0};
     begin(&w, "rr", 8, 1, sizes, 8);
@@ -241,7 +184,7 @@ TEST(rr_shares_eight_speeds_equally)
 /* Equal fast time is a tenth as many turns for the thread that has the CPU for ten times as long in each. */
 TEST(rr_counts_the_time_that_a_thread_ran)
 {
-    struct policies_fixture w;
+    struct turns w;
     const unsigned sizes[] = {1, 1};
     unsigned had[2] = {0};
     begin(&w, "rr", 3, 1, sizes, 2);
@@ -256,7 +199,7 @@ TEST(rr_counts_the_time_that_a_thread_ran)
 /* The types differ in kind only. The first one counts as the fast one; without a thread on it there would be no share to take. */
 TEST(rr_shares_types_of_equal_speed)
 {
-    struct policies_fixture w;
+    struct turns w;
     const unsigned sizes[] = {1, 1, 1};
     unsigned had[3] = {0};
     begin(&w, "rr", 3, 1, sizes, 3);
@@ -279,7 +222,7 @@ TEST(siblings_fill_after_cores)
 {
     static const char *const policies[] = {"mintlp", "busyfcs", "rr"};
     for (size_t k = 0; k < ASYM_LENGTH(policies); k++) {
-        struct policies_fixture w;
+        struct turns w;
         const unsigned n = 4;
         begin(&w, policies[k], 8, 8, &n, 1);
         for (unsigned c = 0; c < 8; c++)
@@ -297,7 +240,7 @@ TEST(new_threads_take_favoured_cpus_first)
 {
     static const char *const policies[] = {"mintlp", "busyfcs", "rr", "response-time", "throughput"};
     for (size_t k = 0; k < ASYM_LENGTH(policies); k++) {
-        struct policies_fixture w;
+        struct turns w;
         const unsigned n = 2;
         begin(&w, policies[k], 8, 4, &n, 1);
         w.machine.cpus[1].favour = w.machine.cpus[3].favour = 7;
@@ -311,31 +254,24 @@ TEST(new_threads_take_favoured_cpus_first)
 }
 
 /* Count the threads whose target is not the CPU they run on, and the running threads that the engine releases. */
-static size_t handed_over(const struct asym_plan *plan, const struct gen_load *load, const struct asym_action *actions,
-                          size_t n, size_t *ret_released)
+static size_t step_and_count(struct turns *w, size_t *ret_released)
 {
-    size_t moved = 0;
+    const struct asym_action *actions;
+    size_t n, moved = 0;
+    gen_load_pass(w->load, TURN);
+    assert_int_equal(asym_engine_step(w->e, &w->load->s, &w->plan, &actions, &n), 0);
     *ret_released = 0;
-    for (size_t i = 0; i < plan->n_tasks; i++)
-        moved += plan->tasks[i].target >= 0 && plan->tasks[i].target != load->tasks[i].cpu;
+    for (size_t i = 0; i < w->plan->n_tasks; i++)
+        moved += w->plan->tasks[i].target >= 0 && w->plan->tasks[i].target != w->load->tasks[i].cpu;
     for (size_t i = 0; i < n; i++)
         *ret_released += actions[i].kind == ASYM_ACTION_RELEASE;
     return moved;
 }
 
-static size_t step_and_count(struct policies_fixture *w, size_t *ret_released)
-{
-    const struct asym_action *actions;
-    size_t n;
-    gen_load_pass(w->load, TURN);
-    assert_int_equal(asym_engine_step(w->e, &w->load->s, &w->plan, &actions, &n), 0);
-    return handed_over(w->plan, w->load, actions, n, ret_released);
-}
-
 /* Returns the migrations that the second policy would need if it started new on the current threads. */
-static size_t from_scratch(const struct policies_fixture *w, const struct asym_engine_config *config)
+static size_t from_scratch(const struct turns *w, const struct asym_engine_config *config)
 {
-    struct policies_fixture other = *w;
+    struct turns other = *w;
     size_t released;
     assert_int_equal(asym_engine_new(config, &other.e), 0);
     /* A mask that the first policy has set is not a mask of the thread's own. */
@@ -345,7 +281,7 @@ static size_t from_scratch(const struct policies_fixture *w, const struct asym_e
     memcpy(w->load->masks, w->load->cpusets, w->load->s.n_tasks * sizeof *masks);
     gen_load_share_masks(w->load);
     /* A boost is not a nice value of the thread's own either. */
-    int8_t nice[N_MOST];
+    int8_t nice[TURNS_MOST];
     for (size_t i = 0; i < w->load->s.n_tasks; i++) {
         nice[i] = w->load->tasks[i].nice;
         w->load->tasks[i].nice = 0;
@@ -374,14 +310,11 @@ TEST(a_switch_of_policies_moves_few_threads)
         for (size_t b = 1; asym_policy_at(b); b++) {
             if (a == b)
                 continue; /* this is a reload: state and turns continue */
-            struct policies_fixture w;
+            struct turns w;
             size_t released, before, after;
             const struct asym_engine_config first = asym_settings_engine_config(settings, asym_policy_at(a)),
                                             second = asym_settings_engine_config(settings, asym_policy_at(b));
-            w = (struct policies_fixture){0};
-            gen_plain_machine(&w.machine, 8, 4);
-            w.load = gen_load_new(&w.machine, sizes, ASYM_LENGTH(sizes));
-            assert_int_equal(asym_engine_new(&first, &w.e), 0);
+            turns_begin(&w, &first, 8, 4, sizes, ASYM_LENGTH(sizes));
             for (int i = 0; i < 5; i++)
                 turn(&w);
             before = from_scratch(&w, &second);

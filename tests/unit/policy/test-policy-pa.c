@@ -7,23 +7,12 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "support/generate.h"
 #include "support/reason-text.h"
 #include "support/test.h"
+#include "support/turns.h"
 
-#define TURN   (100 * ASYM_MSEC)
-#define N_MOST 64
-
-struct pa_fixture {
-    struct asym_machine machine;
-    struct gen_load *load;
-    struct asym_engine *e;
-    const struct asym_plan *plan;
-    struct asym_outcome outcomes[2 * N_MOST];
-};
-
-static void begin_boosted(struct pa_fixture *w, const char *policy, unsigned n_cpus, unsigned n_fast,
-                          const unsigned *sizes, size_t n, int boost)
+static void begin_boosted(struct turns *w, const char *policy, unsigned n_cpus, unsigned n_fast, const unsigned *sizes,
+                          size_t n, int boost)
 {
     char text[16];
     snprintf(text, sizeof text, "%d", boost);
@@ -38,57 +27,16 @@ static void begin_boosted(struct pa_fixture *w, const char *policy, unsigned n_c
                      .background_nice = 10},
         .enforce = {.pin = -1, .swap_period = TURN, .release = 5 * ASYM_SEC, .exclusive_from = 0.7},
     };
-    *w = (struct pa_fixture){0};
-    gen_plain_machine(&w->machine, n_cpus, n_fast);
-    w->load = gen_load_new(&w->machine, sizes, n);
-    assert_non_null(w->load);
-    assert_int_equal(asym_engine_new(&config, &w->e), 0);
+    turns_begin(w, &config, n_cpus, n_fast, sizes, n);
 }
 
-static void begin(struct pa_fixture *w, unsigned n_cpus, unsigned n_fast, const unsigned *sizes, size_t n)
+static void begin(struct turns *w, unsigned n_cpus, unsigned n_fast, const unsigned *sizes, size_t n)
 {
     begin_boosted(w, "pa", n_cpus, n_fast, sizes, n, 0);
 }
 
-static void end(struct pa_fixture *w)
-{
-    asym_engine_free(w->e);
-    gen_load_free(w->load);
-}
-
-/* Let time pass; every action succeeds. */
-static void pass(struct pa_fixture *w, asym_usec time)
-{
-    const struct asym_action *actions;
-    size_t n;
-    gen_load_pass(w->load, time);
-    assert_int_equal(asym_engine_step(w->e, &w->load->s, &w->plan, &actions, &n), 0);
-    assert_true(n <= ASYM_LENGTH(w->outcomes));
-    gen_load_apply(w->load, actions, n);
-    gen_load_move(w->load, w->plan);
-    asym_engine_outcomes(w->e, w->outcomes, n);
-}
-
-static void turn(struct pa_fixture *w)
-{
-    pass(w, TURN);
-}
-
-static bool is_fast(const struct pa_fixture *w, size_t i)
-{
-    return asym_mask_has(&w->machine.fast, w->plan->tasks[i].target);
-}
-
-static unsigned count_on(const struct pa_fixture *w, int cpu)
-{
-    unsigned n = 0;
-    for (size_t i = 0; i < w->plan->n_tasks; i++)
-        n += w->plan->tasks[i].target == cpu;
-    return n;
-}
-
 /* From now on only this thread of its application runs. */
-static void become_serial(struct pa_fixture *w, size_t app, size_t task)
+static void become_serial(struct turns *w, size_t app, size_t task)
 {
     gen_load_share(w->load, app, 0);
     gen_load_share_one(w->load, task, 1);
@@ -96,7 +44,7 @@ static void become_serial(struct pa_fixture *w, size_t app, size_t task)
 
 TEST(mp_threads_hold_fast_cpus_and_hp_threads_run_on_slow_ones)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {2, 8};
     begin(&w, 6, 2, sizes, 2);
     turn(&w);
@@ -113,7 +61,7 @@ TEST(mp_threads_hold_fast_cpus_and_hp_threads_run_on_slow_ones)
 /* One thread with a high nice value beside two others. */
 TEST(a_program_in_the_background_leaves_the_fast_cpus_to_others)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {1, 2};
     begin(&w, 4, 2, sizes, 2);
     w.load->tasks[0].nice = 19;
@@ -129,7 +77,7 @@ TEST(a_program_in_the_background_leaves_the_fast_cpus_to_others)
 
 TEST(a_rule_can_count_a_program_as_highly_parallel)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {1, 2};
     const struct asym_rule_facts rule = {.policy_class = ASYM_RULE_CLASS_PARALLEL};
     begin(&w, 4, 2, sizes, 2);
@@ -142,7 +90,7 @@ TEST(a_rule_can_count_a_program_as_highly_parallel)
 
 TEST(a_thread_that_becomes_serial_goes_before_mp_threads)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {2, 8};
     begin(&w, 6, 2, sizes, 2);
     turn(&w);
@@ -159,7 +107,7 @@ TEST(a_thread_that_becomes_serial_goes_before_mp_threads)
 
 TEST(the_boost_ends_and_the_thread_takes_turns)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {2, 8};
     unsigned had[10] = {0};
     begin(&w, 6, 2, sizes, 2);
@@ -184,7 +132,7 @@ TEST(the_boost_ends_and_the_thread_takes_turns)
 
 TEST(mp_threads_share_fast_cpus_in_turns)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {1, 1, 1, 1, 1};
     unsigned had[5] = {0};
     begin(&w, 5, 2, sizes, 5);
@@ -208,7 +156,7 @@ TEST(mp_threads_share_fast_cpus_in_turns)
 
 TEST(a_new_thread_neither_waits_for_all_nor_keeps_them_out)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {1, 1, 1};
     unsigned had[3] = {0};
     begin(&w, 3, 1, sizes, 3);
@@ -216,11 +164,7 @@ TEST(a_new_thread_neither_waits_for_all_nor_keeps_them_out)
     for (unsigned k = 0; k < 20; k++)
         turn(&w);
     gen_load_share(w.load, 2, 1);
-    for (unsigned k = 0; k < 30; k++) {
-        turn(&w);
-        for (size_t i = 0; i < 3; i++)
-            had[i] += is_fast(&w, i);
-    }
+    count_turns(&w, 30, had);
     for (size_t i = 0; i < 3; i++)
         assert_in_range(had[i], 9, 11);
     end(&w);
@@ -228,7 +172,7 @@ TEST(a_new_thread_neither_waits_for_all_nor_keeps_them_out)
 
 TEST(hp_threads_fill_fast_cpus_that_are_free)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {1, 9};
     begin(&w, 6, 3, sizes, 2);
     turn(&w);
@@ -247,7 +191,7 @@ TEST(hp_threads_fill_fast_cpus_that_are_free)
 
 TEST(more_sp_threads_than_fast_cpus_the_longest_waiting_first)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {4, 4, 4};
     begin(&w, 8, 2, sizes, 3);
     turn(&w);
@@ -265,7 +209,7 @@ TEST(more_sp_threads_than_fast_cpus_the_longest_waiting_first)
 
 TEST(a_master_ranks_with_sp_and_a_spinning_thread_last)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {8, 1, 1};
     begin(&w, 6, 1, sizes, 3);
     w.load->tasks[3].flags = ASYM_TASK_MASTER;
@@ -281,7 +225,7 @@ TEST(a_master_ranks_with_sp_and_a_spinning_thread_last)
 /* A serial phase that a program reports changes the mapping between two turns, but no thread's turn. */
 TEST(an_early_plan_gives_way_to_a_master_and_keeps_the_turns)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {8, 1, 1, 1};
     bool had[11];
     begin(&w, 6, 2, sizes, 4);
@@ -306,7 +250,7 @@ TEST(alike_cpus_are_not_exclusive)
 {
     static const unsigned machines[][2] = {{4, 4}, {1, 1}, {3, 0}};
     for (size_t k = 0; k < ASYM_LENGTH(machines); k++) {
-        struct pa_fixture w;
+        struct turns w;
         const unsigned sizes[] = {1, 5};
         begin(&w, machines[k][0], machines[k][1], sizes, 2);
         turn(&w);
@@ -321,7 +265,7 @@ TEST(alike_cpus_are_not_exclusive)
 
 TEST(a_cpuset_without_fast_cpus_is_kept)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {1, 1};
     begin(&w, 4, 2, sizes, 2);
     w.load->masks[0] = w.load->cpusets[0] = w.machine.slow;
@@ -334,7 +278,7 @@ TEST(a_cpuset_without_fast_cpus_is_kept)
 }
 
 /* The thread of this application runs for this share of the time, and never waits. */
-static void sleep_most(struct pa_fixture *w, size_t app, double duty)
+static void sleep_most(struct turns *w, size_t app, double duty)
 {
     gen_load_share(w->load, app, duty);
     for (size_t i = 0; i < w->load->apps[app].n_tasks; i++)
@@ -344,7 +288,7 @@ static void sleep_most(struct pa_fixture *w, size_t app, double duty)
 /* A game of one thread that sleeps, and as many busy threads as there are CPUs, then one, then as many again. */
 static void boosts_while_all_cpus_are_busy(const char *policy, const char *why)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {1, 8};
     begin_boosted(&w, policy, 8, 4, sizes, 2, -5);
     w.load->tasks[0].nice = 3;
@@ -377,7 +321,7 @@ TEST(a_light_thread_of_a_serial_program_is_boosted_while_all_cpus_are_busy)
 /* Six threads of a game fit on three fast CPUs beside a busy one: none takes turns. Busy ones do. */
 TEST(light_threads_take_no_turns_if_they_fit)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {1, 1, 1, 1, 1, 1, 1};
     begin(&w, 8, 4, sizes, 7);
     for (size_t app = 1; app < 7; app++)
@@ -402,7 +346,7 @@ TEST(light_threads_take_no_turns_if_they_fit)
 }
 
 /* Make n of the four fast CPUs favoured, from the last one down. */
-static void favour(struct pa_fixture *w, unsigned n)
+static void favour(struct turns *w, unsigned n)
 {
     for (unsigned c = 4 - n; c < 4; c++)
         w->machine.cpus[c].favour = 100 + c;
@@ -412,7 +356,7 @@ static void favour(struct pa_fixture *w, unsigned n)
 
 TEST(a_serial_thread_goes_to_the_favoured_core)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {8};
     begin(&w, 8, 4, sizes, 1);
     favour(&w, 2);
@@ -433,7 +377,7 @@ TEST(a_serial_thread_goes_to_the_favoured_core)
 /* With two serial threads the second takes the next best core, and neither ever loses its core to the other. */
 TEST(serial_threads_do_not_trade_places_for_favour)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {8, 8};
     begin(&w, 8, 4, sizes, 2);
     favour(&w, 2);
@@ -453,7 +397,7 @@ TEST(serial_threads_do_not_trade_places_for_favour)
 /* The phases of a master may be too short to justify a move, so it keeps its CPU. */
 TEST(a_master_stays_where_its_phase_begins)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {8};
     begin(&w, 8, 4, sizes, 1);
     favour(&w, 1);
@@ -473,7 +417,7 @@ TEST(a_master_stays_where_its_phase_begins)
 /* With three speeds, two of them fast, the serial thread moves from the second fastest type to the fastest. */
 TEST(of_two_fast_types_a_serial_thread_has_the_faster)
 {
-    struct pa_fixture w;
+    struct turns w;
     const unsigned sizes[] = {8};
     begin(&w, 8, 4, sizes, 1);
     w.machine.cpus[3].speed *= 1.2;

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
@@ -14,6 +13,7 @@
 #include "linux/observe/process-events.h"
 #include "linux/enforce/ledger-internal.h"
 #include "support/fake-kernel.h"
+#include "support/limit-files.h"
 #include "support/test.h"
 #include "support/tree.h"
 
@@ -595,14 +595,6 @@ TEST_F(a_process_that_was_released_just_now_is_not_steered)
     assert_mask(&f->thread->mask, 0xff);
     fake_kernel_wait(ASYM_SEC + 1);
     steer(f, 0xff, 0x0f);
-}
-
-static void limit_files(rlim_t bytes)
-{
-    struct rlimit limit;
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
-    limit.rlim_cur = bytes;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
 /* If the ledger cannot be written, the actuator steers no thread, but still releases threads. */

@@ -13,6 +13,7 @@
 #include "linux/enforce/ledger-internal.h"
 #include "linux/enforce/enforce.h"
 #include "support/test.h"
+#include "support/tree.h"
 
 /* No real thread has these numbers: kernel.pid_max is at most 4194304. */
 enum { PID = 2000000000, START = 7 };
@@ -21,27 +22,26 @@ enum { PID = 2000000000, START = 7 };
 #define RECORD "T 2000000001 2000000000 7 9 5 3 0 1 1 -5 -4 0-1 1 0\n"
 #define GONE   "G 2000000001 2000000000 7\n"
 
-static char dir[64];
+static struct tree tree;
 
 static int set_up(void **state)
 {
     (void)state;
-    snprintf(dir, sizeof dir, "/tmp/asymd-overlay-XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
+    tree_make(&tree);
+    return 0;
 }
 
 static int tear_down(void **state)
 {
-    char command[128];
     (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
+    tree_remove(&tree);
+    return 0;
 }
 
 static const char *in_dir(const char *name)
 {
     static char path[128];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
+    snprintf(path, sizeof path, "%s/%s", tree.path, name);
     return path;
 }
 
@@ -67,7 +67,7 @@ static void put_lines(const char *lines)
 static int files(void)
 {
     int n = 0;
-    DIR *d = opendir(dir);
+    DIR *d = opendir(tree.path);
     assert_non_null(d);
     while (readdir(d))
         n++;
@@ -89,7 +89,7 @@ static void expect(const char *what, size_t count, const char *said)
     struct asym_ledger *l = NULL;
     struct stat before, after;
     assert_int_equal(stat(in_dir("ledger"), &before), 0);
-    assert_int_equal(asym_ledger_peek(dir, &l, &err), 0);
+    assert_int_equal(asym_ledger_peek(tree.path, &l, &err), 0);
     if (asym_ledger_count(l) != count || !strstr(err.text, said) || (*said == '\0' && *err.text != '\0'))
         fail_msg("%s: %zu entries, said: '%s'", what, asym_ledger_count(l), err.text);
     asym_ledger_close(l);
@@ -128,7 +128,7 @@ TEST_WITH(a_missing_file_is_an_empty_one_and_one_that_cannot_be_read_is_reported
 {
     struct asym_error err = {""};
     struct asym_ledger *l = NULL;
-    const char *const none[] = {dir, "/nonexistent-asymd/run"};
+    const char *const none[] = {tree.path, "/nonexistent-asymd/run"};
     for (size_t i = 0; i < ASYM_LENGTH(none); i++) {
         assert_int_equal(asym_ledger_peek(none[i], &l, &err), 0);
         assert_string_equal(err.text, "");
@@ -148,12 +148,12 @@ TEST_WITH(it_takes_no_lock, set_up, tear_down)
     struct asym_error err = {""};
     struct asym_ledger *holder = NULL, *l = NULL, *second = NULL;
     put_lines(RECORD);
-    assert_int_equal(asym_ledger_open(dir, &holder, &err), 0);
-    assert_int_equal(asym_ledger_peek(dir, &l, &err), 0);
+    assert_int_equal(asym_ledger_open(tree.path, &holder, &err), 0);
+    assert_int_equal(asym_ledger_peek(tree.path, &l, &err), 0);
     assert_int_equal(asym_ledger_count(l), 1);
-    assert_int_equal(asym_ledger_open(dir, &second, &err), -EBUSY);
+    assert_int_equal(asym_ledger_open(tree.path, &second, &err), -EBUSY);
     asym_ledger_close(holder);
-    assert_int_equal(asym_ledger_open(dir, &second, &err), 0);
+    assert_int_equal(asym_ledger_open(tree.path, &second, &err), 0);
     asym_ledger_close(second);
     asym_ledger_close(l);
     assert_int_equal(access(in_dir("ledger"), F_OK), 0);
@@ -180,7 +180,7 @@ TEST_WITH(the_overlay_undoes_only_what_asymd_has_set, set_up, tear_down)
     struct asym_ledger *l = NULL;
     const struct asym_mask all = cpus("0-1");
     put_lines(RECORD);
-    assert_int_equal(asym_ledger_peek(dir, &l, NULL), 0);
+    assert_int_equal(asym_ledger_peek(tree.path, &l, NULL), 0);
     /* The test machine may have any number of CPUs. */
     l->online = l->possible = cpus("0-7");
     for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
@@ -239,7 +239,7 @@ static struct asym_source *begin(const char *lines)
     w.tasks[1] = (struct asym_task){.id = {PID + 1, PID, START}, .nice = -5, .mask = &w.set, .cpuset = &w.all};
     if (lines)
         put_lines(lines);
-    assert_int_equal(asym_ledger_overlay_new(&w.inner, dir, &source, &err), 0);
+    assert_int_equal(asym_ledger_overlay_new(&w.inner, tree.path, &source, &err), 0);
     assert_string_equal(err.text, "");
     return source;
 }
@@ -329,7 +329,7 @@ TEST_WITH(a_ledger_that_cannot_be_read_is_reported_and_read_again_later, set_up,
     struct asym_error err = {""};
     struct asym_source *source = begin(NULL), *second;
     assert_int_equal(mkdir(in_dir("ledger"), 0755), 0);
-    assert_int_equal(asym_ledger_overlay_new(&w.inner, dir, &second, &err), 0);
+    assert_int_equal(asym_ledger_overlay_new(&w.inner, tree.path, &second, &err), 0);
     assert_non_null(strstr(err.text, "/ledger"));
     struct asym_snapshot s = take_sample(second);
     assert_restored(&s, false);

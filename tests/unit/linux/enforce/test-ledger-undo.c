@@ -11,12 +11,13 @@
 #include "linux/enforce/ledger-internal.h"
 #include "support/fake-kernel.h"
 #include "support/test.h"
+#include "support/tree.h"
 
 /* No real process has these numbers: kernel.pid_max is at most 4194304. */
 #define PID 2000000000
 #define TID 2000000001
 
-static char dir[64];
+static struct tree tree;
 static struct asym_ledger *ledger;
 static struct fake_thread *thread;
 
@@ -25,9 +26,8 @@ static int set_up(void **state)
 {
     (void)state;
     fake_kernel_reset();
-    snprintf(dir, sizeof dir, "/tmp/asymd-undo-XXXXXX");
-    if (!mkdtemp(dir) || asym_ledger_open(dir, &ledger, NULL) < 0)
-        return -1;
+    tree_make(&tree);
+    assert_int_equal(asym_ledger_open(tree.path, &ledger, NULL), 0);
     fake_kernel_cpus(ledger, "0-7", "0-7", "");
     thread = fake_kernel_thread(PID, TID, fake_mask(0xf0));
     return 0;
@@ -35,11 +35,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    char command[128];
     (void)state;
     asym_ledger_close(ledger);
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
+    tree_remove(&tree);
+    return 0;
 }
 
 /* The originals are 0x3f and nice 0. asymd set 0x0c first, then 0xf0 and nice -5. */

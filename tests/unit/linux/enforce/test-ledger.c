@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,39 +13,40 @@
 #include "base/mask.h"
 #include "linux/enforce/ledger-internal.h"
 #include "linux/enforce/enforce.h"
+#include "support/limit-files.h"
 #include "support/test.h"
+#include "support/tree.h"
 
 /* No real process has this number: kernel.pid_max is at most 4194304. */
 #define NOBODY 2000000000
 
-static char dir[64];
+static struct tree tree;
 
 static int set_up(void **state)
 {
     (void)state;
-    snprintf(dir, sizeof dir, "/tmp/asymd-ledger-XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
+    tree_make(&tree);
+    return 0;
 }
 
 static int tear_down(void **state)
 {
-    char command[128];
     (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
+    tree_remove(&tree);
+    return 0;
 }
 
 static const char *in_dir(const char *name)
 {
     static char path[128];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
+    snprintf(path, sizeof path, "%s/%s", tree.path, name);
     return path;
 }
 
 static struct asym_ledger *open_it(struct asym_error *err)
 {
     struct asym_ledger *l = NULL;
-    assert_int_equal(asym_ledger_open(dir, &l, err), 0);
+    assert_int_equal(asym_ledger_open(tree.path, &l, err), 0);
     return l;
 }
 
@@ -310,7 +310,7 @@ TEST_WITH(a_second_opener_gets_the_name_of_the_holder, set_up, tear_down)
     add(l, 1);
     assert_int_equal(flush(l), 0);
     off_t size = size_of("ledger");
-    assert_int_equal(asym_ledger_open(dir, &second, &err), -EBUSY);
+    assert_int_equal(asym_ledger_open(tree.path, &second, &err), -EBUSY);
     assert_null(second);
     snprintf(pid, sizeof pid, "PID %d", (int)getpid());
     assert_non_null(strstr(err.text, pid));
@@ -395,15 +395,6 @@ TEST_WITH(the_file_is_rewritten_when_most_of_it_is_stale, set_up, tear_down)
     l = open_it(NULL);
     assert_int_equal(asym_ledger_count(l), 10);
     asym_ledger_close(l);
-}
-
-/* Simulates a full file system: the kernel writes a part and refuses the rest. */
-static void limit_files(rlim_t bytes)
-{
-    struct rlimit limit;
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
-    limit.rlim_cur = bytes;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
 TEST_WITH(a_batch_written_in_part_spoils_nothing_after_it, set_up, tear_down)
@@ -510,7 +501,7 @@ static void remove_all(void)
 {
     remove_it();
     remove_lock();
-    assert_int_equal(rmdir(dir), 0);
+    assert_int_equal(rmdir(tree.path), 0);
 }
 
 /* The next write notices it, or asym_ledger_housekeeping without a write. Both report it once. */
@@ -529,7 +520,7 @@ TEST_WITH(what_others_do_to_the_file_is_noticed_and_undone, set_up, tear_down)
             assert_int_equal(flush(l), 0);
         assert_int_equal(asym_ledger_housekeeping(l), 1);
         assert_int_equal(asym_ledger_housekeeping(l), 0);
-        assert_int_equal(asym_ledger_open(dir, &second, &err), -EBUSY);
+        assert_int_equal(asym_ledger_open(tree.path, &second, &err), -EBUSY);
         asym_ledger_close(l);
         l = open_it(&err);
         assert_int_equal(asym_ledger_count(l), 2);
