@@ -300,8 +300,8 @@ static const struct pass {
 } passes[] = {
     {ASYM_ACTION_STEER, &last, false, false},
     {ASYM_ACTION_STEER, &first, true, false},
-    /* via a CPU of neither mask */
-    {ASYM_ACTION_STEER, &all_cpus, true, true},
+    /* via a CPU that its mask before lacks; only threads that never have a boost, because no policy plans one for a whole mask */
+    {ASYM_ACTION_STEER, &all_cpus, false, true},
     {ASYM_ACTION_RELEASE, &all_cpus, false, false},
 };
 
@@ -312,7 +312,8 @@ static size_t collect(pid_t pid, struct asym_action *actions, const struct pass 
         struct asym_stat stat;
         struct asym_mask found;
         int tid = shared->tids[k];
-        if (tid == 0 || asym_thread_get_stat(pid, tid, &stat) < 0 || asym_thread_get_mask(tid, &found) < 0)
+        if (tid == 0 || (pass->by_transit_cpu && k % 2) || asym_thread_get_stat(pid, tid, &stat) < 0 ||
+            asym_thread_get_mask(tid, &found) < 0)
             continue;
         int own = nice_of_slot(k);
         actions[n++] = (struct asym_action){.kind = pass->kind,
