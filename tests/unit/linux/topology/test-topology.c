@@ -339,6 +339,19 @@ TEST_F(cpus_of_one_pmu_are_one_type_however_far_apart)
     assert_int_equal(f->m.cpus[2].rank, 1);
 }
 
+TEST_F(the_third_pmu_is_of_low_power_cores)
+{
+    build_intel(f);
+    tree_write(&f->tree, "sys/devices/cpu_atom/cpus", "4-5\n");
+    tree_write(&f->tree, "sys/devices/cpu_lowpower/cpus", "6-7\n");
+    write_each(f, "6-7", "cpufreq/cpuinfo_max_freq", "2500000");
+    assert_int_equal(read_tree(f), 0);
+    assert_int_equal(f->m.n_types, 3);
+    assert_string_equal(f->m.types[1].name, "E-core");
+    assert_string_equal(f->m.types[2].name, "LP E-core");
+    expect_mask(&f->m.types[2].cpus, "6-7");
+}
+
 /* CPUs without a named kind split only at gaps: preferred cores are above 80 %, Zen c cores below. */
 TEST_F(cores_of_no_kind_are_one_type_from_80_percent_up)
 {
