@@ -7,7 +7,7 @@
 
 enum { COUNTED_FIGURES = 4, COUNTED_THREADS = 8 };
 
-/** As a figure: it is missing. As the time on a CPU: the thread has ended. */
+/** A figure that is missing, or the time on a CPU of a thread that has ended. */
 #define COUNTED_NONE UINT64_MAX
 
 /** The figures of a thread at a time, in us. They are cumulative, in the order of enum asym_counter. */

@@ -343,7 +343,7 @@ TEST_F(a_child_that_is_gone_already_does_no_harm)
     assert_thread(grandchild, 0xff, 0);
 }
 
-/* Of processes that the ledger does not know, empty ones, and the loss of some. */
+/* The ledger does not know these processes; empty events and the loss of some change nothing, either. */
 TEST_F(events_that_do_not_concern_it_change_nothing)
 {
     for (int kind = ASYM_PROCESS_EVENT_FORK; kind <= ASYM_PROCESS_EVENT_LOST; kind++) {
