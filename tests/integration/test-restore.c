@@ -292,7 +292,7 @@ static void come_and_go(void)
     }
 }
 
-/* What is done with all threads that live, one after the other. The last of them is a release. */
+/* The actions that all living threads get, one after the other; the last is a release. */
 static const struct pass {
     enum asym_action_kind kind;
     const struct asym_mask *mask;
