@@ -221,6 +221,7 @@ TEST_WITH(a_question_without_an_answer_is_an_error, set_up, tear_down)
         const char *error;
     } rows[] = {{"no-topic", 0, SD_BUS_ERROR_INVALID_ARGS},
                 {"program", UINT64_MAX, ASYM_BUS_ERROR_NO_SUCH_PROCESS},
+                {"thread", UINT32_MAX, ASYM_BUS_ERROR_NO_SUCH_PROCESS},
                 {"thread", ((uint64_t)1 << 32) + 1, ASYM_BUS_ERROR_NO_SUCH_PROCESS}};
     assert_int_equal(asym_monitor_new(&service.control.monitor), 0);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {

@@ -480,6 +480,7 @@ TEST_WITH(a_watch_that_has_ended_by_itself_says_so, set_up, tear_down)
         usleep(r >= 0 ? 1000 : 0);
     }
     assert_int_equal(r, -EIO);
+    assert_int_equal(drain(), -EIO);
     assert_exits(&drained, 100, 1); /* earlier events are not lost */
 }
 
@@ -500,6 +501,11 @@ TEST_WITH(what_is_kept_is_bounded, set_up, tear_down)
     assert_int_equal(drained.events[KEPT_MAX].kind, ASYM_PROCESS_EVENT_LOST);
     drained.n--;
     assert_exits(&drained, 1, KEPT_MAX);
+    drained.n = 0;
+    put_exit(98, 0);
+    wait_for(&hooked.n, KEPT_MAX + 102);
+    assert_int_equal(drain(), 1);
+    assert_exits(&drained, 98, 1);
 }
 
 /*
