@@ -170,30 +170,6 @@ TEST(a_dead_thread_is_gone_and_its_descriptors_are_closed)
     assert_int_equal(asym_process_descriptors(getpid()), before);
 }
 
-TEST(a_process_without_descriptors_is_distinguished_from_a_spent_budget)
-{
-    struct rlimit limit, low;
-    const struct asym_taskid self = {.tid = (int32_t)syscall(SYS_gettid), .tgid = getpid(), .start = 1};
-    struct asym_counters *c = software(2, false);
-    assert_int_equal(c->watch(c, &self), -EDQUOT);
-    c->close(c);
-    c = software(100, false);
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    const int before = asym_process_descriptors(getpid());
-    int next = dup(0);
-    assert_true(next >= 0);
-    close(next);
-    low = limit;
-    low.rlim_cur = (rlim_t)next + 2; /* room for the leader and one more */
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
-    int r = c->watch(c, &self);
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    assert_int_equal(r, -EMFILE);
-    assert_int_equal(asym_process_descriptors(getpid()), before);
-    assert_int_equal(c->watch(c, &self), 0);
-    c->close(c);
-}
-
 TEST(a_tree_is_counted_from_exec_to_its_end)
 {
     int go[2];

@@ -501,20 +501,6 @@ TEST(processes_that_end_between_two_samples_are_forgotten)
     }
 }
 
-TEST(a_process_that_does_not_exist_is_reported)
-{
-    struct asym_error err = {""};
-    struct asym_root root;
-    struct asym_source *source;
-    static struct asym_machine machine;
-    const int32_t none[] = {0x3ffffff};
-    assert_int_equal(asym_root_open(NULL, &root, &err), 0);
-    const struct asym_procfs_config config = {.root = &root, .machine = &machine, .pids = none, .n_pids = 1};
-    assert_int_equal(asym_procfs_new(&config, &source, &err), -ESRCH);
-    assert_non_null(strstr(err.text, "no such process"));
-    asym_root_done(&root);
-}
-
 /* A refresh may concern a listed thread that has ended since. */
 TEST(a_thread_that_has_ended_since_the_sample_is_reported_as_ended)
 {

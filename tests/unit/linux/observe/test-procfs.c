@@ -90,6 +90,7 @@ struct fixture {
     struct asym_source *source;
     struct asym_snapshot s;
     bool sampled;
+    struct asym_settings *settings; /* its rules; NULL: none */
 };
 
 static void set_up(struct fixture *f)
@@ -111,6 +112,7 @@ static void tear_down(struct fixture *f)
 {
     if (f->source)
         f->source->close(f->source);
+    asym_settings_free(f->settings);
     asym_root_done(&f->root);
     tree_remove(&f->tree);
 }
@@ -224,6 +226,14 @@ static const struct asym_proc *proc_of(const struct fixture *f, int32_t tid)
     assert_non_null(t);
     return &f->s.procs[t->proc];
 }
+
+/* Take a sample. In it this process (of: proc_of) or thread (task_of) is listed, with these flags. */
+#define sample_has_flags(f, of, id, wanted)                                                                            \
+    do {                                                                                                               \
+        sample(f);                                                                                                     \
+        assert_non_null(of(f, id));                                                                                    \
+        assert_int_equal(of(f, id)->flags, wanted);                                                                    \
+    } while (0)
 
 TEST_F(running_threads_are_listed_with_their_facts)
 {
@@ -623,9 +633,7 @@ TEST_F(a_thread_that_takes_its_leaders_place_by_exec_is_not_new)
     tree_write(&f->tree, "proc/10/task/10/schedstat", "9000000 0 9\n");
     sample(f);
     tree_write(&f->tree, "proc/10/task/10/schedstat", "2000000 0 2\n");
-    sample(f);
-    assert_non_null(task_of(f, 10));
-    assert_int_equal(task_of(f, 10)->flags, 0);
+    sample_has_flags(f, task_of, 10, 0);
 }
 
 /*
@@ -696,8 +704,7 @@ TEST_F(a_leader_that_calls_exec_itself_is_still_the_leader)
     t.stack = 8000;
     put(f, t);
     tree_write(&f->tree, "proc/10/task/10/schedstat", "2000000 0 2\n");
-    sample(f);
-    assert_int_equal(task_of(f, 10)->flags, 0);
+    sample_has_flags(f, task_of, 10, 0);
     assert_int_equal(proc_of(f, 10)->last_exec, f->s.now);
 }
 
@@ -726,8 +733,7 @@ TEST_F(a_stack_that_is_hidden_is_no_exec)
     static const unsigned stacks[] = {7000, 0, 7000};
     for (size_t i = 0; i < ASYM_LENGTH(stacks); i++) {
         put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = stacks[i]});
-        sample(f);
-        assert_int_equal(task_of(f, 10)->flags, 0);
+        sample_has_flags(f, task_of, 10, 0);
         assert_int_equal(proc_of(f, 10)->last_exec, 0);
     }
 }
@@ -842,9 +848,7 @@ TEST_F(a_newborn_process_that_is_calling_exec_is_listed)
     t.executing = true;
     t.stack = 0;
     put(f, t);
-    sample(f);
-    assert_non_null(task_of(f, 20));
-    assert_int_equal(task_of(f, 20)->flags, ASYM_TASK_NEWBORN);
+    sample_has_flags(f, task_of, 20, ASYM_TASK_NEWBORN);
     assert_int_equal(task_of(f, 20)->mask->w[0], 0xf0);
     t.executing = false;
     t.stack = 8000;
@@ -858,9 +862,7 @@ TEST_F(a_newborn_process_that_is_calling_exec_is_listed)
 TEST_F(a_process_that_is_calling_exec_when_it_is_found_is_listed)
 {
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .executing = true});
-    sample(f);
-    assert_non_null(task_of(f, 10));
-    assert_int_equal(task_of(f, 10)->flags, 0);
+    sample_has_flags(f, task_of, 10, 0);
 }
 
 /* The process has ended. The next one with its number is calling exec, and may have inherited a mask. */
@@ -1033,14 +1035,11 @@ TEST_F(one_thread_with_a_runtime_that_counts_late_is_reported)
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90001});
     asym_procfs_find((struct asym_procfs *)f->source, 10)->due = ASYM_DUE_THREADS;
     /* The creating thread may set its mask once more. It has done so when it has run for a while. */
-    sample(f);
-    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+    sample_has_flags(f, proc_of, 10, ASYM_PROC_COUNTS_LATE);
     tree_write(&f->tree, "proc/10/task/10/schedstat", "1999999 0 1\n");
-    sample(f);
-    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+    sample_has_flags(f, proc_of, 10, ASYM_PROC_COUNTS_LATE);
     tree_write(&f->tree, "proc/10/task/10/schedstat", "2000000 0 1\n");
-    sample(f);
-    assert_int_equal(proc_of(f, 10)->flags, 0);
+    sample_has_flags(f, proc_of, 10, 0);
 }
 
 /* At every age of the process, asymd finds a library that is loaded while the program settles. */
@@ -1053,11 +1052,9 @@ TEST_F(a_library_that_an_old_process_loads_after_an_exec_is_found)
     t.vsize = 2000;
     put(f, t);
     put_maps(f, "/usr/lib/libomp.so.5");
-    sample(f);
-    assert_int_equal(proc_of(f, 10)->flags, 0);
+    sample_has_flags(f, proc_of, 10, 0);
     proc->last_exec = p->now - 400 * ASYM_MSEC;
-    sample(f);
-    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+    sample_has_flags(f, proc_of, 10, ASYM_PROC_COUNTS_LATE);
 }
 
 /* asymd does not wait for a leader that leaves the work to other threads. */
@@ -1067,11 +1064,9 @@ TEST_F(a_thread_that_waits_for_its_threads_passes_the_limit_in_time)
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90001});
     struct asym_procfs *p = (struct asym_procfs *)f->source;
     asym_procfs_find(p, 10)->due = ASYM_DUE_THREADS;
-    sample(f);
-    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+    sample_has_flags(f, proc_of, 10, ASYM_PROC_COUNTS_LATE);
     asym_procfs_find(p, 10)->threads_at -= ASYM_SEC;
-    sample(f);
-    assert_int_equal(proc_of(f, 10)->flags, 0);
+    sample_has_flags(f, proc_of, 10, 0);
 }
 
 TEST_F(a_library_that_is_loaded_later_is_found)
@@ -1085,8 +1080,7 @@ TEST_F(a_library_that_is_loaded_later_is_found)
     assert_int_equal(proc_of(f, 10)->flags, 0);
     t.vsize = 2000;
     put(f, t);
-    sample(f);
-    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
+    sample_has_flags(f, proc_of, 10, ASYM_PROC_COUNTS_LATE);
 }
 
 /* A file system that hangs may keep the memory of such a process locked. */
@@ -1151,6 +1145,13 @@ static void open_with_reader(struct fixture *f, struct fake_reader *fake, const 
     assert_int_equal(asym_procfs_new(&config, &f->source, &err), 0);
 }
 
+/* Takes a sample that has the reader's answer to its last request. */
+static void take_answer(struct fixture *f, struct fake_reader *fake)
+{
+    fake->answers = true;
+    sample(f);
+}
+
 /* A source with the fake reader, and one process, old enough for its maps to be read. */
 static void open_with_job(struct fixture *f, struct fake_reader *fake)
 {
@@ -1162,8 +1163,7 @@ TEST_F(what_is_mapped_is_not_known_until_the_answer_comes)
 {
     struct fake_reader fake;
     open_with_job(f, &fake);
-    sample(f);
-    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    sample_has_flags(f, proc_of, 10, ASYM_PROC_UNKNOWN);
     assert_int_equal(fake.last_request.what, ASYM_READ_MAPS);
     assert_int_equal(fake.last_request.pid, 10);
     assert_int_equal(fake.last_request.uid, 2002);
@@ -1171,19 +1171,16 @@ TEST_F(what_is_mapped_is_not_known_until_the_answer_comes)
     assert_int_equal(fake.n_requests, 1);
     /* The maps were not read. The source requests them again. */
     fake.answer.error = -EAGAIN;
-    fake.answers = true;
-    sample(f);
+    take_answer(f, &fake);
     assert_int_equal(fake.n_requests, 2);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
     /* The maps were cut: the source requests more until it has all. */
     fake.answer = (struct asym_read_answer){.maps_cut = 1};
-    fake.answers = true;
-    sample(f);
+    take_answer(f, &fake);
     assert_int_equal(fake.last_request.maps_most, 4 * ASYM_READ_MAPS_FIRST);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
     fake.answer = (struct asym_read_answer){.maps = ASYM_MAPS_COUNTS_LATE};
-    fake.answers = true;
-    sample(f);
+    take_answer(f, &fake);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
     assert_int_equal(f->s.coverage.n_unread, 0);
 }
@@ -1203,15 +1200,13 @@ TEST_F(one_that_cannot_be_read_is_left_alone_until_it_has_threads)
     open_with_job(f, &fake);
     sample(f);
     fake.answer = (struct asym_read_answer){.error = -ETIME};
-    fake.answers = true;
-    sample(f);
+    take_answer(f, &fake);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
     assert_int_equal(f->s.coverage.n_unread, 1);
     assert_int_equal(fake.n_requests, 1);
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90001});
     asym_procfs_find((struct asym_procfs *)f->source, 10)->due = ASYM_DUE_THREADS;
-    sample(f);
-    assert_int_equal(proc_of(f, 10)->flags, 0);
+    sample_has_flags(f, proc_of, 10, 0);
     /* The same holds where no helper can run. */
     put(f, (struct thread){.pid = 20, .tid = 20, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000});
     fake.refuses = -ENOENT;
@@ -1226,8 +1221,7 @@ TEST_F(one_that_is_not_read_for_long_is_not_left_alone)
     struct fake_reader fake;
     open_with_job(f, &fake);
     fake.refuses = -EAGAIN;
-    sample(f);
-    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    sample_has_flags(f, proc_of, 10, ASYM_PROC_UNKNOWN);
     let_time_pass(f, 10);
     assert_int_equal(proc_of(f, 10)->flags, 0);
     fake.refuses = 0;
@@ -1235,8 +1229,7 @@ TEST_F(one_that_is_not_read_for_long_is_not_left_alone)
     assert_int_equal(fake.n_requests, 3);
     assert_int_equal(proc_of(f, 10)->flags, 0);
     fake.answer = (struct asym_read_answer){.maps = ASYM_MAPS_COUNTS_LATE};
-    fake.answers = true;
-    sample(f);
+    take_answer(f, &fake);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
     /* Another program has as much time. */
     asym_procfs_forget_facts(asym_procfs_find((struct asym_procfs *)f->source, 10));
@@ -1284,8 +1277,7 @@ TEST_F(after_lost_events_one_that_has_not_called_exec_keeps_its_facts)
     struct asym_procfs *p = (struct asym_procfs *)f->source;
     p->config.process_events = (struct asym_process_events *)(void *)&connector;
     sample(f);
-    fake.answers = true;
-    sample(f);
+    take_answer(f, &fake);
     for (int i = 0; i < 10; i++) {
         lose_events(f, &fake);
         assert_int_equal(proc_of(f, 10)->flags, 0);
@@ -1314,8 +1306,7 @@ TEST_F(after_lost_events_one_that_has_called_exec_is_read_again)
     struct asym_procfs *p = (struct asym_procfs *)f->source;
     p->config.process_events = (struct asym_process_events *)(void *)&connector;
     sample(f);
-    fake.answers = true;
-    sample(f);
+    take_answer(f, &fake);
     assert_int_equal(proc_of(f, 10)->flags, 0);
     t.stack = 6000;
     put(f, t);
@@ -1345,8 +1336,7 @@ static void fail_and_wait(struct fixture *f, struct fake_reader *fake, int error
         proc->retry_at = 1;
     /* It has as much time for its second reading as for the first. */
     proc->wanted_at = 1;
-    sample(f);
-    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    sample_has_flags(f, proc_of, 10, ASYM_PROC_UNKNOWN);
 }
 
 TEST_F(one_that_could_not_be_read_is_read_again_after_a_time)
@@ -1382,43 +1372,38 @@ static struct asym_settings *load_rules(struct fixture *f, const char *text)
 TEST_F(a_rule_for_command_lines_waits_for_the_answer)
 {
     struct fake_reader fake;
-    struct asym_settings *settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = ignore\n");
+    f->settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = ignore\n");
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000});
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90000});
-    open_with_reader(f, &fake, settings->rules);
-    sample(f);
-    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    open_with_reader(f, &fake, f->settings->rules);
+    sample_has_flags(f, proc_of, 10, ASYM_PROC_UNKNOWN);
     assert_int_equal(fake.last_request.what, ASYM_READ_CMDLINE);
     strcpy(fake.answer.cmdline, "job --secret");
-    fake.answers = true;
-    sample(f);
+    take_answer(f, &fake);
     assert_int_equal(proc_of(f, 10)->flags, 0);
     assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_IGNORE);
     /* New rules cause a new request. The old rule holds until the answer; an unreadable command line does not match. */
-    asym_procfs_set_rules(f->source, settings->rules);
+    asym_procfs_set_rules(f->source, f->settings->rules);
     sample(f);
     assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_IGNORE);
     assert_int_equal(proc_of(f, 10)->flags, 0);
     fake.answer.error = -ETIME;
-    fake.answers = true;
-    sample(f);
+    take_answer(f, &fake);
     assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_STEER);
     assert_int_equal(proc_of(f, 10)->flags, 0);
-    asym_settings_free(settings);
 }
 
 /* The reader may be busy with other users. What is known counts then, and the command line as soon as it comes. */
 TEST_F(a_rule_for_names_does_not_wait_for_a_command_line_for_ever)
 {
     struct fake_reader fake;
-    struct asym_settings *settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = slow\n"
-                                                   "[rule \"y\"]\nmatch_comm = job\naction = ignore\n");
+    f->settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = slow\n"
+                                "[rule \"y\"]\nmatch_comm = job\naction = ignore\n");
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000});
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90000});
-    open_with_reader(f, &fake, settings->rules);
+    open_with_reader(f, &fake, f->settings->rules);
     fake.refuses = -EAGAIN;
-    sample(f);
-    assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
+    sample_has_flags(f, proc_of, 10, ASYM_PROC_UNKNOWN);
     let_time_pass(f, 10);
     assert_int_equal(proc_of(f, 10)->flags, 0);
     assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_IGNORE);
@@ -1427,23 +1412,20 @@ TEST_F(a_rule_for_names_does_not_wait_for_a_command_line_for_ever)
     sample(f);
     assert_int_equal(fake.n_requests, 3);
     strcpy(fake.answer.cmdline, "job --secret");
-    fake.answers = true;
-    sample(f);
+    take_answer(f, &fake);
     assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_SLOW);
-    asym_settings_free(settings);
 }
 
 TEST_F(a_rule_for_names_follows_a_process_that_renames_itself)
 {
-    struct asym_settings *settings = load_rules(f, "[rule \"x\"]\nmatch_comm = job\naction = ignore\n");
-    const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .rules = settings->rules};
+    f->settings = load_rules(f, "[rule \"x\"]\nmatch_comm = job\naction = ignore\n");
+    const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .rules = f->settings->rules};
     assert_int_equal(asym_procfs_new(&config, &f->source, NULL), 0);
     for (int i = 0; i < 4; i++) {
         put(f, (struct thread){.pid = 10, .tid = 10, .comm = i % 2 ? "job" : "other", .state = 'R', .start = 90000});
         sample(f);
         assert_int_equal(proc_of(f, 10)->rule, i % 2 ? ASYM_RULE_IGNORE : ASYM_RULE_STEER);
     }
-    asym_settings_free(settings);
 }
 
 static struct asym_taskid id_of(int32_t pid, int32_t tid, uint64_t start)
@@ -1487,28 +1469,25 @@ TEST_F(the_rule_of_a_process_that_sleeps_waits_for_its_command_line)
 {
     struct fake_reader fake;
     struct asym_proc proc;
-    struct asym_settings *settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = ignore\n");
+    f->settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = ignore\n");
     const struct asym_taskid id = id_of(10, 10, 90000);
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'S', .start = 90000});
-    open_with_reader(f, &fake, settings->rules);
+    open_with_reader(f, &fake, f->settings->rules);
     strcpy(fake.answer.cmdline, "job --secret");
     sample(f);
-    fake.answers = true;
-    sample(f);
+    take_answer(f, &fake);
     assert_int_equal(fake.n_requests, 1);
-    asym_procfs_set_rules(f->source, settings->rules);
+    asym_procfs_set_rules(f->source, f->settings->rules);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(asym_procfs_rule_of(f->source, &id, &proc), 0);
         assert_null(proc.rule_name);
         assert_int_equal(proc.rule, ASYM_RULE_IGNORE);
     }
     assert_int_equal(fake.n_requests, 2);
-    fake.answers = true;
-    sample(f);
+    take_answer(f, &fake);
     assert_int_equal(asym_procfs_rule_of(f->source, &id, &proc), 1);
     assert_string_equal(proc.rule_name, "x");
     assert_int_equal(fake.n_requests, 2);
-    asym_settings_free(settings);
 }
 
 /* Open a source each of whose calls reads as little as it can. */
@@ -1637,8 +1616,8 @@ TEST_F(a_process_that_takes_over_a_pid_is_read_in_pieces)
 TEST_F(a_pid_that_is_taken_over_between_two_pieces_shows_only_the_new_process)
 {
     static const int shifts[] = {1000, 0};
-    struct asym_settings *settings = load_rules(f, "[rule \"old\"]\nmatch_comm = job\naction = ignore\n");
-    open_in_pieces(f, settings->rules);
+    f->settings = load_rules(f, "[rule \"old\"]\nmatch_comm = job\naction = ignore\n");
+    open_in_pieces(f, f->settings->rules);
     for (size_t i = 0; i < ASYM_LENGTH(shifts); i++) {
         const unsigned start = 90001 + (unsigned)i;
         put_threads(f, 90000);
@@ -1656,7 +1635,6 @@ TEST_F(a_pid_that_is_taken_over_between_two_pieces_shows_only_the_new_process)
         for (size_t k = 0; k < f->s.n_tasks; k++)
             assert_int_equal(f->s.tasks[k].id.start, start);
     }
-    asym_settings_free(settings);
 }
 
 /* The process has ended after its first threads were read. */
@@ -1677,10 +1655,10 @@ TEST_F(a_process_that_ends_between_two_pieces_is_forgotten)
 TEST_F(one_whose_command_line_hangs_is_left_alone_for_a_time)
 {
     struct fake_reader fake;
-    struct asym_settings *settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = ignore\n");
+    f->settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = ignore\n");
     put(f, (struct thread){
                .pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = UPTIME_SECONDS * 100, .vsize = 1000});
-    open_with_reader(f, &fake, settings->rules);
+    open_with_reader(f, &fake, f->settings->rules);
     sample(f);
     assert_int_equal(fake.n_requests, 1);
     assert_int_equal(fake.last_request.what, ASYM_READ_CMDLINE);
@@ -1689,7 +1667,6 @@ TEST_F(one_whose_command_line_hangs_is_left_alone_for_a_time)
     fail_and_wait(f, &fake, -ETIME);
     assert_int_equal(fake.n_requests, 3);
     assert_int_equal(proc->asked, ASYM_READ_CMDLINE | ASYM_READ_MAPS);
-    asym_settings_free(settings);
 }
 
 /* The test frees the old rules while the listed processes point to their names. */
@@ -1723,8 +1700,8 @@ TEST_F(a_rule_for_cgroups_matches_the_processes_of_that_one)
 {
     enum { N = 4 };
     struct asym_error err = {""};
-    struct asym_settings *settings = load_rules(f, "[rule \"batch\"]\nmatch_cgroup = /batch\naction = ignore\n");
-    const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .rules = settings->rules};
+    f->settings = load_rules(f, "[rule \"batch\"]\nmatch_cgroup = /batch\naction = ignore\n");
+    const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .rules = f->settings->rules};
     static const char *const groups[N] = {"/user", "/batch", "/batch/job", "/user"};
     for (int i = 0; i < N; i++) {
         char file[64];
@@ -1737,15 +1714,13 @@ TEST_F(a_rule_for_cgroups_matches_the_processes_of_that_one)
     assert_int_equal(f->s.n_apps, N);
     for (int i = 0; i < N; i++)
         assert_int_equal(proc_of(f, 10 + i)->rule, i == 1 ? ASYM_RULE_IGNORE : ASYM_RULE_STEER);
-    asym_settings_free(settings);
 }
 
 TEST_F(a_program_of_that_moment_has_its_maps_left_unread)
 {
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "cc", .state = 'R', .start = UPTIME_SECONDS * 100});
     put_maps(f, "/usr/lib/libomp.so.5");
-    sample(f);
-    assert_int_equal(proc_of(f, 10)->flags, 0);
+    sample_has_flags(f, proc_of, 10, 0);
 }
 
 TEST_F(parents_in_a_ring_end)
@@ -1767,6 +1742,7 @@ TEST_F(a_pid_that_does_not_exist_is_reported)
     const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .pids = pids, .n_pids = 1};
     assert_int_equal(asym_procfs_new(&config, &f->source, &err), -ESRCH);
     assert_non_null(strstr(err.text, "51"));
+    assert_non_null(strstr(err.text, "no such process"));
     assert_null(f->source);
 }
 
