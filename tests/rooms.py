@@ -47,7 +47,7 @@ ROOMS = {
     "lib/bus": "lib/base",
     "lib/experiment": "lib/base lib/core lib/record lib/sim lib/report lib/app",
     "lib/client": "lib/base",
-    "daemon/asymd": "lib/base lib/core lib/explain lib/profile lib/report lib/bus lib/app lib/linux/sys"
+    "daemon/asymd": "lib/base lib/core lib/explain lib/report lib/bus lib/app lib/linux/sys"
                     " lib/linux/observe lib/linux/enforce lib/linux/rtx",
     "daemon/asymctl": "lib/base lib/core lib/client lib/config lib/profile lib/record lib/report lib/top lib/app lib/experiment"
                       " lib/linux/sys lib/linux/perf lib/linux/enforce",

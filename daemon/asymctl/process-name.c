@@ -66,14 +66,6 @@ void asym_named_processes_done(struct asym_named_processes *processes)
     *processes = (struct asym_named_processes){.process = NULL};
 }
 
-static int read_stat(const struct asym_root *root, uint32_t pid, struct asym_stat *ret)
-{
-    char path[64], text[2048];
-    snprintf(path, sizeof path, "proc/%" PRIu32 "/stat", pid);
-    const ssize_t n = asym_root_read(root, path, text, sizeof text);
-    return n < 0 ? (int)n : asym_parse_stat(text, (size_t)n, ret);
-}
-
 static uint32_t read_owner(const struct asym_root *root, uint32_t pid)
 {
     char path[64];
@@ -96,7 +88,7 @@ static void find_ancestors(struct search *s, int32_t self)
     struct asym_stat stat;
     for (int32_t pid = self; pid > 1 && s->n_ancestors < MOST_ANCESTORS; pid = stat.ppid) {
         s->ancestors[s->n_ancestors++] = (uint32_t)pid;
-        if (read_stat(s->root, (uint32_t)pid, &stat) < 0)
+        if (asym_read_stat(s->root, (int32_t)pid, 0, &stat) < 0)
             return;
     }
 }
@@ -121,7 +113,8 @@ static int match_process(const struct search *s, uint32_t pid, struct asym_named
 {
     struct asym_stat stat;
     char command[ASYM_COMMAND_SIZE] = "";
-    if (read_stat(s->root, pid, &stat) < 0 || stat.state == 'Z' || asym_command_of(s->root, pid, command) < 0)
+    if (asym_read_stat(s->root, (int32_t)pid, 0, &stat) < 0 || stat.state == 'Z' ||
+        asym_command_of(s->root, pid, command) < 0)
         return 0;
     const bool named = has_name(stat.comm, command, s->name);
     if (!named && (is_ancestor(s, pid) || !strstr(command, s->name)))

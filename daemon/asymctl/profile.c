@@ -16,6 +16,7 @@
 #include "daemon/asymctl/long-verb.h"
 #include "report/json.h"
 #include "linux/perf/measured-run.h"
+#include "linux/sys/elf.h"
 
 /* Creates only the directory of the default file; the user creates any other. */
 static int check_directory(const char *output, const char *directory)
@@ -59,7 +60,7 @@ static int identify(const struct asym_measured_run_result *measured, const char 
         find_program(name, ret->path);
     ret->profile.path = ret->path;
     ASYM_AUTO_CLOSE int own = measured->exe_fd < 0 ? open(ret->path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
-    if (asym_build_id_read(measured->exe_fd < 0 ? own : measured->exe_fd, ret->profile.build_id) < 0)
+    if (asym_elf_build_id(measured->exe_fd < 0 ? own : measured->exe_fd, ret->profile.build_id) < 0)
         ret->profile.build_id[0] = '\0';
     return *ret->path ? 0 : -ENOENT;
 }

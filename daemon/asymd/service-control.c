@@ -28,9 +28,6 @@
 /* The time between two checks for processes with an order that have ended. A check takes 10 us for each process. */
 #define CHECK_PERIOD (10 * ASYM_SEC)
 
-/* PF_KTHREAD in the flags of /proc/PID/stat. */
-#define KERNEL_THREAD 0x00200000u
-
 int asym_service_control_open(struct asym_service *s)
 {
     int r = asym_monitor_new(&s->control.monitor);
@@ -231,7 +228,7 @@ static int identify(struct asym_service *s, int32_t pid, struct asym_taskid *ret
     if (is_outside(s, &(struct asym_taskid){.tid = tgid, .tgid = tgid, .start = stat.start}))
         return asym_fail(err, -EPERM,
                          "process %" PRId32 " is not among those of --pid: asymd was started for those only", pid);
-    if (stat.flags & KERNEL_THREAD)
+    if (stat.flags & ASYM_PF_KTHREAD)
         return asym_fail(err, -EPERM, "process %" PRId32 " is a kernel thread: asymd steers none", pid);
     *ret = (struct asym_taskid){.tid = tgid, .tgid = tgid, .start = stat.start};
     return 0;

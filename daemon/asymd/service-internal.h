@@ -11,7 +11,6 @@
 
 #include <asym/types.h>
 
-#include "app/class-log.h"
 #include "app/command-line.h"
 #include "app/cycle.h"
 #include "app/machine-setup.h"
@@ -145,10 +144,9 @@ struct asym_service {
         hidepid; /* where /proc hides processes, users other than root learn of their own ones only */
     struct asym_self_affinity self_affinity;
     struct asym_service_control control;
-    struct asym_class_log *class_log; /* NULL: no cycle has had a plan yet */
-    struct asym_cpu_load load;        /* of the last second, while it is read */
-    asym_usec load_asked;             /* when a user asked for the CPUs last */
-    uint64_t abilities;               /* asym_watch_abilities, when they were last read */
+    struct asym_cpu_load load; /* of the last second, while it is read */
+    asym_usec load_asked;      /* when a user asked for the CPUs last */
+    uint64_t abilities;        /* asym_watch_abilities, when they were last read */
     struct asym_cpu_facts cpu_facts;
 };
 

@@ -70,9 +70,9 @@ static void log_outcome(const struct asym_service *s, size_t i, size_t *hint)
 }
 
 /* The sentences of asymctl why. A program that the monitor has no room for gets no line. */
-static void on_class(void *ctx, const struct asym_task *task, const struct asym_plan_task *plan, unsigned n_left_out)
+static void log_class(struct asym_service *s, const struct asym_plan_task *plan, unsigned n_left_out)
 {
-    struct asym_service *s = ctx;
+    const struct asym_task *task = &s->cycle.snapshot.tasks[plan - s->cycle.plan->tasks];
     char sentences[1024], more[96] = "";
     struct asym_service_explanation why;
     const struct asym_log_thread line = {
@@ -96,11 +96,13 @@ void asym_service_log_cycle(struct asym_service *s)
     size_t hint = 0;
     for (size_t i = 0; i < s->cycle.n_actions; i++)
         log_outcome(s, i, &hint);
-    if (!s->class_log)
-        s->class_log = asym_class_log_new();
-    /* Without memory some lines are missing. */
-    if (s->class_log)
-        asym_class_log_update(s->class_log, &s->cycle.snapshot, s->cycle.plan, on_class, s);
+    for (size_t i = 0; i < s->cycle.snapshot.n_apps; i++) {
+        unsigned n_left_out;
+        const struct asym_plan_task *shown = asym_monitor_class_line(s->control.monitor, &s->cycle.snapshot,
+                                                                     s->cycle.plan, i, &n_left_out);
+        if (shown)
+            log_class(s, shown, n_left_out);
+    }
 }
 
 /* If asymd cannot write the ledger (its file system is full, say), it changes no thread, and continues to observe. */

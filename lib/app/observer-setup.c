@@ -11,7 +11,6 @@
 #include "report/coverage.h"
 #include "linux/observe/procfs.h"
 #include "linux/perf/sampler.h"
-#include "profile/build-id.h"
 
 /* Returns the reason why there are no process events; a static text. */
 static const char *process_events_why(int error)
@@ -76,7 +75,6 @@ int asym_observer_open(struct asym_run *run, asym_usec piece, struct asym_observ
         .reader = o.reader,
         .profile_of = asym_capabilities_profile_of,
         .wants_build_id = asym_capabilities_wants_build_id,
-        .build_id = asym_build_id_read,
         .profile_ctx = &run->capabilities,
         .owns_children = true,
         .piece = piece,

@@ -42,7 +42,7 @@ static int read_cmdline(const struct asym_root *root, int32_t pid, uint64_t star
     ASYM_AUTO_FREE struct asym_read_answer *answer = malloc(sizeof *answer);
     if (!answer)
         return -ENOMEM;
-    asym_proc_read(root, &request, NULL, answer);
+    asym_proc_read(root, &request, answer);
     if (answer->error == 0) {
         memcpy(ret->cmdline, answer->cmdline, sizeof ret->cmdline);
         ret->of.cmdline = ret->cmdline;
@@ -53,15 +53,12 @@ static int read_cmdline(const struct asym_root *root, int32_t pid, uint64_t star
 int asym_rule_subject_read(const struct asym_root *root, int32_t pid, struct asym_rule_subject_texts *ret,
                            struct asym_error *err)
 {
-    char path[64], text[1024];
     struct asym_stat stat;
     uint32_t uid;
     *ret = (struct asym_rule_subject_texts){.of = {.uid = (uid_t)-1}};
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    const ssize_t n = asym_root_read(root, path, text, sizeof text);
-    if (n == -ENOENT || n == -ESRCH)
+    int r = asym_read_stat(root, pid, 0, &stat);
+    if (r == -ENOENT || r == -ESRCH)
         return asym_fail(err, -ESRCH, "there is no process %d", (int)pid);
-    int r = n < 0 ? (int)n : asym_parse_stat(text, (size_t)n, &stat);
     if (r >= 0) {
         memcpy(ret->comm, stat.comm, sizeof ret->comm);
         ret->of.comm = ret->comm;

@@ -7,6 +7,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "base/token-bucket.h"
 #include "core/exclusion.h"
 #include "core/task-table.h"
 #include "explain/history.h"
@@ -26,6 +27,9 @@ struct app_record {
     struct asym_monitor_app app;
     char *cgroup;
     struct slice slices[SLICES]; /* the present one first */
+    enum asym_class told;        /* the last class that asym_monitor_class_line has seen */
+    struct asym_token_bucket lines;
+    unsigned n_left_out; /* changes of class since the last line */
 };
 
 struct asym_monitor {
@@ -39,7 +43,14 @@ struct asym_monitor {
     uint64_t second, slice;    /* of the last snapshot */
     asym_usec swept;
     uint64_t n_decisions;
+    struct asym_token_bucket lines; /* on the class of all applications */
 };
+
+/* One more line is a debt. */
+static struct asym_token_bucket new_lines(unsigned n, asym_usec now)
+{
+    return asym_token_bucket_full(n / (double)ASYM_CLASS_LOG_PERIOD, n - 1.0, now);
+}
 
 const char *asym_monitor_what_name(enum asym_monitor_what what)
 {
@@ -58,6 +69,7 @@ int asym_monitor_new(struct asym_monitor **ret_monitor)
         free(m);
         return -ENOMEM;
     }
+    m->lines = new_lines(ASYM_CLASS_LOG_ALL, 0);
     *ret_monitor = m;
     return 0;
 }
@@ -382,6 +394,42 @@ void asym_monitor_record(struct asym_monitor *m, const struct asym_feedback *fee
         record_tasks(m, feedback, a, &hint);
     }
     record_actions(m, feedback);
+}
+
+/* Changes of class, for the log */
+
+static const struct asym_plan_task *shown_task(const struct asym_app *app, const struct asym_plan *plan)
+{
+    const struct asym_plan_task *first = NULL;
+    for (uint32_t i = app->first_task; i < app->first_task + app->n_tasks; i++) {
+        if (plan->tasks[i].target < 0)
+            continue;
+        if (plan->tasks[i].class == ASYM_CLASS_SP)
+            return &plan->tasks[i];
+        first = first ? first : &plan->tasks[i];
+    }
+    return first;
+}
+
+const struct asym_plan_task *asym_monitor_class_line(struct asym_monitor *m, const struct asym_snapshot *s,
+                                                     const struct asym_plan *plan, size_t app, unsigned *ret_left_out)
+{
+    const struct asym_plan_task *shown = shown_task(&s->apps[app], plan);
+    struct app_record *a = asym_table_find(&m->apps, &s->apps[app].id);
+    if (!a || !shown || shown->class == ASYM_CLASS_NONE || shown->class == a->told)
+        return NULL;
+    if (a->told == ASYM_CLASS_NONE)
+        a->lines = new_lines(ASYM_CLASS_LOG_LINES, s->now);
+    a->told = shown->class;
+    if (!asym_token_bucket_has(&a->lines, s->now) || !asym_token_bucket_has(&m->lines, s->now)) {
+        a->n_left_out++;
+        return NULL;
+    }
+    asym_token_bucket_charge(&a->lines, 1, s->now);
+    asym_token_bucket_charge(&m->lines, 1, s->now);
+    *ret_left_out = a->n_left_out;
+    a->n_left_out = 0;
+    return shown;
 }
 
 /* Queries */

@@ -34,6 +34,11 @@ enum {
 /** The window of rates "of the last minute". */
 #define ASYM_MONITOR_WINDOW (60 * ASYM_SEC)
 
+/** The log has this many lines on the class of an application at once, and as many in a period; and so many on all together. */
+#define ASYM_CLASS_LOG_LINES  3
+#define ASYM_CLASS_LOG_ALL    60
+#define ASYM_CLASS_LOG_PERIOD (60 * ASYM_SEC)
+
 /** A thread or an application that no snapshot has listed for this long is forgotten. A thread that asymd leaves alone is kept
  * for as long as the table is not three quarters full. */
 #define ASYM_MONITOR_KEEP (5 * 60 * ASYM_SEC)
@@ -142,6 +147,16 @@ void asym_monitor_free(struct asym_monitor *m);
 
 /** Record a cycle, after it was enforced. Cannot fail: without memory it remembers less. */
 void asym_monitor_record(struct asym_monitor *m, const struct asym_feedback *feedback);
+
+/**
+ * Returns the task that stands for application app of the snapshot, if its class has changed and the log has room for a line: the
+ * thread in class SP, else the first that asymd steers. NULL: there is no line. The class of an application is SP if one of its
+ * threads has it, else MP or HP; an idle application, and one of which asymd steers nothing, keeps the class that it had. Call it
+ * after the cycle was recorded, once for each application. *ret_left_out: its changes that had no line since the last one. An
+ * application that changes all the time does not use up the lines of the others.
+ */
+const struct asym_plan_task *asym_monitor_class_line(struct asym_monitor *m, const struct asym_snapshot *s,
+                                                     const struct asym_plan *plan, size_t app, unsigned *ret_left_out);
 
 /** Returns the number of the last decision; 0: none yet. */
 uint64_t asym_monitor_last_decision(const struct asym_monitor *m);

@@ -292,28 +292,15 @@ static const struct asym_option options[] = {
     ASYM_MONITORING_OPTION_TICK(struct params),
     ASYM_MONITORING_OPTION_TURN(struct params),
     ASYM_MONITORING_OPTION_EXECUTION(struct params),
-    {.key = "max_ipc",
-     .type = ASYM_OPTION_NUMBER,
-     .offset = offsetof(struct params, max_ipc),
-     .def = "4",
-     .min = 0.1,
-     .max = 64,
-     .help = "Instructions per cycle that a core of the fastest type can complete at most."},
-    {.key = "max_ipc_slow",
-     .type = ASYM_OPTION_NUMBER,
-     .offset = offsetof(struct params, max_ipc_slow),
-     .def = "0",
-     .min = 0,
-     .max = 64,
-     .help = "The same for cores of the other types; 0 means the value of the fastest type."},
-    {.key = "monitor_on",
-     .type = ASYM_OPTION_ENUM,
-     .offset = offsetof(struct params, monitor_on),
-     .def = "own",
-     .values = ASYM_OPTION_VALUES("own", "ordered"),
-     .help =
-         "A thread is monitored on the CPU that it has (own), or the i-th thread on the i-th CPU, the fastest first "
-         "(ordered: Nie & Duan 2012, Algorithm 1), which moves more threads."},
+    ASYM_OPTION(struct params, NUMBER, max_ipc, .def = "4", .min = 0.1, .max = 64,
+                .help = "Instructions per cycle that a core of the fastest type can complete at most."),
+    ASYM_OPTION(struct params, NUMBER, max_ipc_slow, .def = "0", .min = 0, .max = 64,
+                .help = "The same for cores of the other types; 0 means the value of the fastest type."),
+    ASYM_OPTION(
+        struct params, ENUM, monitor_on, .def = "own", .values = ASYM_OPTION_VALUES("own", "ordered"),
+        .help =
+            "A thread is monitored on the CPU that it has (own), or the i-th thread on the i-th CPU, the fastest first "
+            "(ordered: Nie & Duan 2012, Algorithm 1), which moves more threads."),
     {.key = NULL},
 };
 

@@ -223,13 +223,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 }
 
 static const struct asym_option options[] = {
-    {.key = "miss_ns",
-     .type = ASYM_OPTION_NUMBER,
-     .offset = offsetof(struct params, miss_ns),
-     .def = "80",
-     .min = 0,
-     .max = 10000,
-     .help = "The estimate assumes that a miss of the last-level cache stalls the core for this many nanoseconds."},
+    ASYM_OPTION(
+        struct params, NUMBER, miss_ns, .def = "80", .min = 0, .max = 10000,
+        .help = "The estimate assumes that a miss of the last-level cache stalls the core for this many nanoseconds."),
     {.key = NULL},
 };
 

@@ -323,13 +323,8 @@ static const struct asym_option options[] = {
      .help = "A thread takes its turns in each new phase (triggered: Becchi & Crowley, as in Saez 2010, 2.3), or again "
              "after execution_ticks, and then shares the CPUs of a type with all threads in turns there (periodic: Nie "
              "& Duan 2012, 1 and 4.3)."},
-    {.key = "phase_change",
-     .type = ASYM_OPTION_NUMBER,
-     .offset = offsetof(struct params, phase_change),
-     .def = "0.1",
-     .min = 0.01,
-     .max = 10,
-     .help = "A new phase begins when the instructions per cycle differ by more than this share."},
+    ASYM_OPTION(struct params, NUMBER, phase_change, .def = "0.1", .min = 0.01, .max = 10,
+                .help = "A new phase begins when the instructions per cycle differ by more than this share."),
     {.key = NULL},
 };
 

@@ -477,16 +477,11 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 }
 
 static const struct asym_option options[] = {
-    {.key = "neighbour_period",
-     .type = ASYM_OPTION_DURATION,
-     .offset = offsetof(struct params, neighbour_period),
-     .def = "0s",
-     .min = 0,
-     .max = 60e6,
-     .help =
-         "0: every thread gets its place in each plan; else a CPU pulls one thread from a neighbour in speed once in "
-         "this time, as in the kernel of Roehrich 2007 (3.3.2; every 2 to 3 s, 4.1.1), for comparisons with its "
-         "measurements."},
+    ASYM_OPTION(
+        struct params, DURATION, neighbour_period, .def = "0s", .min = 0, .max = 60e6,
+        .help = "0: every thread gets its place in each plan; else a CPU pulls one thread from a neighbour in speed "
+                "once in this time, as in the kernel of Roehrich 2007 (3.3.2; every 2 to 3 s, 4.1.1), for comparisons "
+                "with its measurements."),
     {.key = NULL},
 };
 

@@ -20,8 +20,6 @@
 #include <asym/machine.h>
 #include <asym/snapshot.h>
 
-#include "profile/build-id.h"
-
 struct asym_profile_type {
     char name[32]; /**< the core type: letters and digits, and " -_+." between them */
     double ips;    /**< instructions per second on a CPU; 0: not known */

@@ -14,7 +14,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/sys/thread.h"
-#include "profile/build-id.h"
+#include "linux/sys/elf.h"
 #include "support/live.h"
 #include "support/service.h"
 #include "support/tree.h"
@@ -351,7 +351,7 @@ TEST_WITH(a_profile_decides_which_thread_has_the_fast_cpu, asym_service_set_up, 
         snprintf(number[k], sizeof number[k], "--pid=%d", (int)pids[k]);
     }
     int fd = open(path[0], O_RDONLY | O_CLOEXEC);
-    assert_int_equal(asym_build_id_read(fd, id), 0);
+    assert_int_equal(asym_elf_build_id(fd, id), 0);
     close(fd);
     for (int k = 0; k < 2; k++)
         asym_live_settle(pids[k], 1);

@@ -22,6 +22,7 @@
 #include "report/json.h"
 #include "daemon/asymctl/profile.h"
 #include "linux/perf/measured-run.h"
+#include "linux/sys/elf.h"
 #include "support/generate.h"
 #include "support/live.h"
 #include "support/stranger.h"
@@ -369,7 +370,7 @@ TEST_F(figures_of_each_type_come_from_its_own_run)
     assert_non_null(realpath("/bin/sh", sh));
     assert_string_equal(p->path, sh);
     int fd = open(sh, O_RDONLY | O_CLOEXEC);
-    asym_build_id_read(fd, id);
+    asym_elf_build_id(fd, id);
     close(fd);
     assert_string_equal(p->build_id, id);
     /* The profile is the same after a write and a read. */

@@ -17,8 +17,6 @@
 #include "linux/sys/root.h"
 #include "linux/sys/thread.h"
 
-#define PF_KTHREAD 0x00200000u
-
 /* Passes over all threads. A thread with an inherited mask may fork during a pass, so one pass may miss its child. */
 #define PASSES_MAX 4
 
@@ -46,7 +44,7 @@ static int check_thread(void *arg, int32_t tid)
     if (r >= 0)
         r = asym_thread_get_stat(s->tgid, tid, &stat);
     note_error(s, r);
-    if (r < 0 || stat.flags & PF_KTHREAD)
+    if (r < 0 || stat.flags & ASYM_PF_KTHREAD)
         return 0;
     const struct asym_ledger_entry *known = asym_ledger_find(l, tid);
     if (known && known->id.start == stat.start && asym_ledger_same_mask(l, &found, &known->original))

@@ -50,7 +50,6 @@ int asym_proc_owner(const struct asym_root *root, int32_t pid, uint32_t *ret)
  */
 int asym_proc_owner_of(const struct asym_root *root, const struct asym_taskid *thread, uint32_t *ret)
 {
-    char path[64], text[1024];
     struct asym_stat stat;
     uint32_t uid;
     if (thread->tid <= 0 || thread->tgid <= 0)
@@ -58,9 +57,7 @@ int asym_proc_owner_of(const struct asym_root *root, const struct asym_taskid *t
     int r = asym_proc_owner(root, thread->tgid, &uid);
     if (r < 0)
         return r;
-    snprintf(path, sizeof path, "proc/%d/task/%d/stat", (int)thread->tgid, (int)thread->tid);
-    const ssize_t n = asym_root_read(root, path, text, sizeof text);
-    r = n < 0 ? (int)n : asym_parse_stat(text, (size_t)n, &stat);
+    r = asym_read_stat(root, thread->tgid, thread->tid, &stat);
     if (r < 0)
         return r;
     if (stat.start != thread->start)

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/token-bucket.h"
+#include "linux/sys/elf.h"
 #include "linux/sys/helper-process.h"
 #include "linux/sys/proc-parse.h"
 #include "linux/sys/thread.h"
@@ -22,11 +23,8 @@ _Static_assert(sizeof(struct asym_read_answer) <= ASYM_HELPER_PACKET, "an answer
 
 static uint64_t start_of(const struct asym_root *root, int32_t pid)
 {
-    char path[64], text[1024];
     struct asym_stat stat;
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    ssize_t n = asym_root_read(root, path, text, sizeof text);
-    return n > 0 && asym_parse_stat(text, (size_t)n, &stat) == 0 ? stat.start : 0;
+    return asym_read_stat(root, pid, 0, &stat) == 0 ? stat.start : 0;
 }
 
 /* The kernel separates arguments by NULs; rules expect spaces. */
@@ -44,17 +42,16 @@ static void read_cmdline(const struct asym_root *root, int32_t pid, char *ret, s
     ret[n] = '\0';
 }
 
-static void read_build_id(const struct asym_root *root, int32_t pid, int (*build_id)(int fd, char *ret), char *ret)
+static void read_build_id(const struct asym_root *root, int32_t pid, char *ret)
 {
     char path[64];
     snprintf(path, sizeof path, "proc/%d/exe", (int)pid);
     ASYM_AUTO_CLOSE int fd = asym_root_openat(root, path, O_RDONLY | O_NONBLOCK);
-    if (fd < 0 || build_id(fd, ret) < 0)
+    if (fd < 0 || asym_elf_build_id(fd, ret) < 0)
         ret[0] = '\0';
 }
 
-void asym_proc_read(const struct asym_root *root, const struct asym_read_request *request,
-                    int (*build_id)(int fd, char *ret), struct asym_read_answer *ret)
+void asym_proc_read(const struct asym_root *root, const struct asym_read_request *request, struct asym_read_answer *ret)
 {
     *ret = (struct asym_read_answer){
         .pid = request->pid, .what = request->what, .start = request->start, .tag = request->tag};
@@ -64,14 +61,14 @@ void asym_proc_read(const struct asym_root *root, const struct asym_read_request
     ret->maps_cut = cut;
     if (request->what & ASYM_READ_CMDLINE)
         read_cmdline(root, request->pid, ret->cmdline, sizeof ret->cmdline);
-    if (request->what & ASYM_READ_BUILD_ID && build_id)
-        read_build_id(root, request->pid, build_id, ret->build_id);
+    if (request->what & ASYM_READ_BUILD_ID)
+        read_build_id(root, request->pid, ret->build_id);
     /* This check comes last: the start time proves that one process had the PID during all readings. */
     if (root->live && start_of(root, request->pid) != request->start)
         ret->error = -ESRCH;
 }
 
-int asym_proc_reader_run(int orders, int reports, int (*build_id)(int fd, char *ret))
+int asym_proc_reader_run(int orders, int reports)
 {
     ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
     struct asym_read_request request;
@@ -84,7 +81,7 @@ int asym_proc_reader_run(int orders, int reports, int (*build_id)(int fd, char *
     while ((n = asym_helper_next_order(orders, &request, sizeof request, fds, &n_fds)) > 0) {
         if (n != (ssize_t)sizeof request || n_fds > 0)
             return 1;
-        asym_proc_read(&root, &request, build_id, &answer);
+        asym_proc_read(&root, &request, &answer);
         if (asym_helper_say(reports, &answer, offsetof(struct asym_read_answer, cmdline) + strlen(answer.cmdline) + 1) <
             0)
             return 1;

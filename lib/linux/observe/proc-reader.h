@@ -30,8 +30,6 @@ enum {
 
 /** Size of a command line with its NUL. A longer one is cut. */
 #define ASYM_READ_CMDLINE_MAX 3800
-/** Size of a build id with its NUL; equal to ASYM_BUILD_ID_MAX of profile/build-id.h. */
-#define ASYM_READ_BUILD_ID_MAX 129
 /** Bytes of /proc/PID/maps to read: at first, and at most. */
 #define ASYM_READ_MAPS_FIRST (256U << 10)
 #define ASYM_READ_MAPS_MOST  (4U << 20)
@@ -60,7 +58,7 @@ struct asym_read_answer {
     int32_t error;
     uint32_t maps;
     uint32_t maps_cut; /**< 1: its maps have more than maps_most bytes */
-    char build_id[ASYM_READ_BUILD_ID_MAX];
+    char build_id[ASYM_BUILD_ID_MAX];
     char cmdline[ASYM_READ_CMDLINE_MAX];
 };
 
@@ -90,14 +88,11 @@ asym_usec asym_proc_reader_spent(const struct asym_proc_reader *r);
 /** Returns how many helpers were killed so far because they hung. */
 size_t asym_proc_reader_hangs(const struct asym_proc_reader *r);
 
-/**
- * Read at once, in this process. The process that is read can block the call. build_id: as asym_build_id_read; NULL: build ids
- * are not read.
- */
+/** Read at once, in this process. The process that is read can block the call. */
 void asym_proc_read(const struct asym_root *root, const struct asym_read_request *request,
-                    int (*build_id)(int fd, char *ret), struct asym_read_answer *ret);
+                    struct asym_read_answer *ret);
 
-/** Run as a helper: asym_helper_role.run. build_id: as above. Returns the exit status. */
-int asym_proc_reader_run(int orders, int reports, int (*build_id)(int fd, char *ret));
+/** Run as a helper: asym_helper_role.run. Returns the exit status. */
+int asym_proc_reader_run(int orders, int reports);
 
 #endif

@@ -242,7 +242,7 @@ static int ask(struct asym_procfs *p, struct asym_process *proc, uint32_t what, 
         .maps_most = p->config.reader ? ASYM_MAX(proc->maps_most, ASYM_READ_MAPS_FIRST) : ASYM_READ_MAPS_MOST,
     };
     if (!p->config.reader) {
-        asym_proc_read(p->config.root, &request, p->config.build_id, ret);
+        asym_proc_read(p->config.root, &request, ret);
         return 1;
     }
     if (proc->wanted_at == 0)

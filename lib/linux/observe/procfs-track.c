@@ -11,8 +11,6 @@
 #include "base/clock.h"
 #include "base/macro.h"
 
-#define PF_KTHREAD 0x00200000u
-
 /* No process has so many ancestors. The limit ends the loop where the parents in a captured tree form a circle. */
 #define MAX_DEPTH 4096
 
@@ -97,7 +95,7 @@ static void describe(struct asym_procfs *p, struct asym_process *proc, const str
     proc->born = asym_procfs_born_at(p, stat->start);
     proc->image = stat->image;
     memcpy(proc->comm, stat->comm, sizeof proc->comm);
-    if (stat->flags & PF_KTHREAD)
+    if (stat->flags & ASYM_PF_KTHREAD)
         proc->flags |= ASYM_PROC_KERNEL;
     if (p->foreign)
         proc->flags |= ASYM_PROC_FOREIGN_NS;

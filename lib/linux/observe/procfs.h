@@ -39,7 +39,6 @@ struct asym_procfs_config {
      */
     const struct asym_profile *(*profile_of)(void *ctx, const char *exe, const char *build_id);
     bool (*wants_build_id)(void *ctx, const char *exe);
-    int (*build_id)(int fd, char *ret); /* as asym_build_id_read; used without a reader */
     void *profile_ctx;
     bool owns_children; /* this process started all its children as helpers: like itself, they are not steered */
     asym_usec piece; /* a sample that takes longer is continued by the next call of next(); 0: one call completes it */

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <link.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -16,10 +18,28 @@
 /* No program has more headers or entries. A file that claims more is not read as a program. */
 #define HEADERS_MOST 128
 #define DYNAMIC_MOST 4096
+/* Real programs have some hundred bytes of notes. */
+#define NOTES_MOST 65536
 
 static bool read_at(int fd, void *buf, size_t size, uint64_t offset)
 {
     return offset <= INT64_MAX - size && pread(fd, buf, size, (off_t)offset) == (ssize_t)size;
+}
+
+/* Reads the program headers of a program of this machine's word size and byte order. Returns their number; -ENOEXEC; -errno. */
+static int read_headers(int fd, ElfW(Phdr) ret[HEADERS_MOST])
+{
+    ElfW(Ehdr) e;
+    const unsigned char class = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
+    const unsigned char data = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
+    const ssize_t n = pread(fd, &e, sizeof e, 0);
+    if (n < 0)
+        return -errno;
+    if (n < (ssize_t)sizeof e || memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 || e.e_ident[EI_CLASS] != class ||
+        e.e_ident[EI_DATA] != data || e.e_phentsize != sizeof ret[0] || e.e_phnum == 0 || e.e_phnum > HEADERS_MOST ||
+        !read_at(fd, ret, e.e_phnum * sizeof ret[0], e.e_phoff))
+        return -ENOEXEC;
+    return e.e_phnum;
 }
 
 static const ElfW(Phdr) * find(const ElfW(Phdr) * headers, size_t n, uint32_t type)
@@ -73,7 +93,6 @@ static void read_dynamic(int fd, const ElfW(Phdr) * headers, size_t n, struct as
 
 int asym_elf_read(const char *path, struct asym_elf *ret)
 {
-    ElfW(Ehdr) e;
     ElfW(Phdr) headers[HEADERS_MOST];
     struct stat st;
     struct asym_elf elf = {.is_elf = false};
@@ -81,14 +100,52 @@ int asym_elf_read(const char *path, struct asym_elf *ret)
     if (fd < 0 || fstat(fd, &st) < 0)
         return -errno;
     elf.privileged = (st.st_mode & (S_ISUID | S_ISGID)) != 0 || fgetxattr(fd, "security.capability", NULL, 0) > 0;
-    const unsigned char class = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
-    if (read_at(fd, &e, sizeof e, 0) && memcmp(e.e_ident, ELFMAG, SELFMAG) == 0 && e.e_ident[EI_CLASS] == class &&
-        e.e_phentsize == sizeof headers[0] && e.e_phnum > 0 && e.e_phnum <= HEADERS_MOST &&
-        read_at(fd, headers, e.e_phnum * sizeof headers[0], e.e_phoff)) {
+    const int n = read_headers(fd, headers);
+    if (n > 0) {
         elf.is_elf = true;
-        elf.is_static = !find(headers, e.e_phnum, PT_INTERP);
-        read_dynamic(fd, headers, e.e_phnum, &elf);
+        elf.is_static = !find(headers, (size_t)n, PT_INTERP);
+        read_dynamic(fd, headers, (size_t)n, &elf);
     }
     *ret = elf;
     return 0;
+}
+
+/* All sums add 32-bit numbers in 64 bits: they cannot overflow. */
+static int find_build_id(const unsigned char *notes, size_t len, uint64_t align, char ret[ASYM_BUILD_ID_MAX])
+{
+    const uint64_t mask = align == 8 ? 7 : 3;
+    ElfW(Nhdr) note;
+    for (uint64_t at = 0; at + sizeof note <= len;) {
+        memcpy(&note, notes + at, sizeof note);
+        const uint64_t name = at + sizeof note, desc = (name + note.n_namesz + mask) & ~mask;
+        if (desc > len || note.n_descsz > len - desc)
+            return -ENODATA;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU && note.n_descsz > 0 &&
+            note.n_descsz <= (ASYM_BUILD_ID_MAX - 1) / 2 &&
+            memcmp(notes + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0) {
+            for (size_t i = 0; i < note.n_descsz; i++)
+                snprintf(ret + 2 * i, 3, "%02x", notes[desc + i]);
+            return 0;
+        }
+        at = (desc + note.n_descsz + mask) & ~mask;
+    }
+    return -ENODATA;
+}
+
+int asym_elf_build_id(int fd, char ret[ASYM_BUILD_ID_MAX])
+{
+    ElfW(Phdr) headers[HEADERS_MOST];
+    const int n = read_headers(fd, headers);
+    if (n < 0)
+        return n;
+    ASYM_AUTO_FREE unsigned char *notes = malloc(NOTES_MOST);
+    int r = notes ? -ENODATA : -ENOMEM;
+    for (int i = 0; r == -ENODATA && i < n; i++) {
+        const ElfW(Phdr) *h = &headers[i];
+        if (h->p_type != PT_NOTE || h->p_offset > INT64_MAX)
+            continue;
+        const ssize_t len = pread(fd, notes, ASYM_MIN(h->p_filesz, (uint64_t)NOTES_MOST), (off_t)h->p_offset);
+        r = len < 0 ? -errno : find_build_id(notes, (size_t)len, h->p_align, ret);
+    }
+    return r;
 }

@@ -97,6 +97,17 @@ int asym_parse_stat(const char *text, size_t len, struct asym_stat *ret)
     return 0;
 }
 
+int asym_read_stat(const struct asym_root *root, int32_t pid, int32_t tid, struct asym_stat *ret)
+{
+    char path[64], text[1024];
+    if (tid)
+        snprintf(path, sizeof path, "proc/%d/task/%d/stat", (int)pid, (int)tid);
+    else
+        snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
+    const ssize_t n = asym_root_read(root, path, text, sizeof text);
+    return n < 0 ? (int)n : asym_parse_stat(text, (size_t)n, ret);
+}
+
 int asym_parse_schedstat(const char *text, size_t len, struct asym_schedstat *ret)
 {
     const char *at = text, *end = text + len;

@@ -22,6 +22,9 @@ struct asym_image {
     uint64_t code, stack;
 };
 
+/** PF_KTHREAD of the kernel: a kernel thread. */
+#define ASYM_PF_KTHREAD 0x00200000u
+
 /** The fields of /proc/PID/task/TID/stat that asymd uses. */
 struct asym_stat {
     char comm[ASYM_COMM_LEN]; /**< raw bytes, cut to this size */
@@ -30,7 +33,7 @@ struct asym_stat {
     int32_t pgrp;    /**< process group; 0: of another PID namespace; -1: the thread has ended */
     int32_t session; /**< as pgrp */
     int32_t tty;     /**< its controlling terminal; 0: none */
-    uint32_t flags;  /**< PF_* */
+    uint32_t flags;  /**< ASYM_PF_KTHREAD and others */
     int8_t nice;
     uint64_t ran;   /**< clock ticks of CPU time: user and system time, each rounded down */
     uint64_t start; /**< clock ticks since boot */
@@ -45,6 +48,9 @@ struct asym_stat {
  * Returns 0; -EINVAL: a field is missing, is no number, or is out of its range.
  */
 int asym_parse_stat(const char *text, size_t len, struct asym_stat *ret);
+
+/** Read and parse the stat of a process, or of its thread tid (0: of the process). Returns 0; -errno; -EINVAL as above. */
+int asym_read_stat(const struct asym_root *root, int32_t pid, int32_t tid, struct asym_stat *ret);
 
 /** Parse schedstat. Returns 0; -EINVAL: a field is missing or is no number. */
 int asym_parse_schedstat(const char *text, size_t len, struct asym_schedstat *ret);

@@ -220,7 +220,6 @@ static void teardown(struct control_fixture *f)
 {
     end_child(f);
     asym_service_control_close(&f->s);
-    asym_class_log_free(f->s.class_log);
     asym_cycle_done(&f->s.cycle);
     f->s.observer.reader->close(f->s.observer.reader);
     asym_ledger_close(f->s.ledger);
@@ -335,7 +334,8 @@ TEST_F(a_change_of_class_is_logged_in_the_sentences_of_why)
 {
     struct asym_service_explanation e;
     char why[512];
-    asym_class_log_free(ASYM_TAKE(f->s.class_log));
+    asym_monitor_free(ASYM_TAKE(f->s.control.monitor)); /* no class has a line yet */
+    assert_int_equal(asym_monitor_new(&f->s.control.monitor), 0);
     f->run.log.level = LOG_INFO;
     captured_log_begin();
     pause_and_resume(f);

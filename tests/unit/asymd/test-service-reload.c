@@ -92,7 +92,6 @@ static void set_up_auto(struct reload_fixture *f)
 static void tear_down(struct reload_fixture *f)
 {
     asym_service_control_close(&f->s);
-    asym_class_log_free(f->s.class_log);
     asym_cycle_done(&f->s.cycle);
     asym_observer_close(&f->s.observer);
     asym_engine_free(f->s.engine);

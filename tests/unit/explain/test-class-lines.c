@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which changes of class get a line in the log, and the journal's fields of a line about a thread. */
+/* The log gets a line for these changes of class. */
 #include <stdio.h>
 #include <string.h>
-#include <syslog.h>
 
-#include <unistd.h>
-
-#include "app/class-log.h"
-#include "app/log.h"
 #include "base/macro.h"
-#include "base/mask.h"
+#include "explain/monitor.h"
 #include "support/test.h"
 
 static const struct asym_reason why = {.text = "because of %g"};
@@ -19,7 +14,9 @@ enum { APPS = ASYM_CLASS_LOG_ALL + 20 };
 
 /* Applications with two threads each, of which the first n_apps run, and what the log got of them. */
 struct fixture {
-    struct asym_class_log *log;
+    struct asym_monitor *monitor;
+    struct asym_machine machine;
+    struct asym_proc procs[APPS];
     struct asym_app apps[APPS];
     struct asym_task tasks[2 * APPS];
     struct asym_plan_app plan_apps[APPS];
@@ -32,16 +29,17 @@ struct fixture {
 
 static void setup(struct fixture *f)
 {
-    f->log = asym_class_log_new();
-    assert_non_null(f->log);
+    assert_int_equal(asym_monitor_new(&f->monitor), 0);
     f->n_apps = 1;
-    f->snapshot = (struct asym_snapshot){.now = 1000 * ASYM_SEC, .apps = f->apps, .tasks = f->tasks};
+    f->snapshot = (struct asym_snapshot){
+        .now = 1000 * ASYM_SEC, .machine = &f->machine, .apps = f->apps, .procs = f->procs, .tasks = f->tasks};
     for (int i = 0; i < APPS; i++) {
         f->apps[i] = (struct asym_app){.id = {100 + i, 100 + i, 7}, .first_task = 2 * (uint32_t)i, .n_tasks = 2};
+        f->procs[i] = (struct asym_proc){.id = f->apps[i].id, .app = (uint32_t)i};
         snprintf(f->apps[i].comm, sizeof f->apps[i].comm, "app%d", i);
     }
     for (int i = 0; i < 2 * APPS; i++) {
-        f->tasks[i].id = (struct asym_taskid){1000 + i, 100 + i / 2, 7};
+        f->tasks[i] = (struct asym_task){.id = {1000 + i, 100 + i / 2, 7}, .proc = (uint32_t)i / 2};
         f->plan_tasks[i] = (struct asym_plan_task){.target = i, .class = ASYM_CLASS_MP, .reason = &why};
     }
     f->plan = (struct asym_plan){.apps = f->plan_apps, .tasks = f->plan_tasks};
@@ -49,17 +47,26 @@ static void setup(struct fixture *f)
 
 static void teardown(struct fixture *f)
 {
-    asym_class_log_free(f->log);
+    asym_monitor_free(f->monitor);
 }
 
 #define TEST_F(name) TEST_IN(name, struct fixture, f, setup, teardown)
 
-static void on_event(void *ctx, const struct asym_task *task, const struct asym_plan_task *plan, unsigned n_left_out)
+/* Carries the plan out, and says which changes of class got a line. */
+static void enforce(struct fixture *f)
 {
-    struct fixture *f = ctx;
-    const size_t used = strlen(f->said);
-    const int n = snprintf(f->said + used, sizeof f->said - used, "%d>%s", task->id.tid, asym_class_name(plan->class));
-    snprintf(f->said + used + n, sizeof f->said - used - (size_t)n, n_left_out ? " (%u);" : ";", n_left_out);
+    asym_monitor_record(f->monitor, &(struct asym_feedback){.snapshot = &f->snapshot, .plan = &f->plan});
+    for (size_t i = 0; i < f->n_apps; i++) {
+        unsigned n_left_out;
+        const struct asym_plan_task *shown = asym_monitor_class_line(f->monitor, &f->snapshot, &f->plan, i,
+                                                                     &n_left_out);
+        const size_t used = strlen(f->said);
+        if (!shown)
+            continue;
+        const int n = snprintf(f->said + used, sizeof f->said - used, "%d>%s", f->tasks[shown - f->plan_tasks].id.tid,
+                               asym_class_name(shown->class));
+        snprintf(f->said + used + n, sizeof f->said - used - (size_t)n, n_left_out ? " (%u);" : ";", n_left_out);
+    }
 }
 
 /* A cycle after that time, in which all threads of an application have the class. */
@@ -69,7 +76,7 @@ static void cycle(struct fixture *f, asym_usec after, size_t app, enum asym_clas
     f->snapshot.n_apps = f->plan.n_apps = f->n_apps;
     f->snapshot.n_tasks = f->plan.n_tasks = 2 * f->n_apps;
     f->plan_tasks[2 * app].class = f->plan_tasks[2 * app + 1].class = class;
-    assert_int_equal(asym_class_log_update(f->log, &f->snapshot, &f->plan, on_event, f), 0);
+    enforce(f);
 }
 
 static void expect(struct fixture *f, const char *said)
@@ -95,7 +102,7 @@ TEST_F(the_thread_of_a_serial_phase_stands_for_its_application)
     f->plan_tasks[1].class = ASYM_CLASS_SP;
     f->said[0] = '\0';
     f->snapshot.now += ASYM_SEC;
-    assert_int_equal(asym_class_log_update(f->log, &f->snapshot, &f->plan, on_event, f), 0);
+    enforce(f);
     expect(f, "1001>SP;");
 }
 
@@ -164,73 +171,16 @@ TEST_F(all_applications_together_have_a_bound)
     expect(f, "1158>MP (2);");
 }
 
-/* The log's limit for messages of one kind would be one for all applications. */
-TEST(the_log_writes_each_line_about_a_class)
-{
-    struct asym_task task = {.id = {.tid = 12, .tgid = 11}};
-    const struct asym_log_thread line = {.task = &task, .cpu = -1};
-    struct asym_log log;
-    static char text[8192];
-    FILE *file = tmpfile();
-    const int own = dup(STDERR_FILENO);
-    assert_non_null(file);
-    assert_true(own >= 0);
-    asym_log_init(&log);
-    dup2(fileno(file), STDERR_FILENO);
-    for (int i = 0; i < 2 * ASYM_LOG_LIMIT_MESSAGES; i++)
-        asym_log_event(&log, LOG_INFO, &line, "program %d is serial", i);
-    asym_log_done(&log);
-    dup2(own, STDERR_FILENO);
-    close(own);
-    rewind(file);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
-    assert_int_equal(count(text, "asymd: program"), 2 * ASYM_LOG_LIMIT_MESSAGES);
-    assert_int_equal(count(text, "left out"), 0);
-}
-
 TEST_F(an_application_that_has_ended_is_forgotten)
 {
     cycle(f, 0, 0, ASYM_CLASS_MP);
     flips(f, 8, ASYM_SEC);
     f->said[0] = '\0';
     f->n_apps = 0;
-    cycle(f, ASYM_CLASS_LOG_PERIOD, 0, ASYM_CLASS_MP);
+    cycle(f, ASYM_MONITOR_KEEP, 0, ASYM_CLASS_MP);
     f->n_apps = 1;
     cycle(f, ASYM_SEC, 0, ASYM_CLASS_MP);
     expect(f, "1000>MP;"); /* it is a new one now */
-}
-
-TEST(a_line_about_a_thread_has_the_fields_that_are_known)
-{
-    char fields[ASYM_LOG_FIELDS][ASYM_LOG_FIELD_SIZE];
-    struct asym_task task = {.id = {.tid = 12, .tgid = 11}, .comm = "a\nb"};
-    struct asym_mask mask = {.w = {0xf0}};
-    struct asym_log_thread line = {.task = &task, .class = ASYM_CLASS_SP, .cpu = -1};
-    static const char *const least[] = {"ASYM_PID=11", "ASYM_TID=12", "ASYM_COMM=a\\x0ab", "ASYM_CLASS=SP"};
-    static const char *const more[] = {"ASYM_POLICY=pa", "ASYM_REASON=because of 3", "ASYM_CPU=5", "ASYM_MASK=4-7"};
-    assert_int_equal(asym_log_fields(&line, fields), ASYM_LENGTH(least));
-    for (size_t i = 0; i < ASYM_LENGTH(least); i++)
-        assert_string_equal(fields[i], least[i]);
-    line.policy = "pa";
-    line.reason = &why;
-    line.figure[0] = 3;
-    line.cpu = 5;
-    line.mask = &mask;
-    assert_int_equal(asym_log_fields(&line, fields), ASYM_LENGTH(least) + ASYM_LENGTH(more));
-    for (size_t i = 0; i < ASYM_LENGTH(more); i++)
-        assert_string_equal(fields[ASYM_LENGTH(least) + i], more[i]);
-}
-
-/* The level is the position of the word in the row of asymd.log_level. */
-TEST(the_levels_are_those_of_syslog)
-{
-    static const int levels[] = {LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG};
-    struct asym_log log = {.level = 0};
-    for (int i = 0; i < (int)ASYM_LENGTH(levels); i++) {
-        asym_log_set_level(&log, i);
-        assert_int_equal(log.level, levels[i]);
-    }
 }
 
 TEST_MAIN
