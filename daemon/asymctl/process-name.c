@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "app/command-line.h"
+#include "base/grow.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "daemon/asymctl/wording.h"
@@ -119,14 +120,8 @@ static int match_process(const struct search *s, uint32_t pid, struct asym_named
     const bool named = has_name(stat.comm, command, s->name);
     if (!named && (is_ancestor(s, pid) || !strstr(command, s->name)))
         return 0;
-    if (ret->n == ret->capacity) {
-        const size_t more = ASYM_MAX(2 * ret->capacity, (size_t)16);
-        struct asym_named_process *grown = reallocarray(ret->process, more, sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        ret->process = grown;
-        ret->capacity = more;
-    }
+    if (asym_grow(&ret->process, ret->n, &ret->capacity, sizeof *ret->process) < 0)
+        return -ENOMEM;
     struct asym_named_process *p = &ret->process[ret->n++];
     p->pid = pid;
     p->uid = read_owner(s->root, pid);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
@@ -47,14 +48,8 @@ void asym_rules_free(struct asym_rules *rules)
 /* Append a rule without keys; NULL: no memory. */
 static struct asym_rule *append(struct asym_rules *rules, const char *name, const char *origin)
 {
-    if (rules->n == rules->capacity) {
-        size_t capacity = rules->capacity ? rules->capacity * 2 : 8;
-        struct asym_rule *grown = reallocarray(rules->rules, capacity, sizeof *grown);
-        if (!grown)
-            return NULL;
-        rules->rules = grown;
-        rules->capacity = capacity;
-    }
+    if (asym_grow(&rules->rules, rules->n, &rules->capacity, sizeof *rules->rules) < 0)
+        return NULL;
     struct asym_rule rule = {.name = strdup(name), .origin = strdup(origin), .action = -1};
     if (!rule.name || !rule.origin) {
         free(rule.name);

@@ -14,6 +14,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/grow.h"
 #include "base/io.h"
 #include "base/macro.h"
 #include "base/parse.h"
@@ -79,14 +80,8 @@ int asym_profile_parse_section(const char *line, size_t len, char ret[PATH_MAX])
 
 static int add_profile(struct asym_profiles *p, const char *path, unsigned line)
 {
-    if (p->n == p->capacity) {
-        size_t capacity = p->capacity ? 2 * p->capacity : 16;
-        struct asym_profile_entry *items = reallocarray(p->items, capacity, sizeof *items);
-        if (!items)
-            return -ENOMEM;
-        p->items = items;
-        p->capacity = capacity;
-    }
+    if (asym_grow(&p->items, p->n, &p->capacity, sizeof *p->items) < 0)
+        return -ENOMEM;
     char *copy = strdup(path);
     if (!copy)
         return -ENOMEM;

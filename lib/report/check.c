@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "report/json.h"
@@ -33,14 +34,8 @@ int asym_check_add(struct asym_check *check, const char *name, enum asym_fact_le
 int asym_check_add_fact(void *ctx, const char *name, const struct asym_fact *fact)
 {
     struct asym_check *check = ctx;
-    if (check->n == check->capacity) {
-        size_t capacity = check->capacity ? 2 * check->capacity : 32;
-        struct asym_check_line *lines = reallocarray(check->lines, capacity, sizeof *lines);
-        if (!lines)
-            return -ENOMEM;
-        check->lines = lines;
-        check->capacity = capacity;
-    }
+    if (asym_grow(&check->lines, check->n, &check->capacity, sizeof *check->lines) < 0)
+        return -ENOMEM;
     check->lines[check->n++] = (struct asym_check_line){.name = name, .fact = *fact};
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/macro.h"
 #include "base/text.h"
 
@@ -18,15 +19,8 @@ struct layout {
 
 void asym_report_table_add(struct asym_report_table *table, const char *text)
 {
-    if (table->n_cells == table->capacity) {
-        const size_t capacity = table->capacity ? 2 * table->capacity : 64;
-        char **grown = reallocarray(table->cells, capacity, sizeof *grown);
-        if (grown) {
-            table->cells = grown;
-            table->capacity = capacity;
-        }
-    }
-    char *cell = table->n_cells < table->capacity ? strdup(text) : NULL;
+    const int r = asym_grow(&table->cells, table->n_cells, &table->capacity, sizeof *table->cells);
+    char *cell = r < 0 ? NULL : strdup(text);
     if (cell)
         table->cells[table->n_cells++] = cell;
     else

@@ -6,20 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/macro.h"
 
 /* Returns the item after the n-th of *array, zeroed; NULL: no memory. */
 static void *add(void **array, size_t *n, size_t *allocated, size_t item)
 {
-    if (*n == *allocated) {
-        const size_t more = ASYM_MAX(*allocated * 2, (size_t)16);
-        void *grown = reallocarray(*array, more, item);
-        if (!grown)
-            return NULL;
-        *array = grown;
-        *allocated = more;
-    }
-    return memset((char *)*array + (*n)++ * item, 0, item);
+    return asym_grow(array, *n, allocated, item) < 0 ? NULL : memset((char *)*array + (*n)++ * item, 0, item);
 }
 
 struct asym_top_cpu *asym_top_add_cpu(struct asym_top_frame *frame)

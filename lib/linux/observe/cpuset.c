@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/mask.h"
 
 /*
@@ -26,14 +27,8 @@ uint32_t asym_jobs_find(struct asym_jobs *j, int32_t pgrp)
             return (uint32_t)i + 1;
     if (asym_hash_reserve(&j->by_pgrp, 1) < 0)
         return 0;
-    if (j->n == j->capacity) {
-        const size_t larger = j->capacity ? j->capacity * 2 : 64;
-        struct asym_job *grown = reallocarray(j->jobs, larger, sizeof *grown);
-        if (!grown)
-            return 0;
-        j->jobs = grown;
-        j->capacity = larger;
-    }
+    if (asym_grow(&j->jobs, j->n, &j->capacity, sizeof *j->jobs) < 0)
+        return 0;
     asym_hash_add(&j->by_pgrp, hash, j->n);
     j->jobs[j->n++] = (struct asym_job){.pgrp = pgrp};
     return j->n;
@@ -144,14 +139,8 @@ uint32_t asym_cgroups_find(struct asym_cgroups *c, enum asym_hierarchy hierarchy
         if (g->hash == hash && g->hierarchy == hierarchy && strncmp(g->path, path, len) == 0 && g->path[len] == '\0')
             return i + 1;
     }
-    if (c->n == c->capacity) {
-        size_t larger = c->capacity ? c->capacity * 2 : 16;
-        struct asym_cgroup *grown = reallocarray(c->groups, larger, sizeof *grown);
-        if (!grown)
-            return 0;
-        c->groups = grown;
-        c->capacity = larger;
-    }
+    if (asym_grow(&c->groups, c->n, &c->capacity, sizeof *c->groups) < 0)
+        return 0;
     char *copy = strndup(path, len);
     if (!copy)
         return 0;

@@ -304,8 +304,6 @@ int asym_procfs_list(struct asym_procfs *p, const char *path,
 void asym_procfs_release(struct asym_procfs *p, struct asym_pthread *t);
 /** Returns how many descriptors this process can keep open for schedstat. */
 size_t asym_procfs_keepable(void);
-/** Make room for one more item in an array of n. The items stay. 0; -ENOMEM. */
-int asym_procfs_grow(void *array, size_t n, size_t *capacity, size_t size);
 /** Returns whether the error means that the process or thread has ended. */
 bool asym_procfs_gone(int error);
 

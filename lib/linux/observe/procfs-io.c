@@ -29,19 +29,6 @@ bool asym_procfs_gone(int error)
     return error == -ENOENT || error == -ESRCH;
 }
 
-int asym_procfs_grow(void *array, size_t n, size_t *capacity, size_t size)
-{
-    if (n < *capacity)
-        return 0;
-    size_t larger = *capacity ? *capacity * 2 : 4;
-    void *grown = reallocarray(*(void **)array, larger, size);
-    if (!grown)
-        return -ENOMEM;
-    *(void **)array = grown;
-    *capacity = larger;
-    return 0;
-}
-
 void asym_procfs_release(struct asym_procfs *p, struct asym_pthread *t)
 {
     if (t->fd < 0)

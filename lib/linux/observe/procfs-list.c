@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 void asym_procfs_take_rule(const struct asym_procfs *p, const struct asym_process *proc, struct asym_proc *ret)
 {
     ret->flags = proc->flags | (asym_procfs_is_unknown(p, proc) ? (uint32_t)ASYM_PROC_UNKNOWN : 0);
@@ -71,8 +73,8 @@ void asym_procfs_count(struct asym_procfs *p, const struct asym_process *proc)
 int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *proc,
                              const struct asym_process_sums *sums)
 {
-    if (asym_procfs_grow(&p->listed, p->n_listed, &p->listed_capacity, sizeof *p->listed) < 0 ||
-        asym_procfs_grow(&p->out_procs, p->n_listed, &p->out_procs_capacity, sizeof *p->out_procs) < 0)
+    if (asym_grow(&p->listed, p->n_listed, &p->listed_capacity, sizeof *p->listed) < 0 ||
+        asym_grow(&p->out_procs, p->n_listed, &p->out_procs_capacity, sizeof *p->out_procs) < 0)
         return -ENOMEM;
     struct asym_listed *l = &p->listed[p->n_listed];
     *l = (struct asym_listed){
@@ -144,7 +146,7 @@ static int app_of(struct asym_procfs *p, size_t i, uint32_t *ret_app)
         *ret_app = members->app;
         return 0;
     }
-    if (asym_procfs_grow(&p->apps, p->n_apps, &p->apps_capacity, sizeof *p->apps) < 0)
+    if (asym_grow(&p->apps, p->n_apps, &p->apps_capacity, sizeof *p->apps) < 0)
         return -ENOMEM;
     struct asym_app *app = &p->apps[p->n_apps];
     *app = (struct asym_app){.id = p->out_procs[i].id, .n_procs = 1, .n_threads = l->n_threads};
@@ -177,7 +179,7 @@ static void add_to(struct asym_procfs *p, struct asym_app *app, const struct asy
 static int sort_tasks(struct asym_procfs *p)
 {
     while (p->sorted_capacity < p->n_tasks)
-        if (asym_procfs_grow(&p->sorted, p->sorted_capacity, &p->sorted_capacity, sizeof *p->sorted) < 0)
+        if (asym_grow(&p->sorted, p->sorted_capacity, &p->sorted_capacity, sizeof *p->sorted) < 0)
             return -ENOMEM;
     for (size_t i = 0; i < p->n_apps; i++)
         p->apps[i].n_tasks = 0;

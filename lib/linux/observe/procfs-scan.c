@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/macro.h"
 
 #define PF_NO_SETAFFINITY 0x04000000u
@@ -80,7 +81,7 @@ static bool hardly_ran(const struct asym_procfs *p, const struct asym_pthread *t
 static void list_task(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t,
                       const struct asym_stat *stat, double runnable, double running)
 {
-    if (asym_procfs_grow(&p->tasks, p->n_tasks, &p->tasks_capacity, sizeof *p->tasks) < 0) {
+    if (asym_grow(&p->tasks, p->n_tasks, &p->tasks_capacity, sizeof *p->tasks) < 0) {
         asym_procfs_note_failure(p, proc, -ENOMEM);
         return;
     }

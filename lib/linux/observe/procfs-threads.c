@@ -8,6 +8,8 @@
 
 #include "base/search.h"
 
+#include "base/grow.h"
+
 /* Index of the first thread whose TID is not lower. TIDs mostly rise, so that the end is tried first. */
 static uint32_t position(const struct asym_process *proc, int32_t tid)
 {
@@ -29,7 +31,7 @@ int asym_procfs_add_thread(struct asym_process *proc, int32_t tid, bool newborn,
     if (t && !t->gone)
         return 0;
     if (!t) {
-        if (asym_procfs_grow(&proc->threads, proc->n_threads, &proc->capacity, sizeof *proc->threads) < 0)
+        if (asym_grow(&proc->threads, proc->n_threads, &proc->capacity, sizeof *proc->threads) < 0)
             return -ENOMEM;
         uint32_t i = position(proc, tid);
         t = &proc->threads[i];

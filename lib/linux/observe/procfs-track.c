@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/macro.h"
 
 /* No process has so many ancestors. The limit ends the loop where the parents in a captured tree form a circle. */
@@ -106,7 +107,7 @@ static void describe(struct asym_procfs *p, struct asym_process *proc, const str
 static struct asym_process *enlist(struct asym_procfs *p, int32_t pid, const struct asym_stat *stat, bool newborn)
 {
     struct asym_process *proc = NULL;
-    if (asym_procfs_grow(&p->procs, p->n_procs, &p->capacity, sizeof(struct asym_process *)) == 0)
+    if (asym_grow(&p->procs, p->n_procs, &p->capacity, sizeof(struct asym_process *)) == 0)
         proc = malloc(sizeof *proc);
     if (!proc) {
         p->rescan = true;

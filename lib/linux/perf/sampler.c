@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/macro.h"
 #include "base/search.h"
 
@@ -62,19 +63,6 @@ static void drop(struct asym_sampler *m, size_t i)
     m->n--;
 }
 
-static int grow(struct asym_sampler *m)
-{
-    if (m->n < m->capacity)
-        return 0;
-    const size_t larger = m->capacity ? m->capacity * 2 : 64;
-    struct watched *grown = reallocarray(m->watched, larger, sizeof *grown);
-    if (!grown)
-        return -ENOMEM;
-    m->watched = grown;
-    m->capacity = larger;
-    return 0;
-}
-
 static int add(struct asym_sampler *m, const struct asym_taskid *id, asym_usec now)
 {
     struct asym_counters *c = m->config.counters;
@@ -82,7 +70,7 @@ static int add(struct asym_sampler *m, const struct asym_taskid *id, asym_usec n
     size_t i = position(m, id->tid);
     if (i < m->n && m->watched[i].id.tid == id->tid)
         drop(m, i); /* the kernel reused the number: the entry is of an earlier thread */
-    int r = grow(m);
+    int r = asym_grow(&m->watched, m->n, &m->capacity, sizeof *m->watched);
     if (r >= 0)
         r = c->watch(c, id);
     if (r < 0)
