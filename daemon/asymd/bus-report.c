@@ -79,6 +79,15 @@ static void add_lack(void *ctx, const char *sentence)
     asym_json_append(list, text_json(sentence));
 }
 
+/*
+ * The load of the last second by the kernel, or, in the first seconds of a user's questions, that of the threads that asymd follows
+ * in the last sample. So asymd reads a file of the kernel only while users look at the answer.
+ */
+static double busy_of(const struct report *r, unsigned cpu)
+{
+    return r->s->load.n > 1 ? r->s->load.share[cpu] : asym_monitor_cpu_of(r->monitor, cpu)->busy;
+}
+
 static json_t *cpu_json(const struct report *r, unsigned cpu)
 {
     const struct asym_machine *machine = r->s->run->machine;
@@ -89,9 +98,9 @@ static json_t *cpu_json(const struct report *r, unsigned cpu)
     return json_pack("{s:i, s:i, s:i, s:o, s:o, s:b, s:o, s:I, s:i, s:o}", "cpu", (int)cpu, "type",
                      has_type ? (int)c->type : 0, "smt_rank", (int)c->smt_rank, "type_name",
                      text_json(has_type ? machine->types[c->type].name : ""), "speed", asym_json_number(c->speed, 3),
-                     "fast", (int)asym_mask_has(&machine->fast, (int)cpu), "busy",
-                     asym_json_number(asym_service_cpu_busy(r->s, cpu), 4), "threads", (json_int_t)now->threads, "tid",
-                     shown ? (int)now->last.tid : 0, "comm", text_json(shown ? now->comm : ""));
+                     "fast", (int)asym_mask_has(&machine->fast, (int)cpu), "busy", asym_json_number(busy_of(r, cpu), 4),
+                     "threads", (json_int_t)now->threads, "tid", shown ? (int)now->last.tid : 0, "comm",
+                     text_json(shown ? now->comm : ""));
 }
 
 /* reason: that of the application, unless rules or orders have changed it. */
@@ -430,7 +439,7 @@ void asym_bus_report_forget(struct asym_service *s, asym_usec before)
 static int make_text(struct asym_service *s, const struct asym_bus_caller *caller, const struct topic *topic,
                      uint64_t argument, char **ret)
 {
-    const struct report report = {s, asym_service_monitor(s), caller};
+    const struct report report = {s, s->control.monitor, caller};
     ASYM_AUTO_JSON json_t *json = NULL;
     const int r = topic->make(&report, argument, &json);
     if (r < 0)

@@ -114,15 +114,6 @@ uint64_t asym_service_memory(void);
 /** Call say for each thing that asymd cannot do here, as a sentence. */
 void asym_service_lacks(const struct asym_service *s, void (*say)(void *ctx, const char *sentence), void *ctx);
 
-/**
- * Returns the load of a CPU, 0 to 1: that of the last second by the kernel, or, in the first seconds of a user's questions, that of
- * the threads that asymd follows in the last sample. So asymd reads a file of the kernel only while users look at the answer.
- */
-double asym_service_cpu_busy(const struct asym_service *s, unsigned cpu);
-
-/** The monitor of the service. */
-const struct asym_monitor *asym_service_monitor(const struct asym_service *s);
-
 /** The settings of a thread now, and those that it would have without asymd. */
 struct asym_service_thread {
     struct asym_mask mask, own_mask; /**< offline CPUs are left out of mask */

@@ -17,11 +17,6 @@
 #include "report/coverage.h"
 #include "report/cpu-description.h"
 
-const struct asym_monitor *asym_service_monitor(const struct asym_service *s)
-{
-    return s->control.monitor;
-}
-
 uint64_t asym_service_realtime(asym_usec monotonic)
 {
     const asym_usec now = asym_clock_now(), ago = now > monotonic ? now - monotonic : 0;
@@ -198,11 +193,6 @@ int asym_service_explain_now(struct asym_service *s, int32_t id, struct asym_ser
         context.own_nice = ret->thread.own_nice;
     }
     return asym_explain(s->control.monitor, &context, id, &ret->e);
-}
-
-double asym_service_cpu_busy(const struct asym_service *s, unsigned cpu)
-{
-    return s->load.n > 1 ? s->load.share[cpu] : asym_monitor_cpu_of(s->control.monitor, cpu)->busy;
 }
 
 /* A counter that stands in the totals of the monitor. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The third block of the dry run: the applications, their threads, and the threads that asymd leaves alone. */
-#include "report/report-apps.h"
+#include "report/report.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "report/cpu-description.h"
 #include "report/coverage.h"
-#include "report/report-apps.h"
 
 #define INDENT 2
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "linux/check/machine-facts-internal.h"
 #include "linux/sys/cgroup-mounts.h"
 
 /* systemd sets AllowedCPUs= and uclamp of slices and services, which are at most this deep. */

@@ -13,6 +13,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
+#include "linux/observe/hidepid.h"
 #include "linux/observe/observer.h"
 
 /* The link count of /proc/PID/task is this much higher than the number of threads. */
@@ -342,18 +343,9 @@ static bool is_foreign(struct asym_procfs *p)
 }
 
 /* Returns true only where hidepid hides processes from asymd. A process that may trace all others, as root may, sees all. */
-static bool has_hidepid(struct asym_procfs *p)
+static bool has_hidepid(const struct asym_root *root)
 {
-    const struct asym_root *root = p->config.root;
-    if (!root->live || asym_procfs_read(p, "proc/mounts", p->buffer, ASYM_PROCFS_BUFFER) < 0)
-        return false;
-    char *rest = p->buffer;
-    for (char *line; (line = strsep(&rest, "\n"));) {
-        const char *option = strstr(line, " /proc proc ") ? strstr(line, "hidepid=") : NULL;
-        if (option && option[8] != '0' && strncmp(option + 8, "off", 3) != 0)
-            return faccessat(root->fd, "proc/1/stat", R_OK, AT_EACCESS) < 0;
-    }
-    return false;
+    return root->live && asym_hidepid_read(root) > 0 && faccessat(root->fd, "proc/1/stat", R_OK, AT_EACCESS) < 0;
 }
 
 bool asym_procfs_lacks_schedstat(const struct asym_root *root)
@@ -409,7 +401,7 @@ static int set_up(struct asym_procfs *p, struct asym_error *err)
     asym_cgroups_init(&p->cgroups, config->root, &config->machine->online);
     p->coverage = (struct asym_coverage){
         .sampled = p->no_schedstat,
-        .hidepid = has_hidepid(p),
+        .hidepid = has_hidepid(p->config.root),
         .process_events = config->process_events != NULL,
         .process_events_why = config->process_events_why,
     };
