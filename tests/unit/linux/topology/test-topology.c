@@ -179,25 +179,6 @@ static void build_big_little(struct fixture *f)
     write_each(f, "4-7", "cpufreq/related_cpus", "4 5 6 7");
 }
 
-TEST_F(arm_big_little_is_recognised_by_cpu_capacity)
-{
-    build_big_little(f);
-    write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "1800000");
-    write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "2400000");
-    assert_int_equal(read_tree(f), 0);
-    expect_mask(&f->m.fast, "4-7");
-    expect_mask(&f->m.slow, "0-3");
-    expect_speed(f, 4, 1024.0 / 446);
-    assert_int_equal(f->m.cpus[4].origin, ASYM_ORIGIN_CAPACITY);
-    assert_int_equal(f->m.n_llcs, 2);
-    assert_int_equal(f->m.cpus[0].llc, f->m.cpus[3].llc);
-    assert_int_not_equal(f->m.cpus[3].llc, f->m.cpus[4].llc);
-    assert_int_equal(f->m.cpus[0].freq_domain, f->m.cpus[3].freq_domain);
-    assert_int_not_equal(f->m.cpus[3].freq_domain, f->m.cpus[4].freq_domain);
-    expect_note(f, ASYM_ORIGIN_CAPACITY, true, "cpu_capacity: 1024 on 4-7, 446 on 0-3");
-    expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: 2400000 kHz on 4-7, 1800000 on 0-3");
-}
-
 TEST_F(sources_that_contradict_are_taken_in_their_order)
 {
     build_big_little(f);
@@ -283,17 +264,6 @@ TEST_F(cppc_that_is_the_same_everywhere_gives_way)
     assert_int_equal(read_tree(f), 0);
     assert_int_equal(f->m.cpus[0].origin, ASYM_ORIGIN_CPUFREQ);
     expect_note(f, ASYM_ORIGIN_CPPC, false, "acpi_cppc highest_perf: 255 on all");
-}
-
-TEST_F(a_source_that_contradicts_the_kinds_is_dropped)
-{
-    build_intel(f);
-    write_each(f, "0-3", "acpi_cppc/highest_perf", "40");
-    write_each(f, "4-7", "acpi_cppc/highest_perf", "60");
-    assert_int_equal(read_tree(f), 0);
-    expect_mask(&f->m.fast, "0-3");
-    expect_note(f, ASYM_ORIGIN_CPPC, false, "acpi_cppc highest_perf: has slower cores of a faster kind");
-    assert_true(note_of(f, ASYM_ORIGIN_CPUFREQ)->used);
 }
 
 TEST_F(a_source_that_differs_between_the_threads_of_a_core_is_dropped)
