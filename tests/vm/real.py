@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What policies give programs, and what they cost the machine, on a kernel: in the guest, on four fast CPUs and four of half their
 speed, stock and policies in turn in one boot; on arm64 the kernel knows which CPUs are fast. Writes the rows that it measured into
-docs/data/real.md."""
+docs/data/real.md; with the kernel of Debian sid, stock, asym and schedulers of sched_ext into docs/data/head-to-head.md."""
 import argparse
 import collections
+import contextlib
 import datetime
 import json
 import pathlib
@@ -17,11 +18,10 @@ import machines
 import programs
 import run
 import vm
-from boost import build_module, hurry
+from boost import build_module, hurried
 from lab import Lab, figures
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "docs" / "data"
-PAGE, RECORD = DATA / "real.md", DATA / "kernel" / "real.json"
 # Per mille of the fastest, by machine and CPU.
 SPEEDS = {machine: (500,) * 4 + (1000,) * 4 for machine in ("burn", "arm64")} | {"burn-eight": tuple(125 * (cpu + 1) for cpu in range(8))}
 CONFIG = """[asymd]
@@ -32,6 +32,14 @@ MODES = ("stock", "pa", "serial-first", "asym")
 SKIP_MS, SECONDS = 4000, 6
 # Only a guest that hangs takes so much longer than a row.
 HANGS_S = 60
+# Schedulers of sched_ext, with their own defaults. The kernel's verifier takes an emulated CPU 40 s for scx_lavd.
+SCHEDULERS, STARTS_S = ("scx_lavd", "scx_bpfland"), 200
+START_SCHEDULER = """systemd-run -q --collect --unit=scx /opt/scx/ld-linux-x86-64.so.2 --library-path /opt/scx /opt/scx/{name}
+for ((i = 0; i < 300; i++)); do grep -qx enabled /sys/kernel/sched_ext/state && exec cat /sys/kernel/sched_ext/root/ops; sleep 0.5; done
+journalctl --sync; journalctl -u scx --no-pager; exit 1"""
+# The kernel ends one that lets a thread wait for long.
+STOP_SCHEDULER = "grep -x enabled /sys/kernel/sched_ext/state && systemctl stop scx"
+PEERS = ("stock", "asym", *SCHEDULERS)
 # autogroup: whether each session is a scheduling group of its own. figure: the program's figure that is compared, and its unit. on: the
 # CPUs of the program; "": all.
 Row = collections.namedtuple("Row", "title other program figure autogroup seconds modes on machine",
@@ -73,6 +81,11 @@ ROWS = {
 }
 ROWS |= {f"arm64-{name}": row._replace(modes=AUTO, machine="arm64") for name, row in ROWS.items() if row.machine == "burn"}
 ROWS |= {f"{name}-without": ROWS[name]._replace(modes=ABLATED) for name in ("frames", "frames-60", "build")}
+ROWS |= {f"{name}-peers": ROWS[name]._replace(modes=PEERS) for name in ("frames", "frames-60", "frames-sleep", "serial", "build")}
+ROWS |= {f"{name}-eight": ROWS[name]._replace(title=f"{ROWS[name].title}, CPUs of eight speeds", machine="burn-eight")
+         for name in ("frames-peers", "serial-peers")}
+# The programs that are measured beside schedulers of sched_ext, too.
+BESIDE_PEERS = ("make",)
 # asymd stays on a slow CPU: a sample takes an emulated CPU 15 times as long, and would take a fast one from the programs.
 SCRIPT = """echo $BASHPID >/sys/fs/cgroup/cgroup.procs
 echo {autogroup} >/proc/sys/kernel/sched_autogroup_enabled
@@ -107,7 +120,20 @@ Debian's programs, alone, in the same guest. They compute, so a CPU has its spee
 the figures. A gain is that of the rate, or of the time, against stock in the same turn, with the range of the runs. asymd's own time
 is that of an emulated CPU, about 15 times as much as on a real one; what it takes is missing from the program.
 """
+PEERS_TEXT = """# Beside schedulers of sched_ext
+
+Written by `./dev vm head-to-head` ({measured}): a guest with the kernel of Debian sid, four fast CPUs and four of half their speed, or
+CPUs of eight speeds, an eighth of the fastest to the fastest. Stock, asym and the schedulers are measured in turn in one boot of a machine, with their default
+configurations. The schedulers have the CPUs' speeds from cpufreq, as asymd has. The threads run by tests/vm/burn, whose CPUs halt meanwhile, so that a busy
+host delays little. A figure is the mean of the runs; a gain is against stock in the same turn, with the range of the runs. The machine's work is that of both
+programs, in fast CPUs: six at most, and 4.5 on eight speeds. An emulated CPU takes about 15 times as long as a real one for what the kernel, a scheduler or asymd does itself;
+asymd stays on CPU 0, the slowest. docs/data/kernel/head-to-head.json has all values. What stands below the tables is written by hand.
+
+"""
 NOTES = "\n## "
+# By the guest's kernel: the name of the page, and how it begins.
+Page = collections.namedtuple("Page", "name text")
+PAGES = {"": Page("real", TEXT), "sid": Page("head-to-head", PEERS_TEXT)}
 WITHOUT_TEXT = """
 What asym loses without one of its steps; gains are against the first column: `boost=0`: no nice boost; `budget=0%`: no CPU alone, no core
 with an idle sibling; `fluid=0%`: sleepers of the crowd keep to a core type.
@@ -140,8 +166,25 @@ def configuration(mode):
     return policy, "\n".join([CONFIG, f"[policy.{policy}]", *options] if options else [CONFIG])
 
 
+@contextlib.contextmanager
+def scheduled(lab, mode):
+    """Stock, asymd or a scheduler of sched_ext schedules meanwhile. Yields what is to be noted of it."""
+    lab.s.guest.deadline = time.monotonic() + STARTS_S
+    if mode not in SCHEDULERS:
+        lab.policy(*configuration(mode))
+        yield {}
+        return
+    lab.policy("stock")
+    yield {"scheduler": lab.s.sh(START_SCHEDULER.format(name=mode))}
+    lab.s.sh(STOP_SCHEDULER)
+
+
 def measure(lab, name, mode):
-    lab.policy(*configuration(mode))
+    with scheduled(lab, mode) as noted:
+        return measure_one(lab, name) | noted
+
+
+def measure_one(lab, name):
     if name in programs.PROGRAMS:
         lab.s.guest.deadline = time.monotonic() + programs.HANGS_S
         return programs.measure(lab.s, programs.PROGRAMS[name])
@@ -149,16 +192,17 @@ def measure(lab, name, mode):
     on = f"taskset -c {row.on}" if row.on else ""
     command = SCRIPT.format(autogroup=row.autogroup, skip=SKIP_MS, seconds=row.seconds, other=row.other, program=row.program, on=on)
     lab.s.guest.deadline = time.monotonic() + row.seconds + HANGS_S
-    text = lab.s.sh(command)
+    with hurried(lab.s.guest.qemu.process.pid):
+        text = lab.s.sh(command)
     found = parse(text)
     if row.program and row.figure[0] not in found["program"]:
         raise run.Wrong(f"the program says nothing: {text}")
     return found
 
 
-def collect(lab, names, runs):
-    """Measures the rows. Yields the name of each row with its runs by mode after each of its turns."""
-    found = {name: {mode: [] for mode in (ROWS[name].modes if name in ROWS else programs.MODES)} for name in names}
+def collect(lab, modes_of, runs):
+    """Measures rows, each with its modes. Yields the name of each row with its runs by mode after each of its turns."""
+    found = {name: {mode: [] for mode in modes} for name, modes in modes_of.items()}
     for turn in range(runs):
         for name, each in found.items():
             modes = list(each)
@@ -179,15 +223,15 @@ def columns(row):
     return MODES if set(row.modes) <= set(MODES) else row.modes
 
 
-def gains(runs, modes, value):
-    """Yields a cell for each mode: its mean, and its gain against the first mode in the same turn."""
+def gains(runs, modes, value, more=True):
+    """Yields a cell for each mode: its mean, and its gain against the first mode in the same turn. more: whether more of it is better."""
     first = [value(one) for one in runs[modes[0]]]
     for mode in modes:
         mine = [value(one) for one in runs.get(mode, [])]
         if mode == modes[0]:
             yield spread(mine, "{:.2f}")
         elif mine:
-            gain = spread([100 * (each / base - 1) for each, base in zip(mine, first)], "{:+.1f}")
+            gain = spread([100 * ((each / base if more else base / each) - 1) for each, base in zip(mine, first)], "{:+.1f}")
             yield f"{statistics.mean(mine):.2f}: {gain} %"
         else:
             yield ""
@@ -219,40 +263,56 @@ def lines(name, runs):
     yield line("", "asymd's own time, % of CPU 0", plain(runs, modes, lambda one: one.get("cost"), "{:.1f}"))
 
 
+def program_line(name, runs):
+    """The line of one of Debian's programs in the table of rows."""
+    program, n = programs.PROGRAMS[name], min(map(len, runs.values()))
+    cells = gains({mode: each[:n] for mode, each in runs.items()}, tuple(runs), lambda one: one["figure"], program.more)
+    return f"| {name}: {program.title} | {program.unit} | {' | '.join(cells)} | {n} |"
+
+
+def modes_in(record, names):
+    return {name: tuple(record[name]["runs"]) for name in names if name in record}
+
+
 def table(record, modes):
     """The rows of the record that have these columns; an empty text if there is none."""
     rows = [line for name in ROWS if name in record and columns(ROWS[name]) == modes for line in lines(name, record[name]["runs"])]
+    rows += [program_line(name, record[name]["runs"]) for name, mine in modes_in(record, programs.PROGRAMS).items() if mine == modes]
     head = f"| row | figure | {' | '.join(modes)} | runs |\n|{' --- |' * (len(modes) + 3)}"
     return "\n".join([head, *rows]) + "\n" if rows else ""
 
 
-def page(record):
+def about(record):
+    """When and where the record was measured, and what the kernel called the schedulers of sched_ext."""
+    every = [one for row in record.values() for runs in row["runs"].values() for one in runs]
+    return "; ".join(sorted({row["about"] for row in record.values()} | {one["scheduler"] for one in every if "scheduler" in one}))
+
+
+def page(record, kind=PAGES[""]):
     others = ((WITHOUT_TEXT, table(record, ABLATED)), (ARM64_TEXT, table(record, AUTO)))
-    real = [programs.line(name, record[name]["runs"]) for name in programs.PROGRAMS if name in record]
-    measured = sorted({record[name]["about"] for name in record})
-    text = TEXT.format(measured="; ".join(measured)) + table(record, MODES) + "".join(about + rows for about, rows in others if rows)
+    real = [programs.line(name, record[name]["runs"]) for name, mine in modes_in(record, programs.PROGRAMS).items() if mine != PEERS]
+    text = kind.text.format(measured=about(record)) + table(record, MODES) + table(record, PEERS)
+    text += "".join(what + rows for what, rows in others if rows)
     return text + ("\n".join([PROGRAMS_TEXT, programs.HEAD, *real]) + "\n" if real else "")
 
 
-def write(name, about, runs):
+def write(kind, name, when, runs):
     """Keeps the row in the record, and writes the page from the record: rows that were not measured stay."""
-    record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    record[name] = {"about": about, "runs": runs}
+    path, kept = DATA / f"{kind.name}.md", DATA / "kernel" / f"{kind.name}.json"
+    record = json.loads(kept.read_text()) if kept.exists() else {}
+    record[name] = {"about": when, "runs": runs}
     text = ",\n".join(f'"{name}": {json.dumps(record[name])}' for name in (*ROWS, *programs.PROGRAMS) if name in record)
-    RECORD.write_text(f"{{\n{text}\n}}\n")
-    notes = PAGE.read_text().partition(NOTES)[2] if PAGE.exists() else ""
-    PAGE.write_text(page(record) + (NOTES + notes if notes else ""))
+    kept.write_text(f"{{\n{text}\n}}\n")
+    notes = path.read_text().partition(NOTES)[2] if path.exists() else ""
+    path.write_text(page(record, kind) + (NOTES + notes if notes else ""))
 
 
 def prepare_burn(lab, machine):
-    hurry(lab.s.guest.qemu.process.pid)
     lab.s.sh(f"insmod burn.ko speed={','.join(map(str, SPEEDS[machine]))}")
 
 
 def prepare_programs(lab, _):
     """They have the CPU time of the host that the speeds of the guest's CPUs say: no other priority."""
-    for archive in programs.PACKS:
-        lab.s.unpack(archive)
     lab.s.sh(programs.PREPARE)
 
 
@@ -260,18 +320,38 @@ def machine_of(name):
     return ROWS[name].machine if name in ROWS else "big-little"
 
 
-def names_for(build):
-    """The rows whose machines run what this directory below build has."""
-    return [name for name in (*ROWS, *programs.PROGRAMS) if (machine_of(name) in machines.ARM64) == (build in machines.ARM64)]
+def modes_of(name, kernel):
+    return ROWS[name].modes if name in ROWS else PEERS if kernel else programs.MODES
+
+
+def names_for(build, kernel=""):
+    """The rows whose machines run what this directory below build has, with this kernel of the guest."""
+    every = (*ROWS, *(BESIDE_PEERS if kernel else programs.PROGRAMS))
+    asked = build in machines.ARM64, bool(kernel)
+    return [name for name in every if (machine_of(name) in machines.ARM64, modes_of(name, kernel) == PEERS) == asked]
+
+
+def measure_on(machine, prepare, packs, modes, share, runs):
+    """Measures rows, each with its modes, in one boot. Yields as collect does."""
+    for archive in packs:
+        run.fetch(archive, share)
+    with vm.Guest(machine, share, 4 * 3600) as guest:
+        guest.begin()
+        lab = Lab(run.Scenario(guest).install())
+        for archive in packs:
+            lab.s.unpack(archive)
+        prepare(lab, machine)
+        yield from collect(lab, modes, runs)
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./dev vm real", description=__doc__)
+    kernel = vm.newer_kernel()
+    parser = argparse.ArgumentParser(prog=f"./dev vm {PAGES[kernel].name}", description=__doc__)
     parser.add_argument("--only", action="append", metavar="ROW", help=f"may be repeated; of {', '.join((*ROWS, *programs.PROGRAMS))}")
     parser.add_argument("--runs", type=int, default=5, help="turns of each row (default: %(default)s)")
     parser.add_argument("build", type=pathlib.Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    known = names_for(args.build.name)
+    known = names_for(args.build.name, kernel)
     # Rows of arm64 may be named without it there.
     names = [next((each for each in known if each in (name, f"{args.build.name}-{name}")), name) for name in args.only or known]
     if unknown := [name for name in names if name not in known]:
@@ -281,18 +361,13 @@ def main():
         share = pathlib.Path(share)
         run.stage(args.build, share)
         for prepare, machine in (*((prepare_burn, machine) for machine in SPEEDS), (prepare_programs, "big-little")):
-            chosen = [name for name in names if machine_of(name) == machine]
+            chosen = {name: modes_of(name, kernel) for name in names if machine_of(name) == machine}
             if not chosen:
                 continue
-            about = f"{datetime.date.today()}, Linux {build_module(share, machine)}"
-            for archive in programs.PACKS if machine == "big-little" else ():
-                run.fetch(archive, share)
-            with vm.Guest(machine, share, 4 * 3600) as guest:
-                guest.begin()
-                lab = Lab(run.Scenario(guest).install())
-                prepare(lab, machine)
-                for name, runs in collect(lab, chosen, args.runs):
-                    write(name, about, runs)
+            when = f"{datetime.date.today()}, Linux {build_module(share, machine)}"
+            packs = (*(programs.PACKS if machine == "big-little" else ()), *(("scx",) if kernel else ()))
+            for name, runs in measure_on(machine, prepare, packs, chosen, share, args.runs):
+                write(PAGES[kernel], name, when, runs)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,16 @@
 # Makes the kernel and the Debian 12 guest of the virtual machine test, from the host's own apt sources, in
 # ${ASYM_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/asymd-vm}. Run it at any time: it repeats a step only if the step's input
 # has changed. Remove the cache for a newer kernel or newer packages. ./dev vm installs the packages that this script uses.
-# usage: setup.sh [MACHINE...] [extras] [compiler] [programs]: these machines beside the two that it always makes, and NAME.tar of
-# the others. arm64 is alone: setup.sh arm64 PACKAGE... makes this machine, and the directory sysroot with its root and these
-# packages, for the cross-compiler. Its files are in arm64 below the cache.
+# ASYM_VM_KERNEL=sid: the guest has the kernel of that Debian instead, and a cache of its own, which is below the other one.
+# usage: setup.sh [MACHINE...] [extras] [compiler] [programs] [scx]: these machines beside the two that it always makes, and
+# NAME.tar of the others. arm64 is alone: setup.sh arm64 PACKAGE... makes this machine, and the directory sysroot with its root and
+# these packages, for the cross-compiler. Its files are in arm64 below the cache.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${ASYM_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/asymd-vm}
 export ASYM_VM_CACHE=$cache PATH=$PATH:/usr/sbin:/sbin
+newer=${ASYM_VM_KERNEL:-}
+cache=$cache${newer:+/$newer}
 
 modules="virtio_pci virtio_blk virtio_console 9pnet_virtio 9p ext4 overlay acpi-cpufreq cpufreq_userspace
     cpufreq_powersave cpufreq_ondemand msr"
@@ -45,6 +48,70 @@ arch=amd64 apt=(-o APT::Sandbox::User=root)
 apt_update() {
     [ -e "$work/$arch-updated" ] || apt-get "${apt[@]}" update -q
     touch "$work/$arch-updated"
+}
+
+# Print the Debian archives among the host's apt sources.
+archives() {
+    # shellcheck disable=SC2016 # apt expands these
+    apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
+        sort -u | grep .
+}
+
+# bootstrap SUITE ROOT PACKAGES: a minimal Debian of these archives (standard input), with these packages.
+bootstrap() {
+    local proxy=() line
+    while read -r line; do
+        proxy+=("--aptopt=$line")
+    done < <(apt-config dump | grep -E '^Acquire::(https?::Proxy|Check-)')
+    mmdebstrap --variant=minbase --include="$3" --aptopt='Acquire::Languages "none"' "${proxy[@]}" \
+        --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
+        --dpkgopt='path-exclude=/usr/share/locale/*' "$1" "$2" -
+}
+
+# Make a root of the newer Debian. What is built for its kernel is built there: this host's tools are too old.
+root() {
+    local root=$work/newer
+    apt_update
+    archives | sed -n "s/ bookworm / $newer /p" |
+        bootstrap "$newer" "$root" linux-headers-amd64,make,ca-certificates,cargo,clang,pkg-config,libelf-dev,zlib1g-dev,libseccomp-dev
+    cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+    cp -L /etc/resolv.conf "$root/etc/"
+    rm -rf "$cache/root"
+    mv "$root" "$cache/root"
+}
+
+inside() {
+    unshare --mount --pid --fork --kill-child --root="$cache/root" --mount-proc /usr/bin/env -i HOME=/root LANG=C.UTF-8 \
+        PATH=/usr/sbin:/usr/bin:/sbin:/bin nice -n 10 "$@"
+}
+
+# The same as kernel for the newer Debian, which splits the package, and compresses modules.
+kernel_newer() {
+    local version package parts
+    version=$(ls "$cache/root/usr/lib/modules")
+    rm -rf "$cache/root/work"
+    mkdir "$cache/root/work"
+    parts=("linux-base-$version" "linux-binary-$version" "linux-modules-$version")
+    inside apt-get update -q
+    # shellcheck disable=SC2016 # the inner shell expands it
+    inside sh -c 'cd /work && apt-get download -o APT::Sandbox::User=root "$@"' sh "${parts[@]}"
+    for package in "$cache"/root/work/*.deb; do
+        dpkg-deb -x "$package" "$work/kernel"
+    done
+    mv "$work/kernel/usr/lib" "$work/kernel/lib"
+    cp "$work/kernel/lib/modules/$version/vmlinuz" "$cache/vmlinuz"
+    find "$work/kernel/lib/modules" -name '*.ko.xz' -exec unxz {} +
+    depmod -b "$work/kernel" "$version"
+    rm -rf "$cache/kernel"
+    mv "$work/kernel" "$cache/kernel"
+}
+
+# Build tests/vm/burn for the newer kernel.
+burn() {
+    rm -rf "$cache/root/work"
+    cp -r "$here/burn" "$cache/root/work"
+    inside make -s -C "/usr/lib/modules/$(ls "$cache/root/usr/lib/modules")/build" M=/work modules
+    cp "$cache/root/work/burn.ko" "$cache/"
 }
 
 # Download and unpack the package on which linux-image-ARCH depends. It is not installed.
@@ -93,24 +160,10 @@ acpi() {
     done
 }
 
-# Print the Debian archives among the host's apt sources.
-archives() {
-    # shellcheck disable=SC2016 # apt expands these
-    apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
-        sort -u | grep .
-}
-
 rootfs() {
-    local root=$work/root units=$work/root/etc/systemd/system packages proxy=() line
+    local root=$work/root units=$work/root/etc/systemd/system line
     apt_update
-    archives >"$work/sources.list"
-    packages=$(grep -v '^#' "$here/guest/packages.txt" | paste -sd,)
-    while read -r line; do
-        proxy+=("--aptopt=$line")
-    done < <(apt-config dump | grep -E '^Acquire::https?::Proxy')
-    mmdebstrap --variant=minbase --include="$packages" --aptopt='Acquire::Languages "none"' "${proxy[@]}" \
-        --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
-        --dpkgopt='path-exclude=/usr/share/locale/*' bookworm "$root" "$work/sources.list"
+    archives | bootstrap bookworm "$root" "$(grep -v '^#' "$here/guest/packages.txt" | paste -sd,)"
     install -m 755 "$here/guest/agent" "$root/usr/local/sbin/vm-agent"
     install -m 644 "$here/guest/agent.service" "$units/vm-agent.service"
     mkdir -p "$units/graphical.target.wants" "$root/host"
@@ -182,6 +235,22 @@ programs() {
     rm -rf "$root"/usr/lib/postgresql/15/lib/bitcode "$root"/usr/lib/*/{libLLVM*,libz3*,mfx,libmfxhw64*} "$root"/usr/share/i18n
     tar -C "$root" --owner=0 --group=0 -cf "$work/programs.tar" .
     mv "$work/programs.tar" "$cache/programs.tar"
+}
+
+# Pack two schedulers of sched_ext, with the libraries that they link, because the guest's are older, and the kernel's
+# configuration, which they read.
+scx() {
+    local root=$work/scx version name
+    version=$(ls "$cache/kernel/lib/modules")
+    inside cargo install --locked --root /opt/scx scx_lavd@1.1.4 scx_bpfland@1.1.4
+    mkdir -p "$root/opt/scx" "$root/boot"
+    inside ldd /opt/scx/bin/scx_lavd /opt/scx/bin/scx_bpfland | grep -oE '/[^ :]+\.so[^ :]*' | sort -u | while read -r name; do
+        cp "$cache/root/$(inside readlink -f "$name")" "$root/opt/scx/${name##*/}"
+    done
+    cp "$cache"/root/opt/scx/bin/scx_* "$root/opt/scx/"
+    cp "$cache/kernel/lib/modules/$version/config" "$root/boot/config-$version"
+    tar -C "$root" --owner=0 --group=0 -cf "$work/scx.tar" .
+    mv "$work/scx.tar" "$cache/scx.tar"
 }
 
 # The root of arm64 is that of amd64, with the files of the same packages of arm64 in place: so no script of a package has to run
@@ -264,7 +333,13 @@ flock 9
 scratch=$(mktemp -d "$cache/work.XXXXXX") work=$scratch
 trap 'rm -rf "$scratch"' EXIT
 
-step kernel kernel <<<"linux-image-amd64"
+if [ -n "$newer" ]; then
+    step root root < <(declare -f bootstrap archives)
+    step kernel kernel_newer <"$cache/done.root"
+    step burn burn < <(cat "$cache/done.kernel" "$here"/burn/*)
+else
+    step kernel kernel <<<"linux-image-amd64"
+fi
 step initramfs initramfs < <(cat "$cache/done.kernel" "$here/guest/init" - <<<"$modules")
 step acpi acpi <"$here/machines.py"
 step rootfs rootfs < <(cat "$cache/done.initramfs" "$here"/guest/*)
@@ -274,7 +349,7 @@ if [ "${1-}" = arm64 ]; then
 fi
 machines=(flat big-little)
 for argument; do
-    if [[ " extras compiler programs " = *" $argument "* ]]; then
+    if [[ " extras compiler programs scx " = *" $argument "* ]]; then
         step "$argument" "$argument" < <(cat "$cache/done.rootfs" - <<<"$(declare -f unpack)")
     else
         machines+=("$argument")

@@ -56,6 +56,19 @@ class Page(unittest.TestCase):
         self.assertNotIn("arm64-serial", real.names_for("release"))
         self.assertNotIn("xz", real.names_for("arm64"))
 
+    def test_schedulers_of_sched_ext_have_rows_and_a_page_of_their_own(self):
+        peers = {"stock": [one(40, 5)], "asym": [one(60, 5)], "scx_lavd": [one(50, 4, scheduler="lavd_1")],
+                 "scx_bpfland": [one(20, 5, scheduler="bpfland_1")]}
+        make = {mode: [{"figure": s}] for mode, s in zip(real.PEERS, (30, 20, 40, 30))}
+        record = {"frames-peers": {"about": "today", "runs": peers}, "make": {"about": "today", "runs": make}}
+        text = real.page(record, real.PAGES["sid"])
+        self.assertIn("(bpfland_1; lavd_1; today)", text)
+        self.assertIn("| row | figure | stock | asym | scx_lavd | scx_bpfland | runs |", text)
+        self.assertIn("| 40.00 | 60.00: +50.0 % | 50.00: +25.0 % | 20.00: -50.0 % | 1 |", text)
+        self.assertIn("| make: `make -j8` alone | s | 30.00 | 20.00: +50.0 % | 40.00: -25.0 % | 30.00: +0.0 % | 1 |", text)
+        self.assertEqual(set(real.names_for("release", "sid")) - set(real.ROWS), {"make"})
+        self.assertNotIn("frames-peers", real.names_for("release"))
+
     def test_options_follow_the_policy_of_a_mode(self):
         policy, config = real.configuration("asym boost=0")
         self.assertEqual(policy, "asym")

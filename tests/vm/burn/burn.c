@@ -10,6 +10,20 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+/* A newer kernel has this function. */
+static void hrtimer_setup_on_stack(struct hrtimer *hr, enum hrtimer_restart (*fire)(struct hrtimer *), clockid_t clock,
+                                   enum hrtimer_mode mode)
+{
+    hrtimer_init_on_stack(hr, clock, mode);
+    hr->function = fire;
+}
+#endif
+#ifndef TIF_NEED_RESCHED_LAZY
+#define TIF_NEED_RESCHED_LAZY TIF_NEED_RESCHED
+#endif
 
 static int speed[NR_CPUS] = {[0 ... NR_CPUS - 1] = 1000};
 module_param_array(speed, int, NULL, 0444);
@@ -37,9 +51,11 @@ static void wait_for_interrupt(void)
     local_irq_disable();
 }
 
+/* A lazy request comes true where an interrupt returns to a program, so it does here. */
 static bool is_done(const struct timer *timer)
 {
-    return READ_ONCE(timer->fired) || need_resched() || signal_pending(current);
+    return READ_ONCE(timer->fired) || need_resched() || test_thread_flag(TIF_NEED_RESCHED_LAZY) ||
+           signal_pending(current);
 }
 
 static long burn(struct file *file, unsigned int command, unsigned long ns)
@@ -50,8 +66,7 @@ static long burn(struct file *file, unsigned int command, unsigned long ns)
     per_mille = speed[smp_processor_id()];
     ns = div_u64((u64)ns * 1000 + per_mille - 1, per_mille);
     begun = ktime_get_ns();
-    hrtimer_init_on_stack(&timer.hr, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
-    timer.hr.function = fire;
+    hrtimer_setup_on_stack(&timer.hr, fire, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
     hrtimer_start(&timer.hr, ns_to_ktime(ns), HRTIMER_MODE_REL_PINNED_HARD);
     local_irq_disable();
     while (!is_done(&timer)) {
