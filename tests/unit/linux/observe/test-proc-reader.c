@@ -181,6 +181,7 @@ TEST(a_helper_that_ends_when_nothing_is_asked_is_replaced)
     struct asym_proc_reader *r = new_reader(FAKE);
     assert_int_equal(ask(r, TEST_READER_ENDS_THEN, 0, 1), 0);
     assert_int_equal(wait_for_answer(r).error, 0);
+    wait_for_end_of_helper(); /* a request that it still got would have ended it */
     struct asym_read_answer a = {.error = -EAGAIN};
     for (int i = 0; i < PATIENCE && a.error != 0; i++) {
         if (ask(r, 5, 0, 2) == 0)
