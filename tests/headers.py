@@ -21,6 +21,7 @@ SHARED = {
     "lib/policy/smt/smt-place.h": ("smt-shares", "the placement of the smt policies, and its arithmetic"),
     "lib/sim/sim.h": ("sim-events", "the API of the simulation; sim.c builds it, sim-events.c runs it"),
     "lib/top/layout.h": ("layout-apps layout-cpus", "one screen, and its parts in the order of the screen"),
+    "lib/profile/profiles.h": ("profiles-save", "one file of profiles, read and written"),
     "lib/report/report.h": ("report-text report-apps report-json", "one report, as text and as JSON"),
     "lib/experiment/experiment.h": ("experiment-report record-scenario", "one experiment, its report, and the scenario that a record gives"),
     "lib/experiment/replay.h": ("replay-report", "one replay, and how it is reported"),

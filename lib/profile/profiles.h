@@ -59,8 +59,6 @@ const struct asym_profile_type *asym_profile_on(const struct asym_profile_entry 
 /** Returns the figures by the machine's core types, as snapshots hold them. Leaves out types of other names. */
 struct asym_profile asym_profile_of(const struct asym_profile_entry *profile, const struct asym_machine *m);
 
-/* Writes a profile into the file of profiles. */
-
 /**
  * Put the profile into the file: in place of the section of its path, else at the end. The rest stays as it is, with its
  * comments. The function creates a missing file, replaces the file as a whole, and locks the directory against other writers.
