@@ -188,7 +188,8 @@ static void set_figures(const struct asym_seats *q, size_t t)
     a->figure[1] = stands ? a->cpu : 100 * ASYM_MIN(s->rate, 1);
 }
 
-static bool kernel_needs_help(const struct asym_seats *q)
+/* Notes a need in the policy's state. Returns whether asym helps: for a while after the last need, too. */
+static bool update_help(const struct asym_seats *q)
 {
     struct asym_seats_state *state = q->in->state;
     bool needs = !asym_machine_kernel_knows(q->in->machine) || q->crowded || q->presses || q->strangers;
@@ -233,7 +234,7 @@ static void answer(struct asym_seats *q, size_t t, bool helps)
     if (q->in->interval > 0 || s->last == 0)
         s->last = q->in->now;
     a->counted = true;
-    if (helps || !s->counts)
+    if (helps)
         set_mask(q, t);
     else
         leave_alone(q, t);
@@ -299,7 +300,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
         cpus = in->machine->usable;
     asym_seats_place_crowd(&q, &cpus);
     asym_seats_place_small(&q, &cpus);
-    const bool helps = kernel_needs_help(&q);
+    const bool helps = update_help(&q);
     for (size_t t = 0; t < in->n_threads; t++)
         answer(&q, t, helps);
     return 0;

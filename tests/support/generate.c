@@ -70,7 +70,7 @@ static void place_cpu(const struct layout *l, unsigned i, struct asym_machine *m
         .llc = (int16_t)(core / l->per_llc),
         .node = (int16_t)(core / l->per_node),
         .freq_domain = (int16_t)(core / l->per_domain),
-        .origin = ASYM_ORIGIN_CPUFREQ,
+        .origin = l->n % 4 == 1 ? ASYM_ORIGIN_CAPACITY : ASYM_ORIGIN_CPUFREQ,
         /* two machines of three have no favoured core */
         .favour = l->n % 3 == 0 ? 100 + core * 7 % 5 : 0,
     };

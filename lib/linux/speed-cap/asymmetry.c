@@ -116,6 +116,8 @@ static void settle(struct asym_asymmetry *a)
         if (waiting)
             nanosleep(&pause, NULL);
     }
+    for (size_t i = 0; i < a->n; i++)
+        a->held[i].settling = false;
 }
 
 /*
@@ -351,10 +353,10 @@ static void welcome_back(struct asym_capped_unit *h)
     h->missing = read_state(h, &now) < 0;
     if (h->missing || h->state == ASYM_UNIT_LOOSE)
         return;
-    if (h->leaving && !was_settling)
-        h->error = put_back(h, &foreign);
-    else if (h->leaving)
+    if (h->leaving && was_settling && has_arrived(h, &now))
         return; /* the last check has restored it */
+    if (h->leaving)
+        h->error = put_back(h, &foreign);
     else if (was_missing && same(&now, &h->original))
         write_state(h, &now, &h->set);
 }

@@ -556,7 +556,7 @@ TEST(a_kernel_that_knows_the_speeds_is_helped_only_where_it_needs_help)
         w.unsteered = rows[i].unsteered;
         for (unsigned k = 0; k < 3; k++)
             policy_fixture_plan(&w);
-        for (unsigned t = 0; t < rows[i].n[0]; t++) {
+        for (unsigned t = 0; t < rows[i].n[0] + rows[i].n[1]; t++) {
             const struct asym_assignment *a = &w.threads[t].answer;
             if ((a->cpu >= 0) != rows[i].helps || (a->reason->kind == ASYM_REASON_PLACED) != rows[i].helps)
                 fail_msg("row %zu, thread %u: CPU %d", i, t, (int)a->cpu);

@@ -397,6 +397,24 @@ TEST_F(what_is_offline_neither_stops_others_nor_is_forgotten)
     }
 }
 
+/* A write that was lost is made again: asymd forgets no CPU that is still slow. */
+TEST_F(a_restore_after_hotplug_is_looked_at)
+{
+    struct asym_undo_report report;
+    struct asym_mask gone;
+    assert_int_equal(set(f, "6-7", 0.5), 0);
+    offline(6, 7, true);
+    asym_asymmetry_undo(f->a, &report);
+    assert_int_equal(report.offline, 1);
+    offline(6, 7, false);
+    for (int checks = 0; checks < 4; checks++) {
+        fake.ignores = checks < 2;
+        asym_asymmetry_check(f->a, &gone);
+        assert_int_equal(as_before(), checks >= 2);
+        assert_int_equal(file_is_there(f), checks < 3);
+    }
+}
+
 TEST_F(a_list_holds_those_of_it_that_are_there)
 {
     struct asym_undo_report report;
