@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Builds for arm64, with Debian's gcc-aarch64-linux-gnu and the libraries of ASYM_SYSROOT, a root file system of arm64.
+if(NOT ASYM_SYSROOT)
+  message(FATAL_ERROR "ASYM_SYSROOT is empty: ./dev vm arm64 makes one")
+endif()
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

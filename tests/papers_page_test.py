@@ -246,6 +246,11 @@ class Statements(unittest.TestCase):
             said = reproduce.head(self.path, all_anew)
             self.assertIn("- MISSED: direction and ranking as in the source in at least 30 rows that state one: 2 of 3; not A: three", said)
 
+    def test_thirty_are_enough(self):
+        reproduce.put(self.path, "sim c", reproduce.section("T", "S", [["x"]], "", [(f"C{n}", True) for n in range(28)]))
+        self.assertIn("- reached: direction and ranking as in the source in at least 30 rows that state one: 30 of 31;",
+                      reproduce.head(self.path, True))
+
 
 class Records(unittest.TestCase):
     def test_keys_that_are_numbers_come_back_as_numbers(self):

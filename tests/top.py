@@ -323,7 +323,10 @@ class Test:
     def pause(self, terminal, fake):
         terminal.press("p")
         terminal.shows("Pause? asymd puts every thread back. y/n")
-        terminal.press("npy")
+        terminal.press("n")
+        terminal.shows("q quit")
+        assert fake.calls("Pause") == 0
+        terminal.press("py")
         terminal.shows("PAUSED until you resume", "asymd is paused.")
         assert fake.calls("Pause") == 1
         terminal.press("py")

@@ -11,11 +11,11 @@
 /** The largest CPU number that asymd handles, + 1. On a larger machine asymd exits at start with an error message. */
 #define ASYM_MAX_CPUS 1024
 
-/** Bytes of a thread's name with the terminating NUL, equal to the kernel's TASK_COMM_LEN. */
 /** Hexadecimal digits of the longest build id of a program (64 bytes; linkers write 8 to 20), and NUL. */
 #define ASYM_BUILD_ID_MAX 129
 
-#define ASYM_COMM_LEN     16
+/** Bytes of a thread's name with the terminating NUL, equal to the kernel's TASK_COMM_LEN. */
+#define ASYM_COMM_LEN 16
 
 /** Microseconds; points in time are on CLOCK_MONOTONIC. 0 as a point in time means "never". */
 typedef uint64_t asym_usec;

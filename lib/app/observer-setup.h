@@ -26,9 +26,11 @@ struct asym_observer {
     struct asym_proc_reader *reader;            /* NULL: a captured machine */
     struct asym_observers observers;            /* the innermost links */
     struct asym_source *sampler;                /* around them; NULL: asym_observer_count was not called */
-    struct asym_source
-        *source; /* the outermost link so far. A caller that puts an overlay around it, as the service does
-                                        with the users' orders, stores it here, and closes it before the observer */
+    /*
+     * The outermost link so far. A caller that puts an overlay around it, as the service does with the users' orders, stores it
+     * here, and closes it before the observer.
+     */
+    struct asym_source *source;
 };
 
 /**

@@ -25,9 +25,9 @@ struct asym_invocation_setting {
     const char *origin; /**< the option of the command line that set it; static */
 };
 
-/** The parsed command line of asymd (daemon/asymd/cli.h). Every mode gets it. */
+/** The parsed command line of asymd (daemon/asymd/mode.h). Every mode gets it. */
 struct asym_invocation {
-    unsigned mode; /**< enum asym_mode (daemon/asymd/cli.h); the overview if argv names none */
+    unsigned mode; /**< enum asym_mode (daemon/asymd/mode.h); the overview if argv names none */
     bool json;
     const char *config, *root, *topology; /**< borrowed from argv; NULL: not given */
     int32_t *pids;

@@ -305,7 +305,7 @@ static inline uint32_t sim_count(const struct asym_sim *s, uint32_t cpu)
     return s->cpus[cpu].n_queued + (s->cpus[cpu].running != SIM_NONE);
 }
 
-/* critical.c: the critical time of threads. */
+/* The critical time of threads. */
 /** Sets the state of the thread. Each change of a state goes through it. */
 void sim_set_state(struct asym_sim *s, uint32_t thread, enum sim_state state);
 /** Returns the thread's critical time in ns since the last call. */

@@ -114,8 +114,8 @@ def build_module(share, machine="burn"):
         return release
     for name in ("burn.c", "Makefile"):
         shutil.copy(HERE / "burn" / name, share)
-    subprocess.run(["make", "-s", "-C", str(arch.headers / f"linux-headers-{release}"), f"M={share}", f"CROSS_COMPILE={arch.cross}",
-                    "modules"], check=True)
+    headers = arch.files / "headers/usr/src" / f"linux-headers-{release}"
+    subprocess.run(["make", "-s", "-C", str(headers), f"M={share}", f"CROSS_COMPILE={arch.cross}", "modules"], check=True)
     return release
 
 
@@ -125,8 +125,14 @@ def hurry(pid):
     hangs with busy CPUs, it must be able to end it."""
     os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(2))
     (hierarchy()[0] / "cgroup.procs").write_text(str(pid))
+    schedule(pid, os.SCHED_RR, 1)
+
+
+def schedule(pid, policy, priority):
     for thread in os.listdir(f"/proc/{pid}/task"):
-        os.sched_setscheduler(int(thread), os.SCHED_RR, os.sched_param(1))
+        # QEMU's threads that wait for files come and go.
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setscheduler(int(thread), policy, os.sched_param(priority))
 
 
 @contextlib.contextmanager
@@ -136,8 +142,7 @@ def hurried(pid):
     try:
         yield
     finally:
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            os.sched_setscheduler(int(thread), os.SCHED_OTHER, os.sched_param(0))
+        schedule(pid, os.SCHED_OTHER, 0)
 
 
 def collect(found, measure_case):

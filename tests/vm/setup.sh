@@ -20,11 +20,14 @@ modules="virtio_pci virtio_blk virtio_console 9pnet_virtio 9p ext4 overlay acpi-
 say() { printf 'vm setup: %s\n' "$*" >&2; }
 . "$here/../support/progress.sh"
 
+# What several steps call. A step is made anew if one of these changes, too.
+common=(bootstrap archives unpack unpack_into inside)
+
 # step NAME COMMAND...: run the command, unless the same function ran before with the same standard input.
 step() {
     local name=$1 started=$SECONDS inputs status=0 ticker
     shift
-    inputs=$({ declare -f "$1" || true; cat; } | sha256sum)
+    inputs=$({ declare -f "$1" "${common[@]}" || true; cat; } | sha256sum)
     [ "$(cat "$cache/done.$name" 2>/dev/null)" = "$inputs" ] && return
     rm -f "$cache/done.$name"
     progress_tick "vm setup: $name" "$cache/$name.log" & ticker=$!
@@ -334,7 +337,7 @@ scratch=$(mktemp -d "$cache/work.XXXXXX") work=$scratch
 trap 'rm -rf "$scratch"' EXIT
 
 if [ -n "$newer" ]; then
-    step root root < <(declare -f bootstrap archives)
+    step root root </dev/null
     step kernel kernel_newer <"$cache/done.root"
     step burn burn < <(cat "$cache/done.kernel" "$here"/burn/*)
 else
@@ -350,9 +353,10 @@ fi
 machines=(flat big-little)
 for argument; do
     if [[ " extras compiler programs scx " = *" $argument "* ]]; then
-        step "$argument" "$argument" < <(cat "$cache/done.rootfs" - <<<"$(declare -f unpack)")
+        step "$argument" "$argument" <"$cache/done.rootfs"
     else
         machines+=("$argument")
+        [ "$argument" != burn ] || [ -n "$newer" ] || step headers headers <"$cache/done.kernel"
     fi
 done
 # A boot has one thread, so the machines boot at the same time.

@@ -84,15 +84,15 @@ def arm64_args(machine, tree=None):
 
 
 # args: QEMU's arguments. files: where setup.sh puts the files from which its machines start; about: the end of the name of the one
-# that describes a machine's CPUs. headers: where those of its kernel are; cross: the beginning of the compiler's name.
-Arch = collections.namedtuple("Arch", "args files about headers cross")
+# that describes a machine's CPUs. cross: the beginning of the compiler's name.
+Arch = collections.namedtuple("Arch", "args files about cross")
 
 
 def arch(machine):
     files = cache_dir()
     if machine in machines.ARM64:
-        return Arch(arm64_args, files / "arm64", "dtb", files / "arm64" / "headers" / "usr" / "src", "aarch64-linux-gnu-")
-    return Arch(x86_args, files, "aml", pathlib.Path("/usr/src"), "")
+        return Arch(arm64_args, files / "arm64", "dtb", "aarch64-linux-gnu-")
+    return Arch(x86_args, files, "aml", "")
 
 
 def machine_args(machine, **how):
