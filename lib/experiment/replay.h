@@ -17,7 +17,7 @@
 #include <asym/snapshot.h>
 
 #include "base/mask-table.h"
-#include "base/arena.h"
+#include "base/pool.h"
 #include "core/task-table.h"
 #include "record/record-reader.h"
 #include "report/columns.h"

@@ -10,7 +10,7 @@
 #include <asym/snapshot.h>
 
 #include "base/mask-table.h"
-#include "base/arena.h"
+#include "base/pool.h"
 #include "record/record-io.h"
 #include "record/record-known.h"
 

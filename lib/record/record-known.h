@@ -10,7 +10,7 @@
 #include <asym/snapshot.h>
 
 #include "base/hash.h"
-#include "base/arena.h"
+#include "base/pool.h"
 #include "record/record-io.h"
 
 /** The last values of a thread, process or application, in the units of the file. */

@@ -332,7 +332,9 @@ static int pace(struct asym_process_events *b, struct pace *p)
     p->sleeps = p->bucket.is_overdrawn;
     if (!p->sleeps)
         return 0;
-    return (int)(ASYM_MIN(ASYM_MSEC + asym_token_bucket_due(&p->bucket) - now, SLEEP_MOST) / ASYM_MSEC);
+    const asym_usec due = ASYM_MSEC + asym_token_bucket_due(&p->bucket) - now;
+    /* No short sleep is left for the end: to wake up from it would cost more than it earns. */
+    return (int)((due > SLEEP_MOST ? ASYM_MIN(due / 2, SLEEP_MOST) : due) / ASYM_MSEC);
 }
 
 /* Wait for the end of the savings (sleep_ms > 0), or for an event. Returns 0; -ECANCELED: stop; -errno. */

@@ -63,6 +63,7 @@ static struct {
     bool listens;
     atomic_bool skips_sleeps;    /* a sleep in debt moves the clock and the CPU time, and takes no time */
     atomic_int wakeup, sleeps;   /* us of CPU time that waking up costs; the number of sleeps */
+    atomic_int least_sleep;      /* ms; 0: none */
     atomic_uint limit;           /* millionths of a CPU */
     atomic_llong most_overspent; /* us: the most CPU time beyond the limit at the begin of a sleep */
 } kernel;
@@ -224,6 +225,8 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
     check_spent();
     kernel.now += (unsigned long long)ms * 1000 + 60; /* a timer is late */
     kernel.cpu += (unsigned)kernel.wakeup;
+    if (kernel.least_sleep == 0 || ms < kernel.least_sleep)
+        kernel.least_sleep = ms;
     kernel.sleeps++;
     return r;
 }
@@ -608,6 +611,23 @@ TEST_WITH(after_a_storm_the_watch_goes_on_at_every_limit, set_up, tear_down)
     static const int wakeups[] = {23, 300, 1100, 2300};
     for (size_t i = 0; i < ASYM_LENGTH(limits) * ASYM_LENGTH(wakeups); i++)
         assert_recovers(limits[i / ASYM_LENGTH(wakeups)], wakeups[i % ASYM_LENGTH(wakeups)]);
+}
+
+/*
+ * A debt that takes a little longer than the longest sleep must leave no sleep of 1 ms: of a wakeup from it only what it earns
+ * counts, so that the rest would go beyond the limit.
+ */
+TEST_WITH(no_sleep_is_too_short_for_its_wakeup, set_up, tear_down)
+{
+    for (unsigned debt = 4000; debt <= 4100; debt += 10) {
+        watch_with(2, 300, note);
+        kernel.cpu += SPEND_MOST + debt;
+        put_exit(101, 0);
+        wait_for(&hooked.n, 2);
+        put_exit(102, 0);
+        wait_for(&hooked.n, 3);
+        assert_true(kernel.least_sleep >= SAVINGS / 20); /* what a sleep saves, at 2 % of a CPU */
+    }
 }
 
 static atomic_int event_us; /* what an event costs in spend() */
