@@ -29,7 +29,7 @@ static void *scarce_calloc(size_t n, size_t size)
 #define malloc(size)    scarce_malloc(size)
 #define calloc(n, size) scarce_calloc(n, size)
 #include "base/hash.c"
-#include "base/arena.c"
+#include "base/pool.c"
 #undef malloc
 #undef calloc
 
