@@ -80,10 +80,12 @@ enum asym_rtx_state {
 /* ---- The file. ---- */
 
 /**
- * The directory of pages. In it asymd has a directory for each user: its name is the user's number, and that user alone may
- * create files in it.
+ * The directory of pages. In it asymd has ASYM_RTX_DIRS directories, with the numbers from 0 as their names, each for one user, who
+ * alone may create files in it. That of user UID is the first to which the user may write, counted from UID modulo ASYM_RTX_DIRS,
+ * and from 0 on after the last one.
  */
-#define ASYM_RTX_DIR "/run/asymd/rtx"
+#define ASYM_RTX_DIR  "/run/asymd/rtx"
+#define ASYM_RTX_DIRS 256
 
 /** This variable overrides the path. The library ignores it in a program that gained privileges by execve(2). */
 #define ASYM_RTX_DIR_ENV "ASYM_RTX_DIR"
@@ -91,9 +93,10 @@ enum asym_rtx_state {
 #define ASYM_RTX_NOTIFY_MIN_ENV "ASYM_RTX_NOTIFY_MIN"
 
 /**
- * A program reports in these steps. UID is its effective user, PID its process number, N any number that is new.
- * 1. It creates the file ASYM_RTX_DIR/UID/asym-rtx.PID.N with O_EXCL and mode 0644. Without the directory asymd does not run, or
- *    does not serve this user: the program tries again later.
+ * A program reports in these steps. PID is its process number, N any number that is new.
+ * 1. It creates the file asym-rtx.PID.N in its user's directory with O_EXCL and mode 0644. It must have one user: the real,
+ *    effective and saved user IDs are equal. Without a directory asymd does not run, or has not seen a process of this user yet: the
+ *    program tries again later.
  * 2. It allocates the page by fallocate(2), which fails if memory is short, maps it (MAP_SHARED), and fills it. A page has at most
  *    ASYM_RTX_PAGE_MAX bytes.
  * 3. It announces the file by fchmod(2) with mode 0644. asymd gets the name by inotify(7), and reads the page from then on if the
@@ -102,7 +105,8 @@ enum asym_rtx_state {
  * 4. It wakes asymd by writing any byte of the page with pwrite(2). The library writes the field rung.
  * 5. At the end it clears magic, wakes asymd, and removes the file. asymd also stops reading when the file is closed or the process
  *    ends. It removes no file: the library removes those of processes that have ended.
- * When asymd ends, the directory goes. A program whose file has no name any more creates another one.
+ * When asymd starts, the directory is another file system, or a new file: a program whose file is in an earlier one creates another.
+ * A program opens ASYM_RTX_DIR by openat2(2) with RESOLVE_CACHED, and then waits for no other user.
  */
 #define ASYM_RTX_PAGE_MAX (4096 * 64 + 65536)
 #define ASYM_RTX_FILE     "asym-rtx." /**< the beginning of the name */

@@ -37,12 +37,12 @@ struct asym_rtx_process {
     pid_t pid;               /* owner of the page: differs from getpid() after a fork that ran no handlers */
     bool left;               /* asym_rtx_leave() was called */
     struct asym_rtx_fd file; /* of the page. fd: atomic; -1: the page is memory that asymd does not read */
-    char dir[ASYM_RTX_PATH], name[ASYM_RTX_PATH + 64]; /* ASYM_RTX_DIR; path of the file */
-    uint64_t notify_min;                               /* ns; the header has it in microseconds */
-    uint32_t rung;                                     /* wakeups by this page; atomic */
-    uint64_t notified;                                 /* time of the last wakeup of asymd; atomic */
-    uint64_t join_at;                                  /* earliest time of the next file */
-    uint64_t update_at;                                /* time of the next check of the file; atomic */
+    char dir[ASYM_RTX_PATH], name[64]; /* ASYM_RTX_DIR; path of the file in it */
+    uint64_t notify_min;               /* ns; the header has it in microseconds */
+    uint32_t rung;                     /* wakeups by this page; atomic */
+    uint64_t notified;                 /* time of the last wakeup of asymd; atomic */
+    uint64_t join_at;                  /* earliest time of the next file */
+    uint64_t update_at;                /* time of the next check of the file; atomic */
 };
 
 extern struct asym_rtx_process asym_rtx_process;

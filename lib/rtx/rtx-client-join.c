@@ -6,13 +6,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* Since Linux 5.12. */
+#ifndef RESOLVE_CACHED
+#define RESOLVE_CACHED 0x20
+#endif
 
 /*
  * Some programs close every low descriptor and open others in their place. The kernel reuses a number this high only in a
@@ -53,11 +60,23 @@ static bool has_fd(const struct asym_rtx_fd *f)
     return f->fd >= 0 && fstat(f->fd, &st) == 0 && is_same(f, &st);
 }
 
-/* Without its name the file is of an asymd that has ended. */
-static bool has_name(const struct asym_rtx_process *p)
+/* The lookup waits for no lock of a directory, which another user may hold: it fails instead. */
+static int open_dir(const struct asym_rtx_process *p)
 {
-    struct stat st;
-    return lstat(p->name, &st) == 0 && is_same(&p->file, &st);
+    const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_CACHED};
+    return (int)syscall(SYS_openat2, AT_FDCWD, p->dir, &how, sizeof how);
+}
+
+/* When asymd starts, its directory is another file system, or it has removed the file. */
+static bool is_current(const struct asym_rtx_process *p)
+{
+    struct stat file, dir;
+    const int fd = open_dir(p);
+    const bool is = fd >= 0 && fstat(fd, &dir) == 0 && dir.st_dev == p->file.device && fstat(p->file.fd, &file) == 0 &&
+                    file.st_nlink > 0;
+    if (fd >= 0)
+        close(fd);
+    return is;
 }
 
 /* A write behind RLIMIT_FSIZE, which the program may have lowered, would raise SIGXFSZ. */
@@ -87,8 +106,11 @@ void asym_rtx_disconnect(struct asym_rtx_process *p)
     __atomic_store_n(&p->page->magic, 0, __ATOMIC_RELEASE);
     if (has_fd(&p->file))
         wake(p, p->file.fd);
-    if (has_name(p))
-        unlink(p->name);
+    const int dir = open_dir(p);
+    if (dir >= 0) {
+        unlinkat(dir, p->name, 0);
+        close(dir);
+    }
     asym_rtx_forget(p);
 }
 
@@ -100,17 +122,20 @@ static pid_t process_of(const char *name)
 }
 
 /* Remove the files that programs of this user have left. Only this user can put something into the directory. */
-static void remove_left(const char *path)
+static void remove_left(int dir_of_all, const char *path)
 {
-    DIR *dir = opendir(path);
+    const int fd = openat(dir_of_all, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *entry;
     for (int n = 0; dir && n < REMOVED_AT_ONCE && (entry = readdir(dir));) {
         const pid_t pid = process_of(entry->d_name);
         if (pid > 0 && kill(pid, 0) < 0 && errno == ESRCH)
-            n += unlinkat(dirfd(dir), entry->d_name, 0) == 0;
+            n += unlinkat(fd, entry->d_name, 0) == 0;
     }
     if (dir)
         closedir(dir);
+    else if (fd >= 0)
+        close(fd);
 }
 
 /* asymd answers nothing. If it has no place for the file now, a later announcement finds one. */
@@ -119,19 +144,21 @@ static void announce(const struct asym_rtx_process *p)
     fchmod(p->file.fd, 0644);
 }
 
-static void join(struct asym_rtx_process *p, uint64_t now)
+/* Only a directory of another user refuses the search. Returns the file; -1: none, and p->name is that of the last try. */
+static int create(struct asym_rtx_process *p, int dir, uint64_t now)
 {
-    const int n = snprintf(p->name, sizeof p->name, "%s/%u", p->dir, (unsigned)geteuid());
-    remove_left(p->name);
-    snprintf(p->name + n, sizeof p->name - (size_t)n, "/" ASYM_RTX_FILE "%d.%" PRIu64, (int)p->pid, now);
-    const int fd = open(p->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0)
-        return;
-    if (asym_rtx_page_move(p, fd) < 0) {
-        unlink(p->name);
-        close(fd);
-        return;
+    int fd = -1;
+    errno = EACCES;
+    for (unsigned i = 0; i < ASYM_RTX_DIRS && fd < 0 && errno == EACCES; i++) {
+        const unsigned number = ((unsigned)geteuid() + i) % ASYM_RTX_DIRS;
+        snprintf(p->name, sizeof p->name, "%u/" ASYM_RTX_FILE "%d.%" PRIu64, number, (int)p->pid, now);
+        fd = openat(dir, p->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     }
+    return fd;
+}
+
+static void keep(struct asym_rtx_process *p, int fd)
+{
     const struct asym_rtx_fd file = own(fd);
     p->rung = 0;
     p->file.device = file.device;
@@ -139,10 +166,28 @@ static void join(struct asym_rtx_process *p, uint64_t now)
     __atomic_store_n(&p->file.fd, file.fd, __ATOMIC_RELAXED);
 }
 
+/* What ended programs have left goes last: if the directory is full now, the next try has room. */
+static void join(struct asym_rtx_process *p, uint64_t now)
+{
+    char left[16] = "";
+    const int dir = open_dir(p), fd = dir < 0 || faccessat(dir, ".", X_OK, 0) < 0 ? -1 : create(p, dir, now);
+    if (fd >= 0 && asym_rtx_page_move(p, fd) == 0) {
+        keep(p, fd);
+    } else if (fd >= 0) {
+        unlinkat(dir, p->name, 0);
+        close(fd);
+    }
+    if (dir < 0)
+        return;
+    memcpy(left, p->name, strcspn(p->name, "/"));
+    remove_left(dir, left);
+    close(dir);
+}
+
 void asym_rtx_check(struct asym_rtx_process *p)
 {
     const uint64_t now = asym_rtx_now();
-    if (p->file.fd >= 0 && !(has_fd(&p->file) && has_name(p)))
+    if (p->file.fd >= 0 && !(has_fd(&p->file) && is_current(p)))
         asym_rtx_disconnect(p);
     if (p->file.fd < 0 && !p->left && p->page && now >= p->join_at) {
         p->join_at = now + ASYM_RTX_SECOND;

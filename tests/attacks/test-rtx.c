@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <asym/rtx.h>
@@ -37,7 +38,7 @@
 #include "support/rtx-raw.h"
 #include "support/test.h"
 
-enum { HONEST = 2001, ATTACKER = 2002, HOLD_SEC = 40 /* a lock is held so long at most */ };
+enum { HONEST = 2001, ATTACKER = 2002, LATER = 2004, ITS_DIR = ATTACKER % ASYM_RTX_DIRS, HOLD_SEC = 40 /* a lock is held so long at most */ };
 
 static char dir[64], path[96];
 static struct asym_rtxd_server *server;
@@ -45,7 +46,7 @@ static size_t refused[ASYM_RTXD_N_REFUSALS];
 static struct {
     atomic_bool is_joined, end;
     atomic_int stage;
-    pid_t fuse;
+    pid_t fuse, named;
 } * shared; /* with the programs */
 
 static void on_refused(void *ctx, enum asym_rtxd_refusal refusal, pid_t pid, uid_t uid)
@@ -89,7 +90,7 @@ static int set_up(void **state)
     snprintf(path, sizeof path, "%s/rtx", dir);
     assert_int_equal(mkdir(path, 0711), 0);
     assert_int_equal(setenv(ASYM_RTX_DIR_ENV, path, 1), 0);
-    return mount_pages("mode=711,size=1m,nr_inodes=64");
+    return mount_pages("mode=711,size=1m,nr_inodes=384");
 }
 
 static int tear_down(void **state)
@@ -199,12 +200,12 @@ static void holds_locks(void)
     const int source = open(name, O_RDONLY | O_CLOEXEC);
     const char *memory = mmap(NULL, 4096, PROT_READ, MAP_SHARED, source, 0);
     MUST(source >= 0 && memory != MAP_FAILED);
-    snprintf(own, sizeof own, "%s/%d/" ASYM_RTX_FILE "%d.1", path, ATTACKER, (int)getpid());
+    snprintf(own, sizeof own, "%s/%d/" ASYM_RTX_FILE "%d.1", path, ITS_DIR, (int)getpid());
     const int file = open(own, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     MUST(file >= 0 && asym_raw_fill(file, getpid(), 0) == 0 && asym_raw_announce(file) == 0);
     while (shared->stage < 1)
         usleep(1000);
-    snprintf(name, sizeof name, "%s/%d/" ASYM_RTX_FILE "%d.2", path, ATTACKER, (int)getpid());
+    snprintf(name, sizeof name, "%s/%d/" ASYM_RTX_FILE "%d.2", path, ITS_DIR, (int)getpid());
     const int gone = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     MUST(gone >= 0 && unlink(name) == 0);
     const pid_t writer = asym_process_fork();
@@ -219,6 +220,14 @@ static void holds_locks(void)
         _exit(0);
     }
     usleep(50000);
+    /* This holds the lock of the common directory, to which the user may not write. */
+    if (asym_process_fork() == 0) {
+        snprintf(name, sizeof name, "%s/%d/" ASYM_RTX_FILE "%d.3", path, ITS_DIR, (int)getpid());
+        snprintf(own, sizeof own, "%s/x", path);
+        rename(name, own);
+        _exit(0);
+    }
+    usleep(50000);
     shared->stage = 2;
     /* The kernel reports the name that the file had. To look for it needs the lock of the directory. */
     for (;;) {
@@ -230,44 +239,66 @@ static void holds_locks(void)
 static void creates_a_file_of_the_attacker(void)
 {
     char name[256];
-    snprintf(name, sizeof name, "%s/%d/new", path, ATTACKER);
+    snprintf(name, sizeof name, "%s/%d/new", path, ITS_DIR);
     const int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     MUST(fd >= 0);
 }
 
+/* Without the lock the kernel would refuse it at once. */
+static void makes_a_common_directory(void)
+{
+    char name[256];
+    snprintf(name, sizeof name, "%s/new", path);
+    mkdir(name, 0700);
+}
+
+static pid_t start_probe(uid_t uid, void (*run)(void))
+{
+    const pid_t pid = start(uid, run);
+    while (asym_process_state(pid) != 'D')
+        go_round();
+    return pid;
+}
+
+/* Another program of the attacker hangs, and one of another user: so the locks are held. */
 TEST_WITH(locks_of_a_user_delay_no_other_program, set_up, tear_down)
 {
     asym_fuse_prepare(dir);
     open_server();
+    struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
     const pid_t attacker = start(ATTACKER, holds_locks);
     serve_until_client_of(ATTACKER);
     shared->stage = 1;
     while (shared->stage < 2)
         go_round();
-    /* Another program of the attacker hangs, so the locks are held. */
-    const pid_t probe = start(ATTACKER, creates_a_file_of_the_attacker);
-    while (asym_process_state(probe) != 'D')
-        go_round();
-    const pid_t honest = start(HONEST, joins_and_reports);
+    const pid_t probes[] = {start_probe(ATTACKER, creates_a_file_of_the_attacker),
+                            start_probe(HONEST, makes_a_common_directory)};
+    const pid_t honest = start(HONEST, joins_and_reports), later = start(LATER, joins_and_reports);
     serve_until_client_of(HONEST);
+    while (!has_client_of(LATER)) {
+        provider->meet(provider, later, 1);
+        go_round();
+    }
     for (int i = 0; i < 300; i++)
         go_round();
-    assert_int_equal(asym_process_state(probe), 'D');
     asym_rtxd_server_close(server);
     server = NULL;
-    assert_int_equal(asym_process_state(probe), 'D');
+    for (size_t i = 0; i < ASYM_LENGTH(probes); i++)
+        assert_int_equal(asym_process_state(probes[i]), 'D');
     asym_process_signal(shared->fuse, SIGKILL);
     end(honest);
+    end(later);
     end(attacker);
-    end(probe);
+    for (size_t i = 0; i < ASYM_LENGTH(probes); i++)
+        end(probes[i]);
 }
 
-static void fills_the_file_system(void)
+static void fills_with_files(void)
 {
     static char zeroes[65536];
     char name[256];
     for (int i = 0;; i++) {
-        snprintf(name, sizeof name, "%s/%d/%d", path, ATTACKER, i);
+        snprintf(name, sizeof name, "%s/%d/%d", path, ITS_DIR, i);
         const int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
         if (fd < 0)
             break;
@@ -278,26 +309,55 @@ static void fills_the_file_system(void)
     pause();
 }
 
-/* Without quotas of users the file system is full: the program goes on, and reports when there is room. */
-TEST_WITH(a_full_file_system_ends_no_program, set_up, tear_down)
+/* From Linux 6.6 on. They take the room of inodes, and no quota counts them. */
+static void fills_with_attributes(void)
+{
+    static char value[4096];
+    char name[256];
+    snprintf(name, sizeof name, "%s/%d/0", path, ITS_DIR);
+    const int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    MUST(fd >= 0);
+    for (size_t size = sizeof value, i = 0; size > 0; i++) {
+        snprintf(name, sizeof name, "user.%zu", i);
+        if (fsetxattr(fd, name, value, size, 0) < 0)
+            size /= 2;
+    }
+    MUST(errno == ENOSPC || errno == EOPNOTSUPP);
+    shared->stage = errno == ENOSPC ? 1 : 2;
+    pause();
+}
+
+/* The file system is full: the program goes on, and reports when there is room. */
+static void check_full(void (*fill)(void))
 {
     char name[256];
     open_server();
-    const pid_t attacker = start(ATTACKER, fills_the_file_system);
+    const pid_t attacker = start(ATTACKER, fill);
     while (shared->stage < 1)
         go_round();
     const pid_t honest = start(HONEST, joins_and_reports);
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 100 && shared->stage == 1; i++) {
         go_round();
-    assert_false(shared->is_joined);
+        assert_false(shared->is_joined);
+    }
     assert_int_equal(waitpid(honest, NULL, WNOHANG), 0);
     end(attacker);
-    for (int i = 0; i < 64; i++) {
-        snprintf(name, sizeof name, "%s/%d/%d", path, ATTACKER, i);
+    for (int i = 0; i < 384; i++) {
+        snprintf(name, sizeof name, "%s/%d/%d", path, ITS_DIR, i);
         unlink(name);
     }
     serve_until_client_of(HONEST);
     end(honest);
+}
+
+TEST_WITH(a_file_system_full_of_files_ends_no_program, set_up, tear_down)
+{
+    check_full(fills_with_files);
+}
+
+TEST_WITH(a_file_system_full_of_attributes_ends_no_program, set_up, tear_down)
+{
+    check_full(fills_with_attributes);
 }
 
 /* From Linux 6.6 on a kernel can have quotas of users there. */
@@ -305,7 +365,7 @@ TEST_WITH(under_quotas_a_user_fills_nothing_of_others, set_up, tear_down)
 {
     assert_int_equal(umount(path), 0);
     const int r = mount_pages(
-        "mode=711,size=1m,nr_inodes=64,usrquota_block_hardlimit=256k,usrquota_inode_hardlimit=16");
+        "mode=711,size=1m,nr_inodes=384,usrquota_block_hardlimit=256k,usrquota_inode_hardlimit=16");
     if (r == -EINVAL) {
         print_message("this kernel has no quotas on a tmpfs: before Linux 6.6, or built without\n");
         assert_int_equal(mount_pages("mode=711"), 0);
@@ -314,7 +374,7 @@ TEST_WITH(under_quotas_a_user_fills_nothing_of_others, set_up, tear_down)
     }
     assert_int_equal(r, 0);
     open_server();
-    const pid_t attacker = start(ATTACKER, fills_the_file_system);
+    const pid_t attacker = start(ATTACKER, fills_with_files);
     while (shared->stage < 1)
         go_round();
     const pid_t honest = start(HONEST, joins_and_reports);
@@ -328,8 +388,8 @@ static char page_of_another[256];
 static void tries_what_it_may_not(void)
 {
     char name[256], own[256];
-    snprintf(name, sizeof name, "%s/%d/" ASYM_RTX_FILE "1.1", path, HONEST);
-    snprintf(own, sizeof own, "%s/%d/mine", path, ATTACKER);
+    snprintf(name, sizeof name, "%s/%d/" ASYM_RTX_FILE "1.1", path, HONEST % ASYM_RTX_DIRS);
+    snprintf(own, sizeof own, "%s/%d/mine", path, ITS_DIR);
     MUST(open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0644) < 0 && errno == EACCES);
     MUST(open(page_of_another, O_RDONLY | O_CLOEXEC) < 0 && errno == EACCES);
     MUST(unlink(page_of_another) < 0 && errno == EACCES);
@@ -339,7 +399,7 @@ static void tries_what_it_may_not(void)
     MUST(unlink(own) == 0);
     snprintf(name, sizeof name, "%s/2003", path);
     MUST(mkdir(name, 0755) < 0 && errno == EACCES);
-    snprintf(name, sizeof name, "%s/%d", path, ATTACKER);
+    snprintf(name, sizeof name, "%s/%d", path, ITS_DIR);
     snprintf(own, sizeof own, "%s/2003", path);
     MUST(rename(name, own) < 0 && errno == EACCES && chmod(name, 0777) < 0 && errno == EPERM);
     /* It names a process of another user, by a file of its own. */
@@ -361,7 +421,7 @@ TEST_WITH(a_user_speaks_for_its_own_processes_only, set_up, tear_down)
     open_server();
     const pid_t honest = start(HONEST, waits);
     serve_until_client_of(HONEST);
-    snprintf(page_of_another, sizeof page_of_another, "%s/%d/" ASYM_RTX_FILE "%d.1", path, HONEST, (int)honest);
+    snprintf(page_of_another, sizeof page_of_another, "%s/%d/" ASYM_RTX_FILE "%d.1", path, HONEST % ASYM_RTX_DIRS, (int)honest);
     assert_int_equal(access(page_of_another, F_OK), 0);
     const pid_t attacker = start(ATTACKER, tries_what_it_may_not);
     while (shared->stage < 1 || refused[ASYM_RTXD_REFUSED_OTHER] == 0) {
@@ -374,13 +434,54 @@ TEST_WITH(a_user_speaks_for_its_own_processes_only, set_up, tear_down)
     end(honest);
 }
 
+/* As a daemon of root does that reads a file with the rights of its user. */
+static void acts_for_the_attacker(void)
+{
+    MUST(seteuid(ATTACKER) == 0);
+    shared->stage = 1;
+    pause();
+}
+
+static void names_the_daemon(void)
+{
+    const int file = asym_raw_create(path, shared->named, 1);
+    MUST(file >= 0 && asym_raw_fill(file, shared->named, 0) == 0 && asym_raw_announce(file) == 0);
+    pause();
+}
+
+TEST_WITH(a_user_speaks_for_no_daemon_that_acts_for_the_user, set_up, tear_down)
+{
+    open_server();
+    shared->named = start(0, acts_for_the_attacker);
+    while (shared->stage < 1)
+        go_round();
+    const pid_t attacker = start(ATTACKER, names_the_daemon);
+    while (refused[ASYM_RTXD_REFUSED_OTHER] == 0)
+        go_round();
+    assert_false(has_client_of(ATTACKER));
+    end(attacker);
+    end(shared->named);
+}
+
+/* Nobody but the first asymd may have had the file system: a user could hold a lock that the start needs. */
+TEST_WITH(a_file_system_of_an_earlier_server_is_refused, set_up, tear_down)
+{
+    struct asym_rtxd_server *second = NULL;
+    struct asym_error err = {""};
+    const struct asym_rtxd_server_config config = {.dir = dir};
+    open_server();
+    assert_int_equal(asym_rtxd_server_open(&config, &second, &err), -ENOTEMPTY);
+    assert_non_null(strstr(err.text, "mount it anew"));
+    assert_null(second);
+}
+
 /* A user may mount there by fusermount(1), and a file system that answers nothing. */
 TEST_WITH(a_mount_over_a_page_or_a_directory_is_not_entered, set_up, tear_down)
 {
     char page[256], user[128];
     open_server();
     const pid_t attacker = start(ATTACKER, waits);
-    snprintf(page, sizeof page, "%s/%d/" ASYM_RTX_FILE "%d.1", path, ATTACKER, (int)attacker);
+    snprintf(page, sizeof page, "%s/%d/" ASYM_RTX_FILE "%d.1", path, ITS_DIR, (int)attacker);
     while (access(page, F_OK) < 0)
         usleep(1000);
     assert_int_equal(mount("/proc/version", page, NULL, MS_BIND, NULL), 0);
@@ -391,10 +492,9 @@ TEST_WITH(a_mount_over_a_page_or_a_directory_is_not_entered, set_up, tear_down)
     close(file);
     end(attacker);
     assert_int_equal(umount2(page, MNT_DETACH), 0);
-    snprintf(user, sizeof user, "%s/2003", path);
-    assert_int_equal(mkdir(user, 0700), 0);
+    snprintf(user, sizeof user, "%s/%d", path, 2003 % ASYM_RTX_DIRS);
     assert_int_equal(mount("t", user, "tmpfs", 0, NULL), 0);
-    assert_int_equal(asym_rtxd_add_user(server, 2003), -EXDEV);
+    assert_true(asym_rtxd_add_user(server, 2003) < 0);
     assert_int_equal(umount2(user, MNT_DETACH), 0);
 }
 
@@ -403,9 +503,9 @@ TEST_WITH(a_user_that_comes_later_gets_a_directory, set_up, tear_down)
 {
     struct asym_rtxd_provider *provider;
     open_server();
-    const pid_t later = start(2004, joins_and_reports);
+    const pid_t later = start(LATER, joins_and_reports);
     provider = asym_rtxd_server_provider(server);
-    while (!has_client_of(2004)) {
+    while (!has_client_of(LATER)) {
         provider->meet(provider, later, 1);
         go_round();
     }

@@ -32,7 +32,7 @@ void asym_listener_open(struct asym_listener *l)
     *l = (struct asym_listener){.dir = "/tmp/asym-rtx-XXXXXX"};
     assert_non_null(mkdtemp(l->dir));
     snprintf(l->path, sizeof l->path, "%s/rtx", l->dir);
-    snprintf(l->user, sizeof l->user, "%s/%u", l->path, (unsigned)geteuid());
+    snprintf(l->user, sizeof l->user, "%s/%u", l->path, (unsigned)geteuid() % ASYM_RTX_DIRS);
     assert_int_equal(setenv(ASYM_RTX_DIR_ENV, l->path, 1), 0);
     asym_listener_reopen(l);
 }

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,7 +18,12 @@
 
 void asym_raw_path(const char *dir, pid_t pid, uint64_t number, char *ret, size_t size)
 {
-    snprintf(ret, size, "%s/%u/" ASYM_RTX_FILE "%d.%" PRIu64, dir, (unsigned)geteuid(), (int)pid, number);
+    unsigned i = 0;
+    do
+        snprintf(ret, size, "%s/%u", dir, (geteuid() + i) % ASYM_RTX_DIRS);
+    while (faccessat(AT_FDCWD, ret, W_OK | X_OK, AT_EACCESS) < 0 && ++i < ASYM_RTX_DIRS);
+    const size_t n = strlen(ret);
+    snprintf(ret + n, size - n, "/" ASYM_RTX_FILE "%d.%" PRIu64, (int)pid, number);
 }
 
 int asym_raw_create(const char *dir, pid_t pid, uint64_t number)

@@ -148,19 +148,6 @@ static bool find_place(struct asym_rtxd_server *s, pid_t pid, uid_t uid)
     return true;
 }
 
-/*
- * The kernel gives /proc/PID to the effective user of the process, also if it is not dumpable. Only its files then belong to
- * root. asymd reads the user after the start time, so that both are of one process, or the user is that of a later process. A
- * user may so name another process of the same user, and gains nothing by that.
- */
-static bool is_of_user(pid_t pid, uid_t uid)
-{
-    char path[64];
-    struct stat st;
-    snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    return stat(path, &st) == 0 && st.st_uid == uid;
-}
-
 static void insert(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
     size_t i = s->n++;
@@ -191,15 +178,11 @@ static int read_header(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
     return c->page_state.readings && c->said ? 0 : -ENOMEM;
 }
 
-/* One file has one watch, whatever its name. The watch of another client stays as it is: its mask is the same or becomes so. */
+/* One file has one watch, whatever its name. That of another client stays as it is: asymd may not hear it for a while. */
 static int watch_page(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
-    const int watch = asym_rtxd_watch(s, c->file, IN_MODIFY | IN_CLOSE_WRITE);
-    for (size_t i = 0; watch >= 0 && i < s->n; i++)
-        if (s->clients[i]->watch == watch)
-            return -EEXIST;
-    c->watch = watch;
-    return watch < 0 ? watch : 0;
+    c->watch = asym_rtxd_watch(s, c->file, IN_MODIFY | IN_CLOSE_WRITE | IN_MASK_CREATE);
+    return c->watch < 0 ? c->watch : 0;
 }
 
 /* Open the page and read its header. 0; -errno, with the reason. */
@@ -207,7 +190,7 @@ static int take_page(struct asym_rtxd_server *s, const struct asym_rtxd_user *us
                      struct asym_rtxd_client *c, enum asym_rtxd_refusal *ret)
 {
     c->file = asym_rtxd_open_file(s, user, name);
-    *ret = c->file == -ENOSYS || c->file == -EINVAL ? ASYM_RTXD_REFUSED_KERNEL : ASYM_RTXD_REFUSED_FILE;
+    *ret = ASYM_RTXD_REFUSED_FILE;
     if (c->file < 0)
         return c->file;
     int r = read_header(s, c);
@@ -237,7 +220,7 @@ static int check(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const 
         return r;
     c->start = stat.start;
     *ret = ASYM_RTXD_REFUSED_OTHER;
-    if (!is_of_user(c->pid, user->uid))
+    if (!asym_rtxd_is_of_user(c->pid, user->uid))
         return -EPROTO;
     *ret = ASYM_RTXD_REFUSED_FULL;
     return find_place(s, c->pid, user->uid) ? take_page(s, user, name, c, ret) : -EBUSY;

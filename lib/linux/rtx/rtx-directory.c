@@ -2,6 +2,11 @@
 /*
  * The directories in which programs put their pages (rtx-server.h). Where the directory is no file system of its own, users could
  * fill the one that it is in, so asymd serves its own user alone there.
+ *
+ * A user who may search a directory can hold its lock, also without a right to write to it: rename(2) from the own directory locks
+ * both, the common one first, and waits for the lock of the own one, which the user holds by a write(2) from memory that never
+ * comes. So asymd makes all directories before the first user may write to one. Later it takes no lock of the common one: to let
+ * a user in is to change the ACL of a directory that nobody else could search until then.
  */
 #include <dirent.h>
 #include <endian.h>
@@ -18,8 +23,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/macro.h"
 #include "linux/rtx/rtx-server-internal.h"
+#include "linux/sys/proc-parse.h"
 
 /* Since Linux 5.12: fail where the lookup would have to take a lock of the directory. */
 #ifndef RESOLVE_CACHED
@@ -81,42 +88,66 @@ void asym_rtxd_heed_user(struct asym_rtxd_server *s, struct asym_rtxd_user *user
     asym_rtxd_watch(s, user->dir, heed ? IN_ATTRIB : IN_DELETE_SELF);
 }
 
-/* Only a new directory gets its ACL: the user of an old one could hold its lock. */
-static int make(struct asym_rtxd_server *s, struct asym_rtxd_user *user)
+static const char *directory_name(unsigned i, char ret[16])
+{
+    snprintf(ret, 16, "%u", i % ASYM_RTX_DIRS);
+    return ret;
+}
+
+/* The watch comes first: the user whose directory is not watched would write to a file that asymd never sees. */
+static int lend(struct asym_rtxd_server *s, struct asym_rtxd_user *user, unsigned i)
 {
     char name[16];
-    snprintf(name, sizeof name, "%u", (unsigned)user->uid);
-    const bool is_new = mkdirat(s->dir, name, 0700) == 0;
-    if (!is_new && errno != EEXIST)
-        return -errno;
-    user->dir = open_path(s->dir, name, O_DIRECTORY, 0);
-    int r = user->dir < 0 ? user->dir : 0;
-    if (r == 0 && is_new && user->uid != geteuid())
-        r = let_in(user->dir, user->uid);
-    if (r == 0)
-        r = user->watch = asym_rtxd_watch(s, user->dir, IN_ATTRIB);
-    if (r >= 0)
-        return 0;
-    asym_close_p(&user->dir);
-    if (is_new)
-        unlinkat(s->dir, name, AT_REMOVEDIR);
-    return r;
+    ASYM_AUTO_CLOSE int dir = open_path(s->dir, directory_name(i, name), O_DIRECTORY, RESOLVE_CACHED);
+    if (dir < 0)
+        return dir;
+    const int watch = asym_rtxd_watch(s, dir, IN_ATTRIB);
+    int r = watch;
+    if (watch >= 0 && user->uid != geteuid())
+        r = let_in(dir, user->uid);
+    if (r < 0) {
+        inotify_rm_watch(s->inotify, watch);
+        return r;
+    }
+    user->watch = watch;
+    user->dir = dir;
+    dir = -1;
+    s->is_lent[i % ASYM_RTX_DIRS] = true;
+    return 0;
 }
 
 int asym_rtxd_add_user(struct asym_rtxd_server *s, uid_t uid)
 {
-    for (size_t i = 0; i < s->n_users; i++)
-        if (s->users[i].uid == uid)
+    unsigned i = uid % ASYM_RTX_DIRS;
+    for (size_t k = 0; k < s->n_users; k++)
+        if (s->users[k].uid == uid)
             return 0;
     if (!s->for_all && uid != geteuid())
         return -EPERM;
-    if (s->n_users == ASYM_RTXD_MAX_USERS)
+    if (s->n_users == ASYM_RTX_DIRS)
         return -ENOSPC;
+    while (s->is_lent[i % ASYM_RTX_DIRS])
+        i++;
     struct asym_rtxd_user user = {.uid = uid, .dir = -1};
-    const int r = make(s, &user);
+    const int r = lend(s, &user, i);
     if (r == 0)
         s->users[s->n_users++] = user;
     return r;
+}
+
+/* "Uid:\t1000\t1000\t1000\t1000": real, effective, saved, of the file system. A daemon of root may act for a user for a while. */
+bool asym_rtxd_is_of_user(pid_t pid, uid_t uid)
+{
+    char path[64], text[2048], want[64];
+    const char *value;
+    size_t len;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    const unsigned id = uid;
+    const int want_len = snprintf(want, sizeof want, "%u\t%u\t%u\t%u", id, id, id, id);
+    ASYM_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : asym_read_all(fd, text, sizeof text);
+    return n > 0 && asym_parse_status_line(text, (size_t)n, "Uid", &value, &len) == 0 && len == (size_t)want_len &&
+           memcmp(value, want, len) == 0;
 }
 
 void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start)
@@ -144,9 +175,30 @@ static int make_directory(const char *path)
     return mkdir(path, 0711) < 0 ? -errno : 0;
 }
 
+/* For all users the directory must be empty: users of an earlier asymd could hold its lock. This takes none. */
+static int check_empty(const struct asym_rtxd_server *s)
+{
+    ASYM_AUTO_CLOSE int first = open_path(s->dir, "0", 0, RESOLVE_CACHED);
+    if (first == -ENOSYS || first == -EINVAL)
+        return -ENOSYS;
+    return first >= 0 && s->for_all ? -ENOTEMPTY : 0;
+}
+
+static int make_directories(const struct asym_rtxd_server *s)
+{
+    const unsigned own = geteuid() % ASYM_RTX_DIRS, n = s->for_all ? ASYM_RTX_DIRS : 1;
+    char name[16];
+    int r = check_empty(s);
+    for (unsigned i = own; r == 0 && i < own + n; i++)
+        if (mkdirat(s->dir, directory_name(i, name), 0700) < 0 && (s->for_all || errno != EEXIST))
+            r = -errno;
+    return r;
+}
+
 static int open_directory(struct asym_rtxd_server *s, const char *state_dir)
 {
     struct stat parent, st;
+    char path[SELF_SIZE];
     int r = make_directory(s->path);
     if (r < 0)
         return r;
@@ -159,15 +211,32 @@ static int open_directory(struct asym_rtxd_server *s, const char *state_dir)
     dir = -1;
     s->device = st.st_dev;
     s->for_all = st.st_dev != parent.st_dev;
+    if (chmod(self_path(s->dir, path), s->for_all ? 0711 : 0700) < 0)
+        return -errno;
+    r = make_directories(s);
+    if (r < 0)
+        return r;
     s->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     return s->inotify < 0 ? -errno : asym_rtxd_add_user(s, geteuid());
+}
+
+static const char *text_of(int r)
+{
+    switch (r) {
+    case -ENOSYS:
+        return "this kernel cannot open a file without a wait (Linux 5.12 can)";
+    case -ENOTEMPTY:
+        return "it has the pages of an earlier asymd: unmount it, and mount it anew";
+    default:
+        return strerror(-r);
+    }
 }
 
 int asym_rtxd_directory_open(struct asym_rtxd_server *s, const char *state_dir, struct asym_error *err)
 {
     const int n = snprintf(s->path, sizeof s->path, "%s/rtx", state_dir);
     const int r = n < 0 || (size_t)n >= sizeof s->path ? -ENAMETOOLONG : open_directory(s, state_dir);
-    return r < 0 ? asym_fail(err, r, "%s/rtx: %s", state_dir, strerror(-r)) : 0;
+    return r < 0 ? asym_fail(err, r, "%s/rtx: %s", state_dir, text_of(r)) : 0;
 }
 
 static void remove_own(const struct asym_rtxd_server *s, const char *name)
@@ -188,11 +257,10 @@ static void remove_own(const struct asym_rtxd_server *s, const char *name)
 void asym_rtxd_directory_close(struct asym_rtxd_server *s)
 {
     char name[16];
-    snprintf(name, sizeof name, "%u", (unsigned)geteuid());
     for (size_t i = 0; i < s->n_users; i++)
         close(s->users[i].dir);
-    if (s->dir >= 0) {
-        remove_own(s, name);
+    if (s->dir >= 0 && !s->for_all) {
+        remove_own(s, directory_name(geteuid(), name));
         rmdir(s->path);
     }
     asym_close_p(&s->inotify);

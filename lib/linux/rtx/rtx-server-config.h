@@ -15,9 +15,7 @@
 #define ASYM_RTXD_MAX_OF_USERS 240
 #define ASYM_RTXD_MAX_OF_USER  64
 #define ASYM_RTXD_MAX_OF_PID   4
-/** Users that have a directory. A directory stays until the directory of all of them is unmounted. */
-#define ASYM_RTXD_MAX_USERS 256
-/** Processes whose user asymd looks up between two calls of housekeeping, to make the directories of users. */
+/** Processes whose user asymd looks up between two calls of housekeeping, to let users in. */
 #define ASYM_RTXD_MAX_MET 1024
 /** After so many calls of housekeeping asymd looks up the users of all processes again. */
 #define ASYM_RTXD_MEET_AGAIN 8
@@ -56,8 +54,7 @@ enum asym_rtxd_refusal {
     ASYM_RTXD_REFUSED_FILE, /**< the file is no regular one, has another owner or more names, or is a client's already */
     ASYM_RTXD_REFUSED_GARBAGE, /**< its header is invalid */
     ASYM_RTXD_REFUSED_VERSION, /**< its page has a later version */
-    ASYM_RTXD_REFUSED_OTHER,   /**< the process with this number belongs to another user */
-    ASYM_RTXD_REFUSED_KERNEL,  /**< the kernel cannot open a file without a wait: it is older than Linux 5.12 */
+    ASYM_RTXD_REFUSED_OTHER,   /**< the process with this number belongs to another user, or acts for one */
     ASYM_RTXD_N_REFUSALS
 };
 

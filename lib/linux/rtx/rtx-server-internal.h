@@ -68,8 +68,9 @@ struct asym_rtxd_server {
     dev_t device;
     bool for_all; /* the directory is a file system of its own: asymd serves all users, not its own alone */
     char *copy;   /* buffer for a page: ASYM_RTXD_PAGE_SIZE bytes */
-    struct asym_rtxd_user users[ASYM_RTXD_MAX_USERS];
+    struct asym_rtxd_user users[ASYM_RTX_DIRS];
     size_t n_users;
+    bool is_lent[ASYM_RTX_DIRS]; /* the directory of this number is a user's */
     /* Processes whose users asymd knows, by pid, modulo the size. */
     struct {
         int32_t pid;
@@ -102,14 +103,20 @@ static inline void asym_rtxd_end(struct asym_rtxd_server *s, struct asym_rtxd_cl
 /** Open the directory, and that of asymd's own user. 0; -errno with err. */
 int asym_rtxd_directory_open(struct asym_rtxd_server *s, const char *state_dir, struct asym_error *err);
 
-/** Remove what belongs to asymd's own user. The directories of others stay: a user can make rmdir(2) wait. */
+/** Remove the directory if it is no file system of its own. In one, a user can make rmdir(2) wait. */
 void asym_rtxd_directory_close(struct asym_rtxd_server *s);
 
-/** Make the directory of a user. 0; -EPERM: asymd serves its own user alone; -ENOSPC: ASYM_RTXD_MAX_USERS others; -errno. */
+/** Let a user into a directory. 0; -EPERM: asymd serves its own user alone; -ENOSPC: ASYM_RTX_DIRS others; -errno. */
 int asym_rtxd_add_user(struct asym_rtxd_server *s, uid_t uid);
 
-/** Make the directory of the user of a process, unless asymd has looked it up before. */
+/** Let in the user of a process, unless asymd has looked it up before. */
 void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start);
+
+/**
+ * Returns whether the process has this user alone: real, effective and saved. A caller that has read the start time before has both
+ * of one process, or the users of a later one. A user may so name another process of the same user, and gains nothing by that.
+ */
+bool asym_rtxd_is_of_user(pid_t pid, uid_t uid);
 
 /** Ignore the announcements of a user, or heed them again. */
 void asym_rtxd_heed_user(struct asym_rtxd_server *s, struct asym_rtxd_user *user, bool heed);

@@ -23,8 +23,7 @@ const char *asym_rtxd_refusal_text(enum asym_rtxd_refusal refusal)
         [ASYM_RTXD_REFUSED_FILE] = "its file is no regular one, is another user's, has two names, or is too long",
         [ASYM_RTXD_REFUSED_GARBAGE] = "its header is invalid",
         [ASYM_RTXD_REFUSED_VERSION] = "it uses a later version of the protocol",
-        [ASYM_RTXD_REFUSED_OTHER] = "the process with this number belongs to another user",
-        [ASYM_RTXD_REFUSED_KERNEL] = "this kernel cannot open its file without a wait (Linux 5.12 can)",
+        [ASYM_RTXD_REFUSED_OTHER] = "the process with this number belongs to another user, or acts for one",
     };
     _Static_assert(ASYM_LENGTH(texts) == ASYM_RTXD_N_REFUSALS, "one each");
     return texts[refusal];

@@ -54,19 +54,21 @@ static struct page {
 } pages[PAGES];
 static int n_pages;
 
+static unsigned own_dir(void)
+{
+    return geteuid() % ASYM_RTX_DIRS;
+}
+
+/* Those of the other users that the test plays have their whole number, which is no name that the server gives. */
+static unsigned dir_of(uid_t uid)
+{
+    return uid == geteuid() ? own_dir() : uid + ASYM_RTX_DIRS;
+}
+
 /* The linker's functions. */
 
-static uid_t admitted;  /* the user whose file the server considers */
 static bool is_honest;  /* processes and files have the users that they have */
 static pid_t has_ended; /* this process only seems to live */
-
-void __real_asym_rtxd_admit(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const char *name, asym_usec now);
-void __wrap_asym_rtxd_admit(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const char *name, asym_usec now);
-void __wrap_asym_rtxd_admit(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const char *name, asym_usec now)
-{
-    admitted = user->uid;
-    __real_asym_rtxd_admit(s, user, name, now);
-}
 
 int __real_asym_rtxd_open_file(const struct asym_rtxd_server *s, const struct asym_rtxd_user *user, const char *name);
 int __wrap_asym_rtxd_open_file(const struct asym_rtxd_server *s, const struct asym_rtxd_user *user, const char *name);
@@ -78,14 +80,11 @@ int __wrap_asym_rtxd_open_file(const struct asym_rtxd_server *s, const struct as
     return fd < 0 ? -errno : fd;
 }
 
-int __real_stat(const char *name, struct stat *ret);
-int __wrap_stat(const char *name, struct stat *ret);
-int __wrap_stat(const char *name, struct stat *ret)
+bool __real_asym_rtxd_is_of_user(pid_t pid, uid_t uid);
+bool __wrap_asym_rtxd_is_of_user(pid_t pid, uid_t uid);
+bool __wrap_asym_rtxd_is_of_user(pid_t pid, uid_t uid)
 {
-    if (is_honest || strncmp(name, "/proc/", 6) != 0)
-        return __real_stat(name, ret);
-    *ret = (struct stat){.st_uid = admitted};
-    return 0;
+    return !is_honest || __real_asym_rtxd_is_of_user(pid, uid);
 }
 
 int __real_asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret);
@@ -156,7 +155,7 @@ static void go(int i)
     munmap(p->map, MAPPED);
     close(p->fd);
     p->fd = -1;
-    snprintf(name, sizeof name, "%s/%u/%s", path, (unsigned)p->uid, p->name);
+    snprintf(name, sizeof name, "%s/%u/%s", path, dir_of(p->uid), p->name);
     unlink(name);
 }
 
@@ -167,7 +166,7 @@ static int tear_down(void **state)
     for (int i = 0; i < PAGES; i++)
         go(i);
     for (size_t i = 0; i < server->n_users; i++) {
-        snprintf(name, sizeof name, "%s/%u", path, (unsigned)server->users[i].uid);
+        snprintf(name, sizeof name, "%s/%u", path, dir_of(server->users[i].uid));
         if (server->users[i].uid != geteuid())
             assert_int_equal(rmdir(name), 0);
     }
@@ -211,7 +210,7 @@ static void make_user(uid_t uid)
         if (server->users[i].uid == uid)
             return;
     struct asym_rtxd_user *user = &server->users[server->n_users++];
-    snprintf(name, sizeof name, "%s/%u", path, (unsigned)uid);
+    snprintf(name, sizeof name, "%s/%u", path, dir_of(uid));
     assert_int_equal(mkdir(name, 0700), 0);
     *user = (struct asym_rtxd_user){.uid = uid, .dir = open(name, O_PATH | O_CLOEXEC)};
     user->watch = asym_rtxd_watch(server, user->dir, IN_ATTRIB);
@@ -229,7 +228,7 @@ static int make_page(pid_t pid, uid_t uid, struct asym_rtx_header header, off_t 
     make_user(uid);
     p->uid = uid;
     snprintf(p->name, sizeof p->name, ASYM_RTX_FILE "%d.%d", (int)pid, n_pages);
-    snprintf(name, sizeof name, "%s/%u/%s", path, (unsigned)uid, p->name);
+    snprintf(name, sizeof name, "%s/%u/%s", path, dir_of(uid), p->name);
     p->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     assert_true(p->fd >= 0);
     assert_int_equal(ftruncate(p->fd, size), 0);
@@ -469,7 +468,7 @@ TEST_WITH(a_file_counts_only_if_it_is_the_users_own, set_up, tear_down)
     char at[160], name[256], other[256];
     const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "asym-rtx.1.4"};
     is_honest = true;
-    snprintf(at, sizeof at, "%s/%u", path, (unsigned)geteuid());
+    snprintf(at, sizeof at, "%s/%u", path, own_dir());
     const int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC), good = come();
     assert_int_equal(chdir(at), 0);
     snprintf(name, sizeof name, ASYM_RTX_FILE "%d.9001", (int)getpid());
@@ -525,7 +524,7 @@ TEST_WITH(a_name_that_lies_is_refused, set_up, tear_down)
     serve(1);
     assert_false(is_in(none));
     for (size_t i = 0; i < ASYM_LENGTH(others); i++) {
-        snprintf(name, sizeof name, "%s/%u/%s", path, (unsigned)geteuid(), others[i]);
+        snprintf(name, sizeof name, "%s/%u/%s", path, own_dir(), others[i]);
         close(open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
         assert_int_equal(chmod(name, 0644), 0);
         serve(1);
@@ -548,8 +547,8 @@ TEST_WITH(a_page_that_is_announced_again_has_one_place, set_up, tear_down)
     assert_int_equal(count_fds(), before);
     for (size_t k = 0; k < ASYM_RTXD_N_REFUSALS; k++)
         assert_int_equal(refused[k], 0);
-    snprintf(old, sizeof old, "%s/%u/%s", path, (unsigned)geteuid(), pages[i].name);
-    snprintf(name, sizeof name, "%s/%u/" ASYM_RTX_FILE "%d.7777", path, (unsigned)geteuid(), (int)getpid());
+    snprintf(old, sizeof old, "%s/%u/%s", path, own_dir(), pages[i].name);
+    snprintf(name, sizeof name, "%s/%u/" ASYM_RTX_FILE "%d.7777", path, own_dir(), (int)getpid());
     assert_int_equal(rename(old, name), 0);
     announce(i);
     serve(1);
@@ -593,6 +592,27 @@ TEST_WITH(a_client_that_wakes_in_vain_is_not_read_for_a_while, set_up, tear_down
     assert_true(is_readable());
     serve(2);
     assert_int_equal(asym_rtxd_server_count(server), 1);
+}
+
+/* The watch of a file is one: another name for it must not change what asymd hears. */
+TEST_WITH(a_throttled_client_is_not_heard_by_another_name, set_up, tear_down)
+{
+    char old[256], name[256];
+    const int i = good_client();
+    take_sample();
+    for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
+        wake(i);
+        assert_false(asym_rtxd_server_serve(server, 1));
+    }
+    snprintf(old, sizeof old, "%s/%u/%s", path, own_dir(), pages[i].name);
+    snprintf(name, sizeof name, "%s/%u/" ASYM_RTX_FILE "%d.7777", path, own_dir(), (int)getpid());
+    assert_int_equal(rename(old, name), 0);
+    announce(i);
+    serve(1);
+    assert_int_equal(refused[ASYM_RTXD_REFUSED_FILE], 1);
+    wake(i);
+    assert_false(is_readable());
+    assert_int_equal(rename(name, old), 0);
 }
 
 TEST_WITH(a_throttled_client_without_cpu_time_stays_throttled, set_up, tear_down)
