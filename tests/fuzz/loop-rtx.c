@@ -5,6 +5,7 @@
  * page. Whenever the strangers have ended, asymd must have freed everything it held for them. The programs have different users
  * only if root runs the test.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -224,14 +225,17 @@ static void (*const actions[])(struct life *, int *) = {do_create, do_join, do_j
                                                         do_phases, do_cut,  do_names, do_names,    do_close, do_close,
                                                         do_rest,   do_rest, do_fork,  do_flood};
 
-/* As the library does, so that the file system does not fill. */
-static void remove_own(void)
+/* So that the file system does not fill: a life names processes of others, too, whose files the library would leave. */
+static void empty_own(void)
 {
     char path[256];
-    for (uint64_t i = 0; i < 400; i++) {
-        asym_raw_path(w.path, getpid(), i, path, sizeof path);
-        remove(path);
-    }
+    asym_raw_path(w.path, getpid(), 0, path, sizeof path);
+    *strrchr(path, '/') = '\0';
+    DIR *dir = opendir(path);
+    for (const struct dirent *e; dir && (e = readdir(dir));)
+        unlinkat(dirfd(dir), e->d_name, e->d_type == DT_DIR ? AT_REMOVEDIR : 0);
+    if (dir)
+        closedir(dir);
 }
 
 static _Noreturn void live(uint64_t random)
@@ -243,9 +247,10 @@ static _Noreturn void live(uint64_t random)
         l.pages[i] = -1;
     if (w.is_root)
         asym_raw_become(FIRST_USER + next(&l, USERS));
+    empty_own();
     for (uint32_t n = 1 + next(&l, 60); n > 0 && !w.shared->quiet; n--)
         actions[next(&l, ASYM_LENGTH(actions))](&l, &l.pages[next(&l, PAGES)]);
-    remove_own();
+    empty_own();
     if (next(&l, 3) == 0)
         asym_process_signal(getpid(), SIGKILL);
     _exit(0);
