@@ -95,8 +95,8 @@ enum asym_rtx_state {
 /**
  * A program reports in these steps. PID is its process number, N any number that is new.
  * 1. It creates the file asym-rtx.PID.N in its user's directory with O_EXCL and mode 0644. It must have one user: the real,
- *    effective and saved user IDs are equal. Without a directory asymd does not run, or has not seen a process of this user yet: the
- *    program tries again later.
+ *    effective and saved user IDs are equal. Without a directory asymd does not run, or has not seen a process of this user yet:
+ *    the program tries again later.
  * 2. It allocates the page by fallocate(2), which fails if memory is short, maps it (MAP_SHARED), and fills it. A page has at most
  *    ASYM_RTX_PAGE_MAX bytes.
  * 3. It announces the file by fchmod(2) with mode 0644. asymd gets the name by inotify(7), and reads the page from then on if the
@@ -105,7 +105,8 @@ enum asym_rtx_state {
  * 4. It wakes asymd by writing any byte of the page with pwrite(2). The library writes the field rung.
  * 5. At the end it clears magic, wakes asymd, and removes the file. asymd also stops reading when the file is closed or the process
  *    ends. It removes no file: the library removes those of processes that have ended.
- * When asymd starts, the directory is another file system, or a new file: a program whose file is in an earlier one creates another.
+ * When asymd starts, the directory is another file system, or asymd has removed all files in it: a program whose file was in the
+ * earlier one creates another.
  * A program opens ASYM_RTX_DIR by openat2(2) with RESOLVE_CACHED, and then waits for no other user.
  */
 #define ASYM_RTX_PAGE_MAX (4096 * 64 + 65536)

@@ -166,7 +166,7 @@ static void keep(struct asym_rtx_process *p, int fd)
     __atomic_store_n(&p->file.fd, file.fd, __ATOMIC_RELAXED);
 }
 
-/* What ended programs have left goes last: if the directory is full now, the next try has room. */
+/* The files of ended programs go last: if the directory is full now, the next try has room. */
 static void join(struct asym_rtx_process *p, uint64_t now)
 {
     char left[16] = "";

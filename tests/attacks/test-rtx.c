@@ -38,7 +38,13 @@
 #include "support/rtx-raw.h"
 #include "support/test.h"
 
-enum { HONEST = 2001, ATTACKER = 2002, LATER = 2004, ITS_DIR = ATTACKER % ASYM_RTX_DIRS, HOLD_SEC = 40 /* a lock is held so long at most */ };
+enum {
+    HONEST = 2001,
+    ATTACKER = 2002,
+    LATER = 2004,
+    ITS_DIR = ATTACKER % ASYM_RTX_DIRS, /* of the attacker */
+    HOLD_SEC = 40,                      /* a lock is held so long at most */
+};
 
 static char dir[64], path[96];
 static struct asym_rtxd_server *server;
@@ -421,7 +427,8 @@ TEST_WITH(a_user_speaks_for_its_own_processes_only, set_up, tear_down)
     open_server();
     const pid_t honest = start(HONEST, waits);
     serve_until_client_of(HONEST);
-    snprintf(page_of_another, sizeof page_of_another, "%s/%d/" ASYM_RTX_FILE "%d.1", path, HONEST % ASYM_RTX_DIRS, (int)honest);
+    snprintf(page_of_another, sizeof page_of_another, "%s/%d/" ASYM_RTX_FILE "%d.1", path, HONEST % ASYM_RTX_DIRS,
+             (int)honest);
     assert_int_equal(access(page_of_another, F_OK), 0);
     const pid_t attacker = start(ATTACKER, tries_what_it_may_not);
     while (shared->stage < 1 || refused[ASYM_RTXD_REFUSED_OTHER] == 0) {
@@ -434,7 +441,7 @@ TEST_WITH(a_user_speaks_for_its_own_processes_only, set_up, tear_down)
     end(honest);
 }
 
-/* As a daemon of root does that reads a file with the rights of its user. */
+/* It is a daemon of root that reads a file with the rights of a user. */
 static void acts_for_the_attacker(void)
 {
     MUST(seteuid(ATTACKER) == 0);
@@ -463,7 +470,7 @@ TEST_WITH(a_user_speaks_for_no_daemon_that_acts_for_the_user, set_up, tear_down)
     end(shared->named);
 }
 
-/* Nobody but the first asymd may have had the file system: a user could hold a lock that the start needs. */
+/* A user of the earlier one could hold a lock that the start needs. */
 TEST_WITH(a_file_system_of_an_earlier_server_is_refused, set_up, tear_down)
 {
     struct asym_rtxd_server *second = NULL;

@@ -5,8 +5,8 @@
  *
  * A user who may search a directory can hold its lock, also without a right to write to it: rename(2) from the own directory locks
  * both, the common one first, and waits for the lock of the own one, which the user holds by a write(2) from memory that never
- * comes. So asymd makes all directories before the first user may write to one. Later it takes no lock of the common one: to let
- * a user in is to change the ACL of a directory that nobody else could search until then.
+ * comes. So asymd makes all directories before the first user may write to one. Later it takes no lock of the common one: it lets
+ * a user in by the ACL of a directory that no other user could search until then.
  */
 #include <dirent.h>
 #include <endian.h>

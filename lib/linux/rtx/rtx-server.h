@@ -10,9 +10,9 @@
  * (FUSE). An unlink(2) of that file then waits, and holds the lock of its directory meanwhile. So
  * - each user has a directory, and no other user may write to it: in a common one a user could make every program wait that
  *   creates its file;
- * - asymd makes no call that takes the lock of a user's file or directory. It lists nothing, and removes and changes no file. It
- *   learns names by inotify(7), and opens them by openat2(2) with RESOLVE_CACHED, which fails instead of waiting.
- *   attack.rtx holds these locks.
+ * - asymd makes no call that takes the lock of a user's file or directory, or of the directory that they have in common
+ *   (rtx-directory.c). It lists nothing, and removes and changes no file. It learns names by inotify(7), and opens them by
+ *   openat2(2) with RESOLVE_CACHED, which fails instead of waiting. attack.rtx holds these locks.
  *
  * asymd never maps a page: the program may cut the file, and touching a hole when no memory is left raises SIGBUS. asymd reads it
  * with pread(2), which returns zeroes for a hole, into its own memory, so that checked values cannot change afterwards. On a tmpfs

@@ -861,6 +861,17 @@ TEST_WITH(without_descriptors_a_program_is_refused, set_up, tear_down)
     assert_true(is_in(i));
 }
 
+/* A library of the time when asymd had a socket there. */
+TEST_WITH(an_old_library_is_refused_at_once, set_up, tear_down)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, path, strlen(path));
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), -1);
+    assert_int_equal(errno, ECONNREFUSED);
+    close(fd);
+}
+
 /* Another user could have put it there, or it is what an older asymd has left. */
 TEST_WITH(only_a_directory_of_its_own_is_used, set_up, tear_down)
 {
