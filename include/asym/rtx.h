@@ -80,9 +80,9 @@ enum asym_rtx_state {
 /* ---- The file. ---- */
 
 /**
- * The directory of pages. In it asymd has ASYM_RTX_DIRS directories, with the numbers from 0 as their names, each for one user, who
- * alone may create files in it. That of user UID is the first to which the user may write, counted from UID modulo ASYM_RTX_DIRS,
- * and from 0 on after the last one.
+ * The directory of pages. In it asymd has ASYM_RTX_DIRS directories, with the numbers from 0 as their names. Each is for one
+ * user, who alone may create files in it. That of user UID is the first to which the user may write, counted from UID modulo
+ * ASYM_RTX_DIRS, and from 0 on after the last one.
  */
 #define ASYM_RTX_DIR  "/run/asymd/rtx"
 #define ASYM_RTX_DIRS 256
@@ -103,8 +103,8 @@ enum asym_rtx_state {
  *    file is a regular one with one link, and belongs to the user to whom the process PID belongs. The program repeats this about
  *    once a second: asymd may have had no place for it.
  * 4. It wakes asymd by writing any byte of the page with pwrite(2). The library writes the field rung.
- * 5. At the end it clears magic, wakes asymd, and removes the file. asymd also stops reading when the file is closed or the process
- *    ends. It removes no file: the library removes those of processes that have ended.
+ * 5. At the end it clears magic, wakes asymd, and removes the file. asymd also stops reading when the file is closed or the
+ *    process ends. It removes no file: the library removes those of processes that have ended.
  * When asymd starts, the directory is another file system, or asymd has removed all files in it: a program whose file was in the
  * earlier one creates another.
  * A program opens ASYM_RTX_DIR by openat2(2) with RESOLVE_CACHED, and then waits for no other user.

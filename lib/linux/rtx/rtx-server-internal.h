@@ -113,8 +113,8 @@ int asym_rtxd_add_user(struct asym_rtxd_server *s, uid_t uid);
 void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start);
 
 /**
- * Returns whether the process has this user alone: real, effective and saved. A caller that has read the start time before has both
- * of one process, or the users of a later one. A user may so name another process of the same user, and gains nothing by that.
+ * Returns whether the process has this user alone: real, effective and saved. A caller that has read the start time before has
+ * both of one process, or the users of a later one. A user may so name another process of the same user, and gains nothing.
  */
 bool asym_rtxd_is_of_user(pid_t pid, uid_t uid);
 
