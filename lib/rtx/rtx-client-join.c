@@ -121,20 +121,28 @@ static pid_t process_of(const char *name)
     return strncmp(name, ASYM_RTX_FILE, n) == 0 ? (pid_t)strtol(name + n, NULL, 10) : 0;
 }
 
-/* Remove the files that programs of this user have left. Only this user can put something into the directory. */
+static bool remove_if_left(int dir, const char *name)
+{
+    const pid_t pid = process_of(name);
+    return pid > 0 && kill(pid, 0) < 0 && errno == ESRCH && unlinkat(dir, name, 0) == 0;
+}
+
+/*
+ * Remove the files that programs of this user have left. Only this user can put something into the directory. opendir(3) would
+ * allocate memory, and a program may report from within its malloc(3).
+ */
 static void remove_left(int dir_of_all, const char *path)
 {
+    _Alignas(struct dirent64) char entries[2048];
     const int fd = openat(dir_of_all, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    const struct dirent *entry;
-    for (int n = 0; dir && n < REMOVED_AT_ONCE && (entry = readdir(dir));) {
-        const pid_t pid = process_of(entry->d_name);
-        if (pid > 0 && kill(pid, 0) < 0 && errno == ESRCH)
-            n += unlinkat(fd, entry->d_name, 0) == 0;
-    }
-    if (dir)
-        closedir(dir);
-    else if (fd >= 0)
+    long n;
+    for (int removed = 0; fd >= 0 && removed < REMOVED_AT_ONCE && (n = getdents64(fd, entries, sizeof entries)) > 0;)
+        for (long at = 0; at < n;) {
+            const struct dirent64 *entry = (const void *)(entries + at);
+            removed += remove_if_left(fd, entry->d_name);
+            at += entry->d_reclen;
+        }
+    if (fd >= 0)
         close(fd);
 }
 
