@@ -266,6 +266,17 @@ static pid_t start_probe(uid_t uid, void (*run)(void))
     return pid;
 }
 
+/* The start would need the lock of the common directory. */
+static void check_that_another_server_is_refused(void)
+{
+    struct asym_rtxd_server *another = NULL;
+    struct asym_error err = {""};
+    const struct asym_rtxd_server_config config = {.dir = dir};
+    assert_int_equal(asym_rtxd_server_open(&config, &another, &err), -ENOTEMPTY);
+    assert_non_null(strstr(err.text, "mount it anew"));
+    assert_null(another);
+}
+
 /* Another program of the attacker hangs, and one of another user: so the locks are held. */
 TEST_WITH(locks_of_a_user_delay_no_other_program, set_up, tear_down)
 {
@@ -289,6 +300,7 @@ TEST_WITH(locks_of_a_user_delay_no_other_program, set_up, tear_down)
         go_round();
     asym_rtxd_server_close(server);
     server = NULL;
+    check_that_another_server_is_refused();
     for (size_t i = 0; i < ASYM_LENGTH(probes); i++)
         assert_int_equal(asym_process_state(probes[i]), 'D');
     asym_process_signal(shared->fuse, SIGKILL);
@@ -468,18 +480,6 @@ TEST_WITH(a_user_speaks_for_no_daemon_that_acts_for_the_user, set_up, tear_down)
     assert_false(has_client_of(ATTACKER));
     end(attacker);
     end(shared->named);
-}
-
-/* A user of the earlier one could hold a lock that the start needs. */
-TEST_WITH(a_file_system_of_an_earlier_server_is_refused, set_up, tear_down)
-{
-    struct asym_rtxd_server *second = NULL;
-    struct asym_error err = {""};
-    const struct asym_rtxd_server_config config = {.dir = dir};
-    open_server();
-    assert_int_equal(asym_rtxd_server_open(&config, &second, &err), -ENOTEMPTY);
-    assert_non_null(strstr(err.text, "mount it anew"));
-    assert_null(second);
 }
 
 /* A user may mount there by fusermount(1), and a file system that answers nothing. */

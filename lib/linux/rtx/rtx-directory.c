@@ -188,7 +188,7 @@ static int make_directories(const struct asym_rtxd_server *s)
 {
     const unsigned own = geteuid() % ASYM_RTX_DIRS, n = s->for_all ? ASYM_RTX_DIRS : 1;
     char name[16];
-    int r = check_empty(s);
+    int r = 0;
     for (unsigned i = own; r == 0 && i < own + n; i++)
         if (mkdirat(s->dir, directory_name(i, name), 0700) < 0 && (s->for_all || errno != EEXIST))
             r = -errno;
@@ -211,6 +211,9 @@ static int open_directory(struct asym_rtxd_server *s, const char *state_dir)
     dir = -1;
     s->device = st.st_dev;
     s->for_all = st.st_dev != parent.st_dev;
+    r = check_empty(s);
+    if (r < 0)
+        return r;
     if (chmod(self_path(s->dir, path), s->for_all ? 0711 : 0700) < 0)
         return -errno;
     r = make_directories(s);
