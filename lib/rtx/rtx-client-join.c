@@ -67,13 +67,16 @@ static int open_dir(const struct asym_rtx_process *p)
     return (int)syscall(SYS_openat2, AT_FDCWD, p->dir, &how, sizeof how);
 }
 
-/* When asymd starts, its directory is another file system, or it has removed the file. */
+/*
+ * When asymd starts, its directory is another file system, or it has removed the file. The lookup also fails while any process
+ * mounts something: the next check sees more.
+ */
 static bool is_current(const struct asym_rtx_process *p)
 {
     struct stat file, dir;
     const int fd = open_dir(p);
-    const bool is = fd >= 0 && fstat(fd, &dir) == 0 && dir.st_dev == p->file.device && fstat(p->file.fd, &file) == 0 &&
-                    file.st_nlink > 0;
+    const bool is = (fd < 0 ? errno == EAGAIN : fstat(fd, &dir) == 0 && dir.st_dev == p->file.device) &&
+                    fstat(p->file.fd, &file) == 0 && file.st_nlink > 0;
     if (fd >= 0)
         close(fd);
     return is;
