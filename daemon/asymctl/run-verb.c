@@ -145,7 +145,7 @@ static bool can_report(const struct launch *l)
     return true;
 }
 
-/* Returns whether asymd has no directory for the pages of this user's programs. It makes one for a new user within a sample. */
+/* Returns whether asymd has no directory for the pages of this user's programs. It lends one to a new user within a sample. */
 static bool is_unheard(void)
 {
     const char *given = getenv(ASYM_RTX_DIR_ENV);
