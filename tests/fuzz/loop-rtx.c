@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <asym/rtx.h>
@@ -489,6 +490,18 @@ static void read_arguments(int argc, char **argv)
     }
 }
 
+/* asymd keeps a descriptor for the directory of each user. */
+static bool all_users_are_let_in(void)
+{
+    char path[128];
+    unsigned n = 0;
+    for (unsigned i = 0; i < ASYM_RTX_DIRS; i++) {
+        snprintf(path, sizeof path, "%s/%u", w.path, i);
+        n += getxattr(path, "system.posix_acl_access", NULL, 0) > 0;
+    }
+    return n == USERS + 1;
+}
+
 static void begin(void)
 {
     w.is_root = geteuid() == 0;
@@ -505,7 +518,7 @@ static void begin(void)
                                                        "mode=711,size=64m,nr_inodes=4096") < 0))
         fail("%s: %s", w.path, strerror(errno));
     w.asymd = start(be_asymd);
-    while (access(w.path, X_OK) < 0) {
+    while (access(w.path, X_OK) < 0 || (w.is_root && !all_users_are_let_in())) {
         watch();
         usleep(10000);
     }
