@@ -220,13 +220,13 @@ void asym_rtx_update(struct asym_rtx_process *p, uint64_t now)
 
 bool asym_rtx_notify(struct asym_rtx_process *p, uint64_t now)
 {
-    const int fd = __atomic_load_n(&p->file.fd, __ATOMIC_RELAXED);
+    const struct asym_rtx_fd file = {__atomic_load_n(&p->file.fd, __ATOMIC_RELAXED), p->file.device, p->file.inode};
     const uint64_t last = __atomic_load_n(&p->notified, __ATOMIC_RELAXED);
-    if (fd < 0 || (last != 0 && now - last < p->notify_min))
+    if (file.fd < 0 || (last != 0 && now - last < p->notify_min))
         return false;
     __atomic_store_n(&p->notified, now, __ATOMIC_RELAXED);
     const int error = errno;
-    const bool woken = wake(p, fd);
+    const bool woken = has_fd(&file) && wake(p, file.fd);
     errno = error;
     return woken;
 }

@@ -20,11 +20,13 @@ void asym_rtxd_refuse(const struct asym_rtxd_server *s, enum asym_rtxd_refusal r
         s->config.refused(s->config.ctx, refusal, pid, uid);
 }
 
-void asym_rtxd_hear(const struct asym_rtxd_server *s, struct asym_rtxd_client *c, enum asym_rtxd_client_hearing how)
+/* A file that asymd may no longer read cannot be silenced, either: its program ends. */
+void asym_rtxd_hear(struct asym_rtxd_server *s, struct asym_rtxd_client *c, enum asym_rtxd_client_hearing how)
 {
     const bool hears = how == ASYM_RTXD_HEARD;
-    if (hears != (c->hearing == ASYM_RTXD_HEARD))
-        asym_rtxd_watch(s, c->file, hears ? IN_MODIFY | IN_CLOSE_WRITE : IN_CLOSE_WRITE);
+    if (hears != (c->hearing == ASYM_RTXD_HEARD) &&
+        asym_rtxd_watch(s, c->file, hears ? IN_MODIFY | IN_CLOSE_WRITE : IN_CLOSE_WRITE) < 0)
+        asym_rtxd_end(s, c);
     c->hearing = how;
 }
 

@@ -33,6 +33,9 @@
 #define RESOLVE_CACHED 0x20
 #endif
 
+/* A cached lookup also fails while any process mounts something. */
+#define TRIES 16
+
 /* Path of an open file, which leads to the file itself whatever is mounted over its name. */
 #define SELF_SIZE 32
 
@@ -47,7 +50,10 @@ static int open_path(int dir, const char *name, uint64_t flags, uint64_t resolve
 {
     const struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC | flags,
                                  .resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | resolve};
-    const int fd = (int)syscall(SYS_openat2, dir, name, &how, sizeof how);
+    int fd = -1;
+    errno = EAGAIN;
+    for (int i = 0; i < TRIES && fd < 0 && errno == EAGAIN; i++)
+        fd = (int)syscall(SYS_openat2, dir, name, &how, sizeof how);
     return fd < 0 ? -errno : fd;
 }
 
@@ -157,12 +163,12 @@ void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start)
     struct stat st;
     if ((s->met[i].pid == pid && s->met[i].start == start) || s->n_met == ASYM_RTXD_MAX_MET)
         return;
-    s->met[i].pid = pid;
-    s->met[i].start = start;
     s->n_met++;
     snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    if (stat(path, &st) == 0)
-        asym_rtxd_add_user(s, st.st_uid);
+    if (stat(path, &st) < 0 || asym_rtxd_add_user(s, st.st_uid) == -EAGAIN)
+        return;
+    s->met[i].pid = pid;
+    s->met[i].start = start;
 }
 
 /* An older asymd may have left a socket of this name. A directory cannot be unlinked. */

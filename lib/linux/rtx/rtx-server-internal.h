@@ -145,6 +145,6 @@ size_t asym_rtxd_copy_page(struct asym_rtxd_server *s, struct asym_rtxd_client *
 void asym_rtxd_admit(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const char *name, asym_usec now);
 
 /** Hear the wakeups of a client from now on, or not. Its end is heard in any case. */
-void asym_rtxd_hear(const struct asym_rtxd_server *s, struct asym_rtxd_client *c, enum asym_rtxd_client_hearing how);
+void asym_rtxd_hear(struct asym_rtxd_server *s, struct asym_rtxd_client *c, enum asym_rtxd_client_hearing how);
 
 #endif

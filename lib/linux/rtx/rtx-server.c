@@ -52,22 +52,24 @@ static void take_client_event(struct asym_rtxd_server *s, struct asym_rtxd_clien
 
 static void take_announcement(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const char *name, asym_usec now)
 {
+    if (user->n_announced >= ASYM_RTXD_MAX_ANNOUNCED)
+        return;
     if (++user->n_announced == ASYM_RTXD_MAX_ANNOUNCED)
         asym_rtxd_heed_user(s, user, false);
     asym_rtxd_admit(s, user, name, now);
 }
 
-/* Each program may have woken asymd by an event that was lost with the queue. Announcements are repeated. */
-static void take_overflow(struct asym_rtxd_server *s)
+/* Each program may have woken asymd by an event that was lost with the queue, by another's fault. Announcements are repeated. */
+static void take_overflow(struct asym_rtxd_server *s, asym_usec now)
 {
     for (size_t i = 0; i < s->n; i++)
-        s->clients[i]->n_wakeups++;
+        s->clients[i]->again_at = now;
 }
 
 static void take_event(struct asym_rtxd_server *s, const struct inotify_event *event, asym_usec now)
 {
     if (event->mask & IN_Q_OVERFLOW) {
-        take_overflow(s);
+        take_overflow(s, now);
         return;
     }
     for (size_t i = 0; i < s->n; i++)
