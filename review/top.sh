@@ -1,0 +1,1 @@
+while read -r l; do eval "$l" & done <>/tmp/rtxr/cmd
