@@ -5,10 +5,10 @@
  *
  * A cycle calls next, steps the engine, calls apply, hands the outcomes to the engine, and calls feedback, in this order.
  *
- * Sources form a chain. A source may wrap another one, its inner source: it hands on the inner source's snapshots and
- * changes them. It keeps the order and the number of apps, procs and tasks, so that a plan fits the snapshots of every link.
- * It forwards feedback and refresh to its inner source before it uses them itself: the innermost source (procfs) gets them
- * first, the outermost last.
+ * Sources form a chain. A source may wrap another one, its inner source: its next calls that of the inner source and changes
+ * the snapshot. It keeps the order and the number of apps, procs and tasks, so that a plan fits the snapshots of every link.
+ * feedback and refresh go to each source of the chain (asym_source_feedback, asym_source_refresh): the innermost (procfs)
+ * gets them first, the outermost last. No source calls those of its inner source.
  */
 #ifndef ASYM_PORT_H
 #define ASYM_PORT_H
@@ -28,6 +28,7 @@ struct asym_feedback {
 };
 
 struct asym_source {
+    struct asym_source *inner; /**< the source that it wraps, borrowed; NULL: this is the innermost */
     /**
      * Take a snapshot. Fills *ret. The source owns the data to which *ret points; it is valid until the next call.
      * Returns 1; 0 at the end (a trace has ended); -EINPROGRESS if the snapshot is not complete and the
@@ -38,7 +39,7 @@ struct asym_source {
      * The cycle calls this once after every apply, also when apply failed and when there were no actions: a source can rely
      * on the plan of every enforced snapshot. It is not called for a snapshot that was not enforced (memory ran out, or the
      * caller ended the run). It cannot fail: a source ignores feedback that it can no longer use (on a thread that has ended).
-     * NULL: the source does not use feedback, and no inner source gets it: only the innermost source may have NULL.
+     * NULL: the source does not use feedback.
      */
     void (*feedback)(struct asym_source *source, const struct asym_feedback *feedback);
     /**
@@ -46,7 +47,7 @@ struct asym_source {
      * microseconds: masks, forks, and the states that programs report. Measured values and the interval stay those of the last
      * snapshot. now is the time of the call, and asym_snapshot.refreshed is set. If there is no last snapshot, next() takes a
      * full one. A refresh affects one call of next(). asymd calls it when a program reports the start or end of a serial phase.
-     * NULL: neither the source nor an inner one can refresh, and the next snapshot is a full one.
+     * NULL: the source has nothing to do for it; for the innermost: it cannot refresh, and the next snapshot is a full one.
      */
     void (*refresh)(struct asym_source *source);
     /** Free it. An inner source stays open. */
@@ -65,14 +66,20 @@ struct asym_actuator {
     void (*close)(struct asym_actuator *actuator);
 };
 
+/** Give feedback to all sources of the chain. source: the outermost. */
 static inline void asym_source_feedback(struct asym_source *source, const struct asym_feedback *feedback)
 {
+    if (source->inner)
+        asym_source_feedback(source->inner, feedback);
     if (source->feedback)
         source->feedback(source, feedback);
 }
 
+/** Have all sources of the chain refresh. source: the outermost. */
 static inline void asym_source_refresh(struct asym_source *source)
 {
+    if (source->inner)
+        asym_source_refresh(source->inner);
     if (source->refresh)
         source->refresh(source);
 }

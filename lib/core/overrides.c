@@ -12,8 +12,7 @@ const char asym_overrides_rule_name[] = "set by the user";
 
 struct asym_overrides {
     struct asym_source source; /* first: of() relies on it */
-    struct asym_source *inner;
-    struct asym_pool procs; /* writable copies */
+    struct asym_pool procs;    /* writable copies */
     bool paused;
     size_t n, n_ignored;
     struct asym_override items[ASYM_OVERRIDES_MAX]; /* sorted by tgid */
@@ -83,7 +82,7 @@ static int next(struct asym_source *source, struct asym_snapshot *ret)
 {
     struct asym_overrides *o = of(source);
     struct asym_snapshot s;
-    int r = o->inner->next(o->inner, &s);
+    int r = source->inner->next(source->inner, &s);
     if (r <= 0)
         return r;
     if (o->n > 0 && s.n_procs > 0 && apply_all(o, &s) < 0)
@@ -93,16 +92,6 @@ static int next(struct asym_source *source, struct asym_snapshot *ret)
     s.n_ignored = o->n_ignored;
     *ret = s;
     return r;
-}
-
-static void feedback(struct asym_source *source, const struct asym_feedback *f)
-{
-    asym_source_feedback(of(source)->inner, f);
-}
-
-static void refresh(struct asym_source *source)
-{
-    asym_source_refresh(of(source)->inner);
 }
 
 static void close_overrides(struct asym_source *source)
@@ -117,8 +106,7 @@ int asym_overrides_new(struct asym_source *inner, struct asym_overrides **ret_ov
     struct asym_overrides *o = calloc(1, sizeof *o);
     if (!o)
         return -ENOMEM;
-    o->source = (struct asym_source){.next = next, .feedback = feedback, .refresh = refresh, .close = close_overrides};
-    o->inner = inner;
+    o->source = (struct asym_source){.inner = inner, .next = next, .close = close_overrides};
     *ret_overrides = o;
     return 0;
 }

@@ -133,7 +133,6 @@ const char *asym_record_writer_fault(const struct asym_record_writer *w)
 
 struct record_source {
     struct asym_source source;
-    struct asym_source *inner;
     struct asym_record_writer *writer;
 };
 
@@ -146,7 +145,7 @@ static int source_next(struct asym_source *source, struct asym_snapshot *ret)
 {
     struct record_source *u = of(source);
     struct asym_snapshot s;
-    int r = u->inner->next(u->inner, &s);
+    int r = source->inner->next(source->inner, &s);
     if (r <= 0)
         return r;
     r = asym_record_writer_add(u->writer, &s);
@@ -159,13 +158,7 @@ static int source_next(struct asym_source *source, struct asym_snapshot *ret)
 /* It cannot fail: the next snapshot returns an error of the writer. */
 static void source_feedback(struct asym_source *source, const struct asym_feedback *feedback)
 {
-    asym_source_feedback(of(source)->inner, feedback);
     asym_record_writer_feedback(of(source)->writer, feedback);
-}
-
-static void source_refresh(struct asym_source *source)
-{
-    asym_source_refresh(of(source)->inner);
 }
 
 static void source_close(struct asym_source *source)
@@ -179,8 +172,7 @@ int asym_record_source_new(struct asym_source *inner, struct asym_record_writer 
     if (!u)
         return -ENOMEM;
     *u = (struct record_source){
-        .source = {.next = source_next, .feedback = source_feedback, .refresh = source_refresh, .close = source_close},
-        .inner = inner,
+        .source = {.inner = inner, .next = source_next, .feedback = source_feedback, .close = source_close},
         .writer = w,
     };
     *ret_source = &u->source;

@@ -138,7 +138,7 @@ void asym_fork_guard_on_event(void *ledger, const struct asym_process_event *eve
  * The overlay does not recognise three things: a mask that a cpuset has cut since, a boost of a thread whose mask was
  * changed after asymd had set it, and what a child has inherited and asymd has not repaired yet.
  *
- * inner: borrowed; it receives feedback and refresh. dir: the directory of the ledger (see asym_ledger_peek), which need not
+ * inner: borrowed. dir: the directory of the ledger (see asym_ledger_peek), which need not
  * exist yet; copied. The overlay works without a ledger that cannot be read, and without lines that are not a ledger's. It
  * reads the ledger again for each snapshot. err gets a message if the first read fails, and is untouched otherwise.
  * Returns 0; -ENOMEM.

@@ -12,7 +12,6 @@
 
 struct ledger_overlay {
     struct asym_source source;
-    struct asym_source *inner; /* borrowed */
     char *dir;
     struct asym_ledger *ledger, *earlier; /* read after the last snapshot and the one before; NULL: not readable */
     struct asym_mask_table masks;         /* of the last snapshot: the inner source may hold equal masks twice */
@@ -96,7 +95,7 @@ static int ledger_overlay_next(struct asym_source *source, struct asym_snapshot 
 {
     struct ledger_overlay *u = of(source);
     struct asym_snapshot s;
-    int r = u->inner->next(u->inner, &s);
+    int r = source->inner->next(source->inner, &s);
     if (r <= 0)
         return r;
     read_ledger(u, NULL);
@@ -105,16 +104,6 @@ static int ledger_overlay_next(struct asym_source *source, struct asym_snapshot 
         return -ENOMEM;
     *ret = s;
     return 1;
-}
-
-static void ledger_overlay_feedback(struct asym_source *source, const struct asym_feedback *feedback)
-{
-    asym_source_feedback(of(source)->inner, feedback);
-}
-
-static void ledger_overlay_refresh(struct asym_source *source)
-{
-    asym_source_refresh(of(source)->inner);
 }
 
 static void ledger_overlay_close(struct asym_source *source)
@@ -138,11 +127,7 @@ int asym_ledger_overlay_new(struct asym_source *inner, const char *dir, struct a
         free(copy);
         return -ENOMEM;
     }
-    u->source = (struct asym_source){.next = ledger_overlay_next,
-                                     .feedback = ledger_overlay_feedback,
-                                     .refresh = ledger_overlay_refresh,
-                                     .close = ledger_overlay_close};
-    u->inner = inner;
+    u->source = (struct asym_source){.inner = inner, .next = ledger_overlay_next, .close = ledger_overlay_close};
     u->dir = copy;
     read_ledger(u, err);
     *ret_source = &u->source;

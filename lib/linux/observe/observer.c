@@ -18,10 +18,12 @@ int asym_observers_open(const struct asym_observer_entry *const *entries, size_t
         const int r = entries[i]->open(context, o.source, &o.links[i], i == 0 ? err : &why);
         if (r < 0 && i == 0)
             return r;
-        if (r < 0)
+        if (r < 0) {
             absent(ctx, entries[i]->name, why.text);
-        else
-            o.source = o.links[i];
+            continue;
+        }
+        o.links[i]->inner = o.source;
+        o.source = o.links[i];
     }
     *ret = o;
     return 0;

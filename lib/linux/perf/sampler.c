@@ -135,7 +135,7 @@ static int monitor_next(struct asym_source *source, struct asym_snapshot *ret)
     static const enum asym_signal ours[] = {ASYM_SIGNAL_IPC, ASYM_SIGNAL_STALL, ASYM_SIGNAL_PROFILE};
     struct asym_sampler *m = of(source);
     struct asym_snapshot s;
-    int r = m->config.source->next(m->config.source, &s);
+    int r = source->inner->next(source->inner, &s);
     if (r <= 0)
         return r;
     r = take_samples(m, &s);
@@ -278,18 +278,12 @@ static void follow(struct asym_sampler *m, const struct asym_snapshot *snapshot,
     add_wanted(m, snapshot, plan);
 }
 
-/* The inner source gets the feedback first. The counters start last: by then the threads are on their planned CPUs. */
+/* The counters start last: by then the threads are on their planned CPUs. */
 static void monitor_feedback(struct asym_source *source, const struct asym_feedback *feedback)
 {
     struct asym_sampler *m = of(source);
-    asym_source_feedback(m->config.source, feedback);
     if (m->config.counters)
         follow(m, feedback->snapshot, feedback->plan);
-}
-
-static void monitor_refresh(struct asym_source *source)
-{
-    asym_source_refresh(of(source)->config.source);
 }
 
 void asym_sampler_set(struct asym_source *sampler, struct asym_counters *counters,
@@ -327,7 +321,7 @@ int asym_sampler_new(const struct asym_sampler_config *config, struct asym_sourc
         return -ENOMEM;
     }
     m->source = (struct asym_source){
-        .next = monitor_next, .feedback = monitor_feedback, .refresh = monitor_refresh, .close = monitor_close};
+        .inner = config->source, .next = monitor_next, .feedback = monitor_feedback, .close = monitor_close};
     m->config = *config;
     *ret_source = &m->source;
     return 0;

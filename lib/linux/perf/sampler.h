@@ -27,7 +27,7 @@
 #define ASYM_SAMPLER_TURNS 16
 
 struct asym_sampler_config {
-    struct asym_source *source;          /* borrowed; it receives feedback and refresh first */
+    struct asym_source *source;          /* the one to wrap; borrowed */
     struct asym_counters *counters;      /* owned; NULL: no counters */
     const char *missing[ASYM_N_SIGNALS]; /* why IPC, STALL or PROFILE is missing; static; NULL: it is not */
 };

@@ -195,7 +195,7 @@ static int overlay_next(struct asym_source *source, struct asym_snapshot *ret)
     /* Ask before and after the sample: a wait that both answers contain is not short. */
     t->config.provider->ask(t->config.provider, t->config.now(), t->refresh ? ASYM_ASK_REFRESH : 0, &program_reports);
     t->refresh = false;
-    int r = t->config.inner->next(t->config.inner, &s);
+    int r = source->inner->next(source->inner, &s);
     if (r <= 0)
         return r;
     /* The inner source takes a full snapshot if it has no last one. */
@@ -211,16 +211,9 @@ static int overlay_next(struct asym_source *source, struct asym_snapshot *ret)
     return 1;
 }
 
-static void overlay_feedback(struct asym_source *source, const struct asym_feedback *feedback)
-{
-    asym_source_feedback(of(source)->config.inner, feedback);
-}
-
 static void overlay_refresh(struct asym_source *source)
 {
-    struct overlay_source *t = of(source);
-    asym_source_refresh(t->config.inner);
-    t->refresh = t->config.inner->refresh != NULL;
+    of(source)->refresh = true;
 }
 
 static void overlay_close(struct asym_source *source)
@@ -237,7 +230,7 @@ int asym_rtxd_overlay_new(const struct asym_rtxd_overlay_config *config, struct 
     if (!t)
         return -ENOMEM;
     t->source = (struct asym_source){
-        .next = overlay_next, .feedback = overlay_feedback, .refresh = overlay_refresh, .close = overlay_close};
+        .inner = config->inner, .next = overlay_next, .refresh = overlay_refresh, .close = overlay_close};
     t->config = *config;
     *ret_source = &t->source;
     return 0;

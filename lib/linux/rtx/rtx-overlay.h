@@ -59,7 +59,7 @@ struct asym_rtxd_provider {
 };
 
 struct asym_rtxd_overlay_config {
-    struct asym_source *inner;           /**< borrowed; the overlay forwards feedback and refresh to it */
+    struct asym_source *inner;           /**< borrowed */
     struct asym_rtxd_provider *provider; /**< borrowed */
     asym_usec (*now)(void);              /**< same clock as the snapshots */
 };

@@ -27,7 +27,6 @@ static void note(char call)
 /* A link around a simulated machine, or the innermost source with a thread of its own. */
 static struct {
     struct asym_source source;
-    struct asym_source *inner; /* NULL: this is the innermost source */
     struct asym_feedback last;
     bool refresh;
 } chain_end;
@@ -42,8 +41,8 @@ static int link_next(struct asym_source *source, struct asym_snapshot *ret)
 {
     assert_ptr_equal(source, &chain_end.source);
     note('n');
-    if (chain_end.inner)
-        return chain_end.inner->next(chain_end.inner, ret);
+    if (source->inner)
+        return source->inner->next(source->inner, ret);
     *ret = (struct asym_snapshot){.now = 1000,
                                   .machine = &machine,
                                   .apps = &app,
@@ -62,8 +61,6 @@ static void link_feedback(struct asym_source *source, const struct asym_feedback
     assert_ptr_equal(source, &chain_end.source);
     note('f');
     chain_end.last = *feedback;
-    if (chain_end.inner)
-        asym_source_feedback(chain_end.inner, feedback);
 }
 
 static void link_refresh(struct asym_source *source)
@@ -122,7 +119,7 @@ static void begin(struct simulated *s)
     const struct asym_policy *pa = asym_policy_find("pa");
     const struct asym_engine_config config = asym_settings_engine_config(s->scenario->settings, pa);
     assert_int_equal(asym_engine_new(&config, &s->engine), 0);
-    chain_end.inner = asym_sim_source(s->sim, 100 * ASYM_MSEC);
+    chain_end.source.inner = asym_sim_source(s->sim, 100 * ASYM_MSEC);
     hand.inner = asym_sim_actuator(s->sim);
     hand.actuator = (struct asym_actuator){.apply = hand_apply};
     hand.error = 0;
@@ -291,7 +288,7 @@ static const struct {
 };
 
 /* The innermost source gets the feedback first; the monitor counts last, when threads are where the plan wants them. */
-TEST_WITH(every_link_forwards_feedback_before_it_uses_it, set_up, NULL)
+TEST_WITH(the_innermost_source_gets_feedback_first, set_up, NULL)
 {
     for (size_t i = 0; i < ASYM_LENGTH(chains); i++) {
         struct asym_source *built[4] = {&chain_end.source};
@@ -312,7 +309,7 @@ TEST_WITH(every_link_forwards_feedback_before_it_uses_it, set_up, NULL)
     }
 }
 
-TEST_WITH(every_link_forwards_refresh_and_hands_the_refreshed_snapshot_on, set_up, NULL)
+TEST_WITH(a_refresh_reaches_the_innermost_source_through_every_link, set_up, NULL)
 {
     for (size_t i = 0; i < ASYM_LENGTH(chains); i++) {
         struct asym_source *built[4] = {&chain_end.source};

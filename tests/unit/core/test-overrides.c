@@ -442,8 +442,8 @@ TEST_WITH(the_overlay_hands_on_ends_errors_feedback_and_refreshes, setup_source,
         assert_int_equal(source->next(source, &s), results[i]);
         assert_int_equal(s.now, 42);
     }
-    source->feedback(source, &(struct asym_feedback){.n_actions = 0});
-    source->refresh(source);
+    asym_source_feedback(source, &(struct asym_feedback){.n_actions = 0});
+    asym_source_refresh(source);
     assert_int_equal(inner.n_feedbacks, 1);
     assert_int_equal(inner.n_refreshes, 1);
 }

@@ -286,16 +286,6 @@ TEST_WITH(a_refresh_measures_nothing_anew, set_up, tear_down)
     assert_int_equal(w.source->next(w.source, &s), -EIO);
 }
 
-TEST_WITH(a_source_that_cannot_refresh_takes_a_full_sample, set_up, tear_down)
-{
-    w.inner.refresh = NULL;
-    take_sample();
-    asym_source_refresh(w.source);
-    assert_false(take_sample().refreshed);
-    assert_int_equal(w.n_samples, 2);
-    assert_int_equal(w.n_refresh_asks, 0);
-}
-
 TEST_WITH(a_thread_that_has_just_begun_to_work_counts_in_a_refresh, set_up, tear_down)
 {
     /* 11 slept for most of the interval, 14 to 19 for all of it; the application has six threads. */
