@@ -11,14 +11,13 @@
 #include "daemon/asymctl/long-verb.h"
 #include "daemon/asymctl/record-files.h"
 #include "daemon/asymctl/verb.h"
-#include "experiment/figures.h"
 #include "experiment/replay.h"
 
 /* The time between two updates of the bar. */
 #define UPDATE_PERIOD (100 * ASYM_MSEC)
 
 struct arguments {
-    const char *policies, *figure;
+    const char *policies;
     bool json, plans;
 };
 
@@ -28,8 +27,6 @@ static const struct asym_arg args[] = {
     ASYM_ARG("--json", BOOL, NULL, json, .help = "print JSON"),
     ASYM_ARG("--plans", BOOL, NULL, plans,
              .help = "print the plans of the first policy given, and no table; by default the plans that were made"),
-    ASYM_ARG("--figure", STRING, "FILE", figure,
-             .help = "draw the shares of all classes as SVG, and what ran on each CPU under the first policy given"),
     {.option = {.key = NULL}},
 };
 
@@ -40,20 +37,17 @@ struct replay {
     struct asym_settings *settings;
     const struct asym_policy *policies[ASYM_REPLAY_MAX_POLICIES];
     struct asym_replay_tally tallies[ASYM_REPLAY_MAX_POLICIES];
-    size_t n, first;                   /* first: the index of the first policy that the user names */
-    struct asym_replay_figure *figure; /* NULL: the user wants none */
+    size_t n;
     /* The bar counts passes over the record: the comparison, and one for each policy. */
     struct asym_progress_line progress;
-    struct asym_replay_watch inner; /* called with each plan; its plan may be NULL */
-    size_t n_passes;                /* complete ones */
-    double size;                    /* bytes of the file; 0: not known */
+    size_t n_passes;       /* complete ones */
+    double size;           /* bytes of the file; 0: not known */
     struct asym_error cut; /* where the record was cut off, as the first pass has found it; "": it is complete */
     asym_usec shown;
 };
 
 static void replay_done(struct replay *p)
 {
-    asym_replay_figure_free(p->figure);
     asym_settings_free(p->settings);
     asym_record_reader_free(p->reader);
     asym_fclose_p(&p->in);
@@ -114,25 +108,24 @@ static void show_progress(struct replay *p)
 static int on_plan(void *ctx, size_t number, const struct asym_snapshot *s, const struct asym_plan *plan,
                    const struct asym_action *actions, size_t n_actions)
 {
-    struct replay *p = ctx;
-    show_progress(p);
-    return p->inner.plan ? p->inner.plan(p->inner.ctx, number, s, plan, actions, n_actions) : 0;
+    (void)number;
+    (void)s;
+    (void)plan;
+    (void)actions;
+    (void)n_actions;
+    show_progress(ctx);
+    return 0;
 }
 
 /* The first row is none, which changes nothing that was seen. */
 static int run_passes(struct replay *p, struct asym_replay_check *check, struct asym_error *err)
 {
-    struct asym_replay_figure *f = p->figure;
     const struct asym_replay_watch watch = {.plan = on_plan, .ctx = p};
-    if (f)
-        p->inner = asym_replay_figure_survey(f);
     int r = asym_replay_check(p->reader, p->settings, &watch, asym_interruption_flag(), check, err);
     if (r >= 0 && asym_record_reader_cut(p->reader))
         asym_fail(&p->cut, 0, "%s", asym_record_reader_cut(p->reader));
     for (size_t i = 0; r >= 0 && i < p->n; i++) {
         p->n_passes++;
-        if (f)
-            p->inner = asym_replay_figure_watch(f, p->policies[i], i == p->first);
         r = asym_replay_run(p->reader, p->settings, p->policies[i], &watch, asym_interruption_flag(), &p->tallies[i],
                             err);
     }
@@ -150,8 +143,6 @@ static int replay_all(struct replay *p, struct asym_replay_check *check, struct 
     asym_progress_line_end(&p->progress);
     if (r < 0 && r != -EINTR)
         return asym_record_input_result(r);
-    if (r < 0 && p->figure && p->n_passes > 0)
-        asym_replay_figure_drop(p->figure);
     return p->n_passes > 0 ? (int)p->n_passes - 1 : 0;
 }
 
@@ -165,11 +156,8 @@ static int print_report(const struct replay *p, const struct arguments *a, const
                                               .n_tallies = n,
                                               .cut = *p->cut.text ? p->cut.text : NULL};
     const struct asym_terminal terminal = asym_terminal_of(stdout);
-    int r = a->json ? asym_replay_json(&report, stdout) : asym_replay_text(&report, &terminal);
-    if (r < 0)
-        return ferror(stdout) ? 0 : asym_fail(err, r, "%s", strerror(-r));
-    r = p->figure ? asym_replay_figure_write(p->figure, p->path, a->figure) : 0;
-    return r < 0 ? asym_fail(err, -EIO, "%.200s: %s", a->figure, strerror(-r)) : 0;
+    const int r = a->json ? asym_replay_json(&report, stdout) : asym_replay_text(&report, &terminal);
+    return r >= 0 || ferror(stdout) ? 0 : asym_fail(err, r, "%s", strerror(-r));
 }
 
 /* An interruption leaves the policies that are done. */
@@ -189,13 +177,10 @@ static int begin(struct replay *p, const struct arguments *a, struct asym_error 
     int r = open_record(p, err);
     if (r >= 0 && !a->plans)
         r = add_policy(p, "none", err);
-    if (r >= 0)
-        r = asym_verb_each_word(a->policies ? a->policies : asym_record_reader_head(p->reader)->policy, add_policy, p,
-                                err);
-    p->first = (size_t)ASYM_MAX(r, 0);
-    if (r >= 0 && a->figure && asym_replay_figure_new(&p->figure) < 0)
-        r = asym_fail(err, -ENOMEM, "no memory");
-    return r;
+    if (r < 0)
+        return r;
+    return asym_verb_each_word(a->policies ? a->policies : asym_record_reader_head(p->reader)->policy, add_policy, p,
+                               err);
 }
 
 static int run_replay(const void *parsed, char **operands)
@@ -203,14 +188,10 @@ static int run_replay(const void *parsed, char **operands)
     const struct arguments *a = parsed;
     ASYM_CLEANUP(replay_done) struct replay p = {.path = operands[0]};
     struct asym_error err = {""};
-    if (a->figure && a->plans)
-        return asym_verb_fail(ASYM_EXIT_USAGE, "replay: --figure draws the table, which --plans leaves out");
     if (a->json && a->plans)
         return asym_verb_fail(ASYM_EXIT_USAGE, "replay: --plans prints lines to compare, and has no --json");
     asym_interruption_catch();
     int r = begin(&p, a, &err);
-    if (r >= 0 && asym_verb_try_file(a->figure) < 0)
-        return ASYM_EXIT_FAILED;
     if (r >= 0)
         r = a->plans ? print_plans(&p, a, &err) : print_table(&p, a, &err);
     /* The caller reports a standard output that cannot be written. */
@@ -236,9 +217,6 @@ const struct asym_verb asym_verb_replay = {
             "would have run: on other CPUs they would have done other work.\n"
             "\n"
             "asymctl also plans again under the policy of the record, with the outcomes that were recorded, and\n"
-            "says whether the plans are those that were made, byte for byte.\n"
-            "\n"
-            "--figure draws a bar for each policy, the share of the running time on fast CPUs, and below them which\n"
-            "program ran on which CPU.\n",
+            "says whether the plans are those that were made, byte for byte.\n",
     .run = run_replay,
 };

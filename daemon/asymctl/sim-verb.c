@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl sim: parses its arguments, loads the scenario, runs the trials and shows progress. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,6 @@
 #include "daemon/asymctl/record-files.h"
 #include "daemon/asymctl/verb.h"
 #include "experiment/experiment.h"
-#include "experiment/figures.h"
 #include "config/ini.h"
 #include "experiment/traces.h"
 
@@ -21,7 +21,7 @@
 #define MAX_WORKERS 64
 
 struct arguments {
-    const char *policies, *trace, *figure, *from, *machine;
+    const char *policies, *trace, *from, *machine;
     unsigned repeat, workers; /* workers: 0: one for each CPU */
     uint64_t seed;
     bool json, cost;
@@ -45,9 +45,6 @@ static const struct asym_arg args[] = {
              .help = "with --from: the machine and the scheduler of this scenario, instead of the recorded machine"),
     ASYM_ARG("--trace", STRING, "FILE", trace,
              .help = "write a Chrome trace of the first policy given, with the first seed"),
-    ASYM_ARG(
-        "--figure", STRING, "FILE", figure,
-        .help = "draw the table as SVG, and what ran on each CPU under the first policy given, with the first seed"),
     ASYM_ARG("--workers", COUNT, "N", workers, .min = 1, .max = MAX_WORKERS,
              .help = "trials at a time; by default one for each CPU, and never more than fit into memory; the report "
                      "does not depend on it"),
@@ -123,21 +120,27 @@ static int report(const struct asym_experiment *x, const struct arguments *a, co
     return ASYM_EXIT_FAILED;
 }
 
+static int say_path(const char *path, int r)
+{
+    fprintf(stderr, "asymctl: %s: %s\n", path, strerror(-r));
+    return r;
+}
+
+/* Creates the file. */
+static int try_file(const char *path)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return say_path(path, -errno);
+    close(fd);
+    return 0;
+}
+
 /* Traces the first policy that the user names, with the first seed. */
 static int write_trace(const struct asym_experiment *x, size_t policy, const char *path)
 {
     int r = asym_sim_trace_write(&x->trials[policy * x->repeat], path, asym_interruption_flag());
-    return r < 0 && r != -ECANCELED ? asym_verb_say_path(path, r) : r;
-}
-
-/* Returns whether all files that the user wants are written. */
-static bool write_files(const struct asym_experiment *x, const struct arguments *a, const char *path, size_t policy)
-{
-    const bool traced = !a->trace || write_trace(x, policy, a->trace) >= 0;
-    const int r = a->figure ? asym_sim_figure_write(x, policy, path, a->figure, asym_interruption_flag()) : 0;
-    if (r < 0)
-        asym_verb_say_path(a->figure, r);
-    return traced && r >= 0;
+    return r < 0 && r != -ECANCELED ? say_path(path, r) : r;
 }
 
 static void free_scenario(struct asym_scenario **s)
@@ -227,20 +230,20 @@ static uint64_t memory_here(void)
 }
 
 /*
- * Tries the files first, because the trials may take long. Runs the trials, writes the trace and the figure, prints the report; a
- * file that failed does not prevent the report.
+ * Tries the file first, because the trials may take long. Runs the trials, writes the trace, prints the report; a trace that
+ * failed does not prevent the report.
  */
 static int carry_out(struct asym_experiment *x, const struct arguments *a, const char *path, unsigned workers,
                      size_t first)
 {
-    if (asym_verb_try_file(a->trace) < 0 || asym_verb_try_file(a->figure) < 0)
+    if (a->trace && try_file(a->trace) < 0)
         return ASYM_EXIT_FAILED;
     int r = asym_experiment_init(x);
     if (r >= 0)
         r = run_trials(x, workers);
     if (r < 0)
         return asym_verb_fail(asym_exit_status(r), strerror(-r));
-    const bool written = write_files(x, a, path, first);
+    const bool written = !a->trace || write_trace(x, first, a->trace) >= 0;
     const int status = report(x, a, path);
     return !written && status == ASYM_EXIT_DONE ? ASYM_EXIT_FAILED : status;
 }

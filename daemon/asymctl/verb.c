@@ -2,10 +2,8 @@
 #include "daemon/asymctl/verb.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/macro.h"
 #include "base/text.h"
@@ -79,23 +77,6 @@ int asym_verb_fail(enum asym_exit status, const char *what)
 int asym_verb_reported(int r)
 {
     return r >= 0 || ferror(stdout) ? ASYM_EXIT_DONE : asym_verb_fail(ASYM_EXIT_FAILED, strerror(-r));
-}
-
-int asym_verb_say_path(const char *path, int r)
-{
-    fprintf(stderr, "asymctl: %s: %s\n", path, strerror(-r));
-    return r;
-}
-
-int asym_verb_try_file(const char *path)
-{
-    if (!path)
-        return 0;
-    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return asym_verb_say_path(path, -errno);
-    close(fd);
-    return 0;
 }
 
 int asym_verb_each_word(const char *list, int (*fn)(void *ctx, const char *word, struct asym_error *err), void *ctx,

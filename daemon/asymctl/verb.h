@@ -72,12 +72,6 @@ int asym_verb_wrong_usage(const struct asym_verb *verb, const char *what);
 /** Returns the exit status after a report to stdout that returned r, and prints its error, except that of writing. */
 int asym_verb_reported(int r);
 
-/** Print "asymctl: PATH: " and the error r, an -errno, on stderr. Returns r. */
-int asym_verb_say_path(const char *path, int r);
-
-/** Can the file be written? Creates it, and prints the error. path: NULL: the user wants no such file. Returns 0; -errno. */
-int asym_verb_try_file(const char *path);
-
 /**
  * Call fn for each word of a list, which commas separate; list: NULL: it has none. Returns what fn has returned for the first word;
  * below 0: that of the word at which fn has failed.

@@ -332,8 +332,3 @@ int asym_replay_run(struct asym_record_reader *reader, const struct asym_setting
         *ret = tally;
     return r;
 }
-
-const char *asym_replay_row_name(const struct asym_policy *policy)
-{
-    return strcmp(policy->name, "none") == 0 ? "seen" : policy->name;
-}

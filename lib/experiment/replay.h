@@ -94,9 +94,6 @@ int asym_replay_run(struct asym_record_reader *reader, const struct asym_setting
                     const struct asym_policy *policy, const struct asym_replay_watch *watch,
                     const volatile sig_atomic_t *stop, struct asym_replay_tally *ret, struct asym_error *err);
 
-/** Returns the name of the row of a policy for users: "seen" for none, whose plans change nothing that asymd recorded. */
-const char *asym_replay_row_name(const struct asym_policy *policy);
-
 /* The report of asymctl replay: the tallies of the policies, and single plans. */
 
 /** Print a plan, a line for each application, thread and action. The same plan is the same bytes. Returns 0; -EIO. */

@@ -14,14 +14,12 @@
 
 #include "daemon/asymctl/long-verb.h"
 #include "base/macro.h"
-#include "experiment/chart.h"
 #include "report/columns.h"
 #include "experiment/experiment.h"
 #include "report/json.h"
 #include "report/report-table.h"
 #include "support/live.h"
 #include "support/process.h"
-#include "support/svg.h"
 #include "support/shell.h"
 #include "support/test.h"
 
@@ -620,60 +618,6 @@ TEST(a_short_line_loses_columns_and_names_them)
     assert_string_equal(table.lost, "");
     assert_true(strncmp(text, "name  first  ", 13) == 0);
     assert_null(strstr(text, "empty"));
-}
-
-TEST(the_figure_is_xml_that_shows_the_table_and_the_cpus)
-{
-    char text[16384], name[80], line[256];
-    snprintf(name, sizeof name, "%s.svg", path);
-    snprintf(line, sizeof line, "--policy=pa,rr --repeat=3 --figure=%s", name);
-    assert_int_equal(run_file(line, text, sizeof text), 0);
-    /* Five threads keep the four CPUs busy. A row has 594 pixels. */
-    assert_int_equal(asym_svg_check(name, 4 * 594 * 9 / 10), 0);
-    ASYM_AUTO_FREE char *svg = asym_svg_text(name);
-    static const char *const parts[] = {">none<",       ">pa<",        ">rr<",
-                                        "mean speedup", ">CPU 0, 1x<", ">CPU 3, 2x<",
-                                        "time in s",    ">2<",         "under pa, seed 1",
-                                        ">serial<",     ">parallel<",  "prefers-color-scheme: dark",
-                                        " +-"};
-    for (size_t i = 0; i < ASYM_LENGTH(parts); i++)
-        if (!strstr(svg, parts[i]))
-            fail_msg("no '%s' in the figure", parts[i]);
-    unlink(name);
-    assert_int_equal(run_file("--figure=/no/such/figure.svg", text, sizeof text), 1);
-    assert_non_null(strstr(text, "/no/such/figure.svg: "));
-}
-
-TEST(a_figure_escapes_texts_and_takes_any_values)
-{
-    char name[80];
-    snprintf(name, sizeof name, "%s.svg", path);
-    const struct asym_chart_bar bars[] = {
-        {"<a&\"b\">\x01\xff", 1e-9, 5}, {"\xef\xbf\xbe", (double)NAN, (double)NAN}, {"zero", 0, 0}};
-    const unsigned char cells[ASYM_CHART_MAX_ROWS] = {1, 0, 3};
-    const char *labels[ASYM_CHART_MAX_ROWS], *const kinds[] = {"]]>", "a program of a long name, which has to be cut",
-                                                               "c"};
-    for (size_t i = 0; i < ASYM_LENGTH(labels); i++)
-        labels[i] = "CPU";
-    const struct asym_chart_timeline timeline = {.title = "t",
-                                                 .seconds = 1e-6,
-                                                 .labels = labels,
-                                                 .n_rows = ASYM_CHART_MAX_ROWS,
-                                                 .n_bins = 1,
-                                                 .cells = cells,
-                                                 .kinds = kinds,
-                                                 .n_kinds = 3};
-    const struct asym_chart_bars chart = {.title = "<t>", .axis = "a", .bars = bars, .n = ASYM_LENGTH(bars)};
-    FILE *out = fopen(name, "w");
-    assert_non_null(out);
-    assert_int_equal(asym_chart_write(&chart, &timeline, out), 0);
-    fclose(out);
-    assert_int_equal(asym_svg_check(name, 0), 0);
-    ASYM_AUTO_FREE char *svg = asym_svg_text(name);
-    assert_non_null(strstr(svg, "&lt;a&amp;&quot;b&quot;&gt;\\x01\\xff<"));
-    assert_non_null(strstr(svg, ">\\xef\\xbf\\xbe<")); /* XML has no such character */
-    assert_non_null(strstr(svg, ">not known<"));
-    unlink(name);
 }
 
 TEST(progress_says_what_is_left)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The commands asymctl replay and asymctl sim --from, on a record in a file. */
 #include <fcntl.h>
-#include <math.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -12,15 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
 #include "base/macro.h"
 #include "report/columns.h"
-#include "report/json.h"
 #include "daemon/asymctl/long-verb.h"
 #include "support/process.h"
 #include "support/record-fixture.h"
-#include "support/svg.h"
 #include "support/tree.h"
 #include "support/shell.h"
 #include "support/test.h"
@@ -73,75 +68,6 @@ static int run(const char *arguments, char *ret, size_t size)
     char line[512];
     snprintf(line, sizeof line, "replay a.rec %s", arguments);
     return run_verb(line, ret, size);
-}
-
-/* Returns the value beside the bar of that policy, which has an interval. */
-static double bar_of(const char *svg, const char *policy)
-{
-    char label[64];
-    snprintf(label, sizeof label, ">%s<", strcmp(policy, "none") == 0 ? "seen" : policy);
-    assert_has(svg, label);
-    const char *end = strstr(strstr(svg, label), " +-"), *value = end;
-    assert_non_null(end);
-    while (*value != '>')
-        value--;
-    return strtod(value + 1, NULL);
-}
-
-/* The bar of each policy has the value of the table. */
-static void assert_bars(const char *svg, const char *json)
-{
-    size_t i;
-    json_t *policy;
-    ASYM_AUTO_JSON json_t *root = json_loads(json, 0, NULL);
-    assert_non_null(root);
-    assert_int_equal(json_array_size(json_object_get(root, "policies")), 3);
-    /* A note has its escapes already. */
-    assert_string_equal(json_string_value(json_array_get(json_object_get(root, "notes"), 0)),
-                        "made by a test in C:\\tests");
-    json_array_foreach(json_object_get(root, "policies"), i, policy)
-    {
-        const json_t *share = json_object_get(json_object_get(policy, "fast_share"), "all");
-        const double bar = bar_of(svg, json_string_value(json_object_get(policy, "name")));
-        assert_true(fabs(bar - 100 * json_number_value(share)) < 0.002);
-    }
-}
-
-TEST(the_figure_shows_the_table_and_the_cpus)
-{
-    static char text[65536];
-    char name[sizeof tree.path + 8];
-    static const char *const parts[] = {"share of the running time on fast CPUs in %",
-                                        ">CPU 0, ",
-                                        ">CPU 3, ",
-                                        ">3<",
-                                        "What ran on each CPU, as rr would have placed it",
-                                        "a.rec: 4.0 s, replayed"};
-    assert_int_equal(run("--policy=rr,pa --figure=a.svg --json", text, sizeof text), 0);
-    snprintf(name, sizeof name, "%s/a.svg", tree.path);
-    /* The threads run for about a quarter of the time of four CPUs or more. A row has 594 pixels. */
-    assert_int_equal(asym_svg_check(name, 594), 0);
-    ASYM_AUTO_FREE char *svg = asym_svg_text(name);
-    assert_bars(svg, text);
-    for (size_t i = 0; i < ASYM_LENGTH(parts); i++)
-        assert_has(svg, parts[i]);
-    /* The timeline of the record differs from that of a plan. */
-    assert_int_equal(run("--policy=none,rr,pa --figure=a.svg", text, sizeof text), 0);
-    ASYM_AUTO_FREE char *seen = asym_svg_text(name);
-    assert_has(seen, "What ran on each CPU (for longest");
-    assert_string_not_equal(strstr(svg, "would have placed it"), strstr(seen, "What ran on each CPU"));
-}
-
-TEST(a_figure_that_cannot_be_written_is_named)
-{
-    char text[65536];
-    assert_int_equal(run("--figure=/no/such/figure.svg", text, sizeof text), 1);
-    assert_has(text, "asymctl: /no/such/figure.svg: No such file");
-    assert_int_equal(run("--figure=/dev/full", text, sizeof text), 1);
-    assert_has(text, "\npa ");
-    assert_has(text, "asymctl: /dev/full: ");
-    assert_int_equal(run("--figure=a.svg --plans", text, sizeof text), 2);
-    assert_has(text, "asymctl: replay: --figure draws the table, which --plans leaves out\n");
 }
 
 TEST(plans_have_no_json)
@@ -338,10 +264,9 @@ static void await_bar(pid_t pid, int terminal)
 TEST(a_long_replay_shows_its_progress_and_ctrl_c_prints_what_is_done)
 {
     static char errors[1 << 20], table[65536];
-    char svg[sizeof tree.path + 16];
     unsigned done = 0;
     int out, terminal, status;
-    const pid_t pid = start_long("--figure=long.svg", &out, &terminal);
+    const pid_t pid = start_long(NULL, &out, &terminal);
     await_bar(pid, terminal);
     for (unsigned pass = 0; pass < 3;) {
         *errors = '\0';
@@ -362,12 +287,6 @@ TEST(a_long_replay_shows_its_progress_and_ctrl_c_prints_what_is_done)
     assert_has(table, "\npa ");
     assert_null(strstr(table, "\nthroughput "));
     assert_has(table, "byte for byte");
-    snprintf(svg, sizeof svg, "%s/long.svg", tree.path);
-    assert_int_equal(asym_svg_check(svg, 594), 0);
-    ASYM_AUTO_FREE char *figure = asym_svg_text(svg);
-    assert_has(figure, ">pa<");
-    assert_has(figure, "What ran on each CPU, as pa would have placed it");
-    assert_null(strstr(figure, ">throughput<"));
     close(out);
     close(terminal);
 }
