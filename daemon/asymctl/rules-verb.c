@@ -140,7 +140,7 @@ static const char *miss_of(const struct asym_rule_view *rule, size_t k, const st
         snprintf(buf, size, "%s: \"%s\" is %s %s", rule->key[k], value, several ? "none of" : "not",
                  globs_of(rule->globs[k], globs, sizeof globs));
     else
-        snprintf(buf, size, "%s: not known (not given, or this user may not read it)", rule->key[k]);
+        snprintf(buf, size, "%s: not known (it does not run, or this user may not read it)", rule->key[k]);
     return buf;
 }
 
@@ -271,36 +271,15 @@ static int write_rules_json(const struct asym_settings *s, const char *name, con
 }
 
 struct arguments {
-    const char *config, *comm, *exe, *cgroup, *cmdline;
+    const char *config;
     bool json;
 };
 
 static const struct asym_arg args[] = {
-    ASYM_ARG("--comm", STRING, "NAME", comm, .help = "test a program of that name that does not run"),
-    ASYM_ARG("--exe", STRING, "PATH", exe, .help = "with the path of its executable"),
-    ASYM_ARG("--cgroup", STRING, "PATH", cgroup, .help = "with the path of its control group"),
-    ASYM_ARG("--cmdline", STRING, "TEXT", cmdline, .help = "with its arguments, joined by spaces"),
     ASYM_ARG("--config", STRING, "FILE", config, .help = "a configuration, instead of that of the running asymd"),
     ASYM_ARG("--json", BOOL, NULL, json, .help = "print JSON"),
     {.option = {.key = NULL}},
 };
-
-static bool is_described(const struct arguments *a)
-{
-    return a->comm || a->exe || a->cgroup || a->cmdline;
-}
-
-/* The name comes from the command line: it may have any bytes. */
-static int refuse_long_name(const char *comm, struct asym_error *err)
-{
-    char shown[128], first[4 * ASYM_COMM_LEN];
-    asym_text_escape(comm, strlen(comm), shown, sizeof shown);
-    asym_text_escape(comm, ASYM_COMM_LEN - 1, first, sizeof first);
-    return asym_fail(err, -EINVAL,
-                     "rules test: no process has the name '%.60s': names have %d bytes at most. Test its first %d: "
-                     "--comm=%s",
-                     shown, ASYM_COMM_LEN - 1, ASYM_COMM_LEN - 1, first);
-}
 
 /* A number that no process can have is no name, either. */
 static bool is_subject(const char *word)
@@ -309,95 +288,83 @@ static bool is_subject(const char *word)
     return word && (word[strspn(word, "0123456789")] != '\0' || asym_verb_is_pid(word, &pid));
 }
 
-/* Returns whether the operands and the options go together. */
-static bool is_accepted(const struct arguments *a, char **operands)
+static int test(const struct arguments *a, const struct asym_settings *s, const struct asym_rule_subject *subject)
 {
-    const bool is_test = operands[0] && strcmp(operands[0], "test") == 0;
-    if (is_described(a))
-        return is_test && !operands[1];
-    return is_test ? is_subject(operands[1]) : !operands[0] || !operands[1];
+    const struct asym_terminal terminal = asym_terminal_of(stdout);
+    return asym_verb_reported(a->json ? write_rules_json(s, NULL, subject, stdout)
+                                      : print_tested_rules(s, subject, &terminal));
 }
 
-/* Fills ret with the process, or with the described program. */
-static int find_subject(const struct arguments *a, int32_t pid, struct asym_rule_subject_texts *ret,
-                        struct asym_error *err)
-{
-    ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
-    if (pid == 0) {
-        ret->of = (struct asym_rule_subject){
-            .comm = a->comm, .exe = a->exe, .cgroup = a->cgroup, .cmdline = a->cmdline, .uid = (uid_t)-1};
-        return 0;
-    }
-    const int r = asym_root_open(NULL, &root, err);
-    return r < 0 ? r : asym_rule_subject_read(&root, pid, ret, err);
-}
-
-static int test(const struct arguments *a, const struct asym_settings *s, int32_t pid, struct asym_error *err)
+static int test_process(const struct arguments *a, const struct asym_settings *s, const struct asym_root *root,
+                        uint32_t pid, struct asym_error *err)
 {
     ASYM_AUTO_FREE struct asym_rule_subject_texts *texts = malloc(sizeof *texts);
-    const struct asym_terminal terminal = asym_terminal_of(stdout);
-    int r = texts ? find_subject(a, pid, texts, err) : asym_fail(err, -ENOMEM, "no memory");
-    if (r < 0)
-        return asym_verb_fail(ASYM_EXIT_FAILED, err->text);
-    return asym_verb_reported(a->json ? write_rules_json(s, NULL, &texts->of, stdout)
-                                      : print_tested_rules(s, &texts->of, &terminal));
+    const int r = texts ? asym_rule_subject_read(root, (int32_t)pid, texts, err) : asym_fail(err, -ENOMEM, "no memory");
+    return r < 0 ? asym_verb_fail(ASYM_EXIT_FAILED, err->text) : test(a, s, &texts->of);
+}
+
+/* The name comes from the command line: it may have any bytes. */
+static int refuse_long_name(const char *name, struct asym_error *err)
+{
+    char shown[128], first[4 * ASYM_COMM_LEN];
+    asym_text_escape(name, strlen(name), shown, sizeof shown);
+    asym_text_escape(name, ASYM_COMM_LEN - 1, first, sizeof first);
+    asym_fail(err, -EINVAL,
+              "rules test: no process has the name '%.60s': names have %d bytes at most. Test its first %d: %s", shown,
+              ASYM_COMM_LEN - 1, ASYM_COMM_LEN - 1, first);
+    return asym_verb_fail(ASYM_EXIT_USAGE, err->text);
 }
 
 /* Tests the process of that name that has used the most CPU time. Where none runs, the rules know the name alone. */
-static int test_named(const struct arguments *a, const struct asym_settings *s, const char *name,
-                      struct asym_error *err)
+static int test_named(const struct arguments *a, const struct asym_settings *s, const struct asym_root *root,
+                      const char *name, struct asym_error *err)
 {
-    ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
     ASYM_CLEANUP(asym_named_processes_done) struct asym_named_processes found = {.process = NULL};
-    const struct arguments program = {.comm = name, .json = a->json};
-    int r = asym_root_open(NULL, &root, err);
-    if (r >= 0)
-        r = asym_named_processes_find(&root, name, (int32_t)getpid(), &found);
+    const int r = asym_named_processes_find(root, name, (int32_t)getpid(), &found);
     if (r >= 0 && found.n > 0 && !found.by_command_line)
-        return test(a, s, (int32_t)found.process[0].pid, err);
-    if (strlen(name) >= ASYM_COMM_LEN)
-        return asym_verb_fail(ASYM_EXIT_USAGE, (refuse_long_name(name, err), err->text));
-    return test(&program, s, 0, err);
+        return test_process(a, s, root, found.process[0].pid, err);
+    return strlen(name) >= ASYM_COMM_LEN ? refuse_long_name(name, err)
+                                         : test(a, s, &(struct asym_rule_subject){.comm = name, .uid = (uid_t)-1});
 }
 
-/* NAME is a rule, or else a program. */
-static int show_named(const struct arguments *a, const struct asym_settings *s, const char *name,
-                      struct asym_error *err)
+static bool has_rule(const struct asym_settings *s, const char *name)
 {
-    const struct asym_terminal terminal = asym_terminal_of(stdout);
     struct asym_rule_view rule;
     for (size_t i = 0; asym_rules_at(s->rules, i, NULL, &rule); i++)
         if (strcmp(rule.name, name) == 0)
-            return asym_verb_reported(a->json ? write_rules_json(s, name, NULL, stdout)
-                                              : print_rules(s, name, &terminal));
-    return test_named(a, s, name, err);
+            return true;
+    return false;
+}
+
+/* Without test, NAME is a rule, or else a program. */
+static int answer(const struct arguments *a, const struct asym_settings *s, const char *subject, bool is_test)
+{
+    ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
+    const struct asym_terminal terminal = asym_terminal_of(stdout);
+    struct asym_error err = {""};
+    uint32_t pid;
+    if (!is_test && (!subject || has_rule(s, subject)))
+        return asym_verb_reported(a->json ? write_rules_json(s, subject, NULL, stdout)
+                                          : print_rules(s, subject, &terminal));
+    if (asym_root_open(NULL, &root, &err) < 0)
+        return asym_verb_fail(ASYM_EXIT_FAILED, err.text);
+    return is_test && asym_verb_is_pid(subject, &pid) ? test_process(a, s, &root, pid, &err)
+                                                      : test_named(a, s, &root, subject, &err);
 }
 
 static int rules(const void *parsed, char **operands)
 {
     const struct arguments *a = parsed;
     const struct asym_invocation cli = {.config = a->config};
-    struct asym_settings *s = NULL;
-    const struct asym_terminal terminal = asym_terminal_of(stdout);
-    struct asym_error err = {""};
-    uint32_t pid = 0;
-    int status;
-    if (!is_accepted(a, operands))
-        return asym_verb_wrong_usage(&asym_verb_rules,
-                                     "accepted are nothing, the NAME of a rule or a program, test PID, "
-                                     "test NAME, and test --comm=NAME or the like");
-    if ((a->comm && strlen(a->comm) >= ASYM_COMM_LEN && refuse_long_name(a->comm, &err) < 0) ||
-        asym_machine_settings(&cli, ASYM_MACHINE_SAYS, &s, &err) < 0)
-        return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
     const bool is_test = operands[0] && strcmp(operands[0], "test") == 0;
-    const char *subject = operands[is_test];
-    if (subject && !(is_test && asym_verb_is_pid(subject, &pid)))
-        status = is_test ? test_named(a, s, subject, &err) : show_named(a, s, subject, &err);
-    else if (is_test)
-        status = test(a, s, (int32_t)pid, &err);
-    else
-        status = asym_verb_reported(a->json ? write_rules_json(s, NULL, NULL, stdout)
-                                            : print_rules(s, NULL, &terminal));
+    struct asym_settings *s = NULL;
+    struct asym_error err = {""};
+    if (is_test ? !is_subject(operands[1]) : operands[0] && operands[1])
+        return asym_verb_wrong_usage(&asym_verb_rules,
+                                     "accepted are nothing, the NAME of a rule or a program, test PID, and test NAME");
+    if (asym_machine_settings(&cli, ASYM_MACHINE_SAYS, &s, &err) < 0)
+        return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
+    const int status = answer(a, s, operands[is_test], is_test);
     asym_settings_free(s);
     return status;
 }
@@ -411,8 +378,7 @@ const struct asym_verb asym_verb_rules = {
     .summary = "list the rules in force, or say which one matches a program",
     .help = "Prints the rules of the running asymd, or without one those of the installed configuration and of the\n"
             "groups of the library that it includes, in the order in which asymd tries them. With test, prints for\n"
-            "each rule whether it matches the process PID, or the program that the options describe, and why not.\n"
-            "asymd uses the first rule that matches.\n"
+            "each rule whether it matches the process PID, and why not. asymd uses the first rule that matches.\n"
             "With NAME, prints the rule of that name, or tests a program of that name, as test NAME does: as it runs,\n"
             "or where it does not run, by the name alone.\n",
     .run = rules,

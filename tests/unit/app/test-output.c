@@ -55,7 +55,7 @@ static const char *const asymctl_runs[] = {
     "check --json",
     "rules" CONFIG,
     "rules --json" CONFIG,
-    "rules test --comm=x" CONFIG,
+    "rules test no-such-prog" CONFIG,
     "sim " SCENARIO,
     "sim --json " SCENARIO,
 };

@@ -420,7 +420,7 @@ TEST(verbs_about_the_configuration_ask_the_service)
     } rows[] = {
         {"rules", "of the service              slow\n    match_comm = spinner\n    /etc/of-the-service.conf:7\n"},
         {"rules", "/usr/games.conf:9 (library)\n"},
-        {"rules test --comm=spinner", "Rule \"of the service\" applies: slow; /etc/of-the-service.conf:7"},
+        {"rules test spinner", "Rule \"of the service\" applies: slow; /etc/of-the-service.conf:7"},
         {"rules 'of the library'", "of the library              steer, nice 3\n"},
         {"rules game", "Rule \"of the library\" applies: steer, nice 3;"},
         {"check", "rr: this machine gives every signal that it needs"},
