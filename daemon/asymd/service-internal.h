@@ -123,7 +123,6 @@ struct asym_service {
     size_t n_hangs;                  /* reads that did not answer in time, as last logged */
     size_t n_changes;                /* the number of changes to threads since the start */
     char reload_error[256];          /* why asymd refused the configuration on disk; "": it is in force */
-    struct asym_watch *watch;        /* NULL: no udev */
     struct asym_check rivals;        /* programs and settings that place the same threads */
     struct asym_rivals *rivals_look; /* the look for them in progress; NULL: none */
     asym_usec rivals_at;             /* when the last one ended; 0: never */
@@ -155,7 +154,7 @@ struct asym_service {
 /** Call this before any thread starts: sd-event takes signals from a signalfd, so every thread has to block them. */
 void asym_service_block_signals(void);
 
-/** Put the timers, the signals, the watchdog, udev and RTX on a new event loop. 0; -errno. */
+/** Put the timers, the signals, the watchdog and RTX on a new event loop. 0; -errno. */
 int asym_service_attach(struct asym_service *s);
 
 /** Run the event loop until it ends. Returns the exit status; -errno. */

@@ -54,11 +54,6 @@ static int on_housekeeping(sd_event_source *timer, uint64_t usec, void *userdata
     return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 
-static void on_cpus(void *userdata)
-{
-    asym_service_update_cpus(userdata);
-}
-
 int asym_service_attach(struct asym_service *s)
 {
     static const int ends[] = {SIGTERM, SIGINT};
@@ -76,8 +71,6 @@ int asym_service_attach(struct asym_service *s)
         r = asym_rtxd_attach(s->rtx, s->event, on_report, s);
     if (r >= 0)
         r = asym_notify_watchdog(&s->notify, s->event);
-    if (r >= 0 && asym_watch_new(s->event, on_cpus, s, &s->watch) < 0)
-        s->watch = NULL; /* housekeeping reads the CPUs every second */
     return r < 0 ? r : 0;
 }
 

@@ -36,7 +36,6 @@ static void service_done(struct asym_service *s)
     asym_check_done(&s->rivals);
     asym_cycle_done(&s->cycle);
     asym_ledger_close(s->ledger);
-    asym_watch_free(s->watch);
     sd_event_source_unref(s->timer);
     sd_event_source_unref(s->housekeeping);
     sd_event_unref(s->event);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <systemd/sd-device.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
@@ -268,61 +267,6 @@ int asym_run_machine_changed(struct asym_run *run, struct asym_error *err)
         asym_capabilities_resolve(&run->capabilities, run->machine);
     }
     return r;
-}
-
-/*
- * Detects changes of CPUs: hotplug, resume, the cpuset of the machine or container. If udev runs, it reports the first two at
- * once. The service polls for the rest.
- */
-
-struct asym_watch {
-    sd_device_monitor *monitor;
-    void (*fn)(void *userdata);
-    void *userdata;
-};
-
-static int on_device(sd_device_monitor *monitor, sd_device *device, void *userdata)
-{
-    const struct asym_watch *w = userdata;
-    (void)monitor;
-    (void)device;
-    w->fn(w->userdata);
-    return 0;
-}
-
-static int listen_to(struct asym_watch *w, sd_event *event)
-{
-    int r = sd_device_monitor_new(&w->monitor);
-    if (r >= 0)
-        r = sd_device_monitor_filter_add_match_subsystem_devtype(w->monitor, "cpu", NULL);
-    if (r >= 0)
-        r = sd_device_monitor_attach_event(w->monitor, event);
-    if (r >= 0)
-        r = sd_device_monitor_start(w->monitor, on_device, w);
-    return r;
-}
-
-int asym_watch_new(sd_event *event, void (*fn)(void *userdata), void *userdata, struct asym_watch **ret_watch)
-{
-    struct asym_watch *w = malloc(sizeof *w);
-    if (!w)
-        return -ENOMEM;
-    *w = (struct asym_watch){.fn = fn, .userdata = userdata};
-    int r = listen_to(w, event);
-    if (r < 0) {
-        asym_watch_free(w);
-        return r;
-    }
-    *ret_watch = w;
-    return 0;
-}
-
-void asym_watch_free(struct asym_watch *w)
-{
-    if (!w)
-        return;
-    sd_device_monitor_unref(w->monitor);
-    free(w);
 }
 
 bool asym_watch_changed(const struct asym_root *root, const struct asym_machine *m)

@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <systemd/sd-event.h>
 
 #include <asym/error.h>
 #include <asym/machine.h>
@@ -29,16 +28,10 @@ int asym_run_machine(struct asym_run *run, struct asym_error *err);
 /** Do the same after hotplug. Keeps the choice of slow CPUs; a slow CPU that is offline is no error. */
 int asym_run_machine_changed(struct asym_run *run, struct asym_error *err);
 
-struct asym_watch;
-
 /**
- * Call fn(userdata) from the event loop whenever udev reports that a CPU was added or removed. Returns 0; -errno: udev does not
- * run, and the caller has to poll. Free it before the event loop.
+ * Returns true if the online or usable CPUs differ from those of the machine: after hotplug, or a change of the cpuset of the
+ * machine or container. False if they cannot be read.
  */
-int asym_watch_new(sd_event *event, void (*fn)(void *userdata), void *userdata, struct asym_watch **ret_watch);
-void asym_watch_free(struct asym_watch *w);
-
-/** Returns true if the online or usable CPUs differ from those of the machine. False if they cannot be read. */
 bool asym_watch_changed(const struct asym_root *root, const struct asym_machine *m);
 
 /**

@@ -139,7 +139,6 @@ TEST_WITH(each_sample_is_held_to_the_budget, set_up, NULL)
         assert_true(sd_event_run(s.event, 60 * ASYM_SEC) > 0);
         expect_calls("nB");
     }
-    asym_watch_free(s.watch);
     sd_event_source_unref(s.timer);
     sd_event_source_unref(s.housekeeping);
     sd_event_unref(s.event);
@@ -161,7 +160,6 @@ TEST_WITH(housekeeping_does_not_wait_for_a_sample, set_up, NULL)
         assert_true(sd_event_run(s.event, ASYM_SEC) > 0);
         expect_calls("h");
     }
-    asym_watch_free(s.watch);
     sd_event_source_unref(s.timer);
     sd_event_source_unref(s.housekeeping);
     sd_event_unref(s.event);
