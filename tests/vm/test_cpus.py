@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""test_cpus.py BUILD: tests cpus.py, load-copies, and the simulator's use of its table and of Table 5.2, without a virtual machine."""
+"""test_cpus.py BUILD: tests cpus.py and load-copies without a virtual machine."""
 import argparse
 import contextlib
 import io
@@ -164,24 +164,6 @@ class Test(unittest.TestCase):
         self.assertEqual(kernel.measured("Gain %")[0]["priority", 4], 50)
         self.assertEqual(kernel.measured("Turnaround gain %")[0]["priority", 4], 55.6)
 
-    def test_gains_are_judged_by_cpu_time_against_the_source(self):
-        verdicts = dict(copies.judge(self.found(4)))
-        self.assertFalse(verdicts["response-time, 1 copy: gain 50.0 %, the source's 52.4 %"])
-        self.assertTrue(verdicts["response-time, 4 copies: gain 50.0 %, the source's 44.7 %"])
-
-    def test_the_least_total_is_that_of_all_cpus_or_of_the_fastest(self):
-        # The task takes 4 s on the fastest CPU: work 32 at speed 8.
-        found = self.found(4)
-        found["pinned"] = {n: [{"turnaround": 4 * copies.pinned_seconds(n)}] for n in copies.COUNTS}
-        for n, least in ((1, 4), (2, 64 / 15), (7, 7 * 32 / 35), (8, 8 * 32 / 36), (12, 12 * 32 / 36)):
-            self.assertAlmostEqual(copies.bound(found, n), least)
-
-    def test_pinned_copies_of_a_cpu_share_it(self):
-        self.assertEqual(copies.ideal(2), "6,7")
-        self.assertAlmostEqual(copies.pinned_seconds(2), (1 + 8 / 7) / 2)
-        self.assertAlmostEqual(copies.pinned_seconds(10), sum(n * 8 / (cpu + 1) * n for cpu, n in
-                                                             {c: copies.ideal(10).split(",").count(str(c)) for c in range(8)}.items()) / 10)
-
     def found(self, turnaround, stock=(8, 10)):
         """Runs whose copies have the CPU for half of the time, or under the stock scheduler for two thirds of it."""
         found = {mode: {n: [{"total": turnaround, "turnaround": turnaround, "cpu": 3}] * 2 for n in copies.COUNTS}
@@ -192,76 +174,6 @@ class Test(unittest.TestCase):
     def write_5_2(self, turnaround, stock=(8, 10)):
         found = self.found(turnaround, stock)
         papers.write("table-5.2", ["`./dev vm papers`: 2 runs of each in one boot.", "", *copies.show(found)])
-
-    def test_a_table_is_printed_again_from_its_record(self):
-        self.addCleanup(setattr, papers, "RECORDS", papers.RECORDS)
-        papers.RECORDS = self.results.parent / "kernel"
-        about = {"runs": 2, "boots": "one boot", "kernel": "6.1", "host": "a host, 2026-01-01"}
-        lines, missed = papers.page("table-5.2", about, self.found(4))
-        papers.keep("table-5.2", about, self.found(4))
-        self.assertEqual(papers.again(["table-5.2", "rtx"]), ["rtx"])
-        self.assertEqual(papers.marks.block(self.results.read_text(), "table-5.2"), "\n".join(lines))
-        self.assertGreater(missed, 0)
-        self.assertEqual(kernel.measured("Gain %")[0]["priority", 4], 50)
-
-    def test_speeds_are_printed_again_from_their_record(self):
-        self.addCleanup(setattr, papers, "RECORDS", papers.RECORDS)
-        papers.RECORDS = self.results.parent / "kernel"
-        found, about = self.measure(Guest(SPEEDS)), {"runs": 3, "boots": "one boot", "kernel": "6.1", "host": "a host"}
-        papers.keep("speeds", about, found)
-        self.assertEqual(papers.page("speeds", *papers.kept("speeds")), papers.page("speeds", about, found))
-
-    def test_runs_without_cpu_time_have_no_gain_and_miss_it(self):
-        found = {mode: {n: [{key: run[key] for key in ("total", "turnaround")} for run in runs] for n, runs in counts.items()}
-                 for mode, counts in self.found(4).items()}
-        text = "\n".join(copies.show(found))
-        self.assertNotIn("| Avg s |", text)
-        self.assertNotIn("| Gain % |", text)
-        verdicts = dict(copies.judge(found))
-        self.assertFalse(verdicts["gains against the source's, which are of CPU time: these runs measured the turnaround only"])
-        self.assertFalse([said for said in verdicts if "the source's 52.4" in said])
-
-    def test_the_machine_as_measured_has_these_speeds_and_copies_pinned_where_they_were(self):
-        text = kernel.vm_text("pinned", 4, 2, SPEEDS)
-        self.assertIn("speeds = 0.75,2.5,3,4.25,5,6.5,6,8\n", text)
-        self.assertEqual(re.findall(r"affinity = (\d)", text), ["4", "5", "6", "7"])
-        self.assertIn("step = serial 16.000G", text)
-        self.assertIn("count = 4\n", kernel.vm_text("priority", 4, 2, SPEEDS))
-
-    def test_every_mode_is_simulated_on_both_machines(self):
-        self.write_5_2(4)
-        self.write(self.measure(Guest(SPEEDS)))
-        lab = Simulator()
-        title, said, table, why = kernel.vm_row(lab)
-        modes = list(kernel.MODES)
-        self.assertEqual(table[0], ["copies", *(mode + kind for mode in modes for kind in ("", kernel.AS_MEASURED))])
-        self.assertEqual(lab.machines, {"1,2,3,4,5,6,7,8", "0.75,2.5,3.0,4.25,5.0,6.5,6.0,8.0"})
-        # Stock takes as long as the slowest CPU: 32 s with the nominal speeds, 42.7 s with the measured ones, not 9.
-        # Two runs are 2 s apart: the 95 % interval of their mean is +- 15.93 s.
-        self.assertIn("9.00 / 32.00 +- 15.93 (+256 %)", table[1])
-        self.assertIn("9.00 / 42.67 +- 15.93 (+374 %)", table[1])
-        # The length of the task comes from the pinned copies, so pinned copies prove nothing.
-        self.assertIn("within 15 %: response-time, throughput, priority; beyond: stock (+374 %)", why)
-        self.assertIn("within 15 %: response-time, throughput, priority; beyond: stock (+256 %)", why)
-        self.assertIn("takes 43 s there, not 32 s", why)
-        self.assertIn("Stock's mean turnaround of 4, 8, 10 and 12 copies alone is 9.00 s / 42.67 s (+374 %)", why)
-        # Copies have 6 s and 3 s of CPU time there. Here stock's take 42.7 s, and the steered ones 4.
-        self.assertIn("Mean Avg by CPU time, the source's (as measured), is off by: stock +611 %, response-time +33 %", why)
-        self.assertNotIn("nan", title + said + why)
-
-    def test_starts_on_the_slowest_cpu_can_be_given_their_traced_share(self):
-        # A quarter of 40 s and three quarters of 4 s.
-        self.addCleanup(setattr, kernel, "TRACE", kernel.TRACE)
-        kernel.TRACE = {"first copy on the slowest CPU": 10, "starts": 40}
-        self.assertAlmostEqual(kernel.by_share([40, 4, 40, 40], [40, 4, 40, 41], 38), 13)
-        self.assertAlmostEqual(kernel.by_share([9, 7], [40, 41], 38), 8)
-
-    def test_without_measured_speeds_there_are_only_nominal_ones(self):
-        self.write_5_2(4)
-        lab = Simulator()
-        *_, table, why = kernel.vm_row(lab)
-        self.assertEqual(table[0], ["copies", *kernel.MODES])
-        self.assertTrue(why.startswith("Mean turnaround within 15 %: response-time, throughput, priority; beyond: stock"), why)
 
 
 class Copies(unittest.TestCase):
@@ -275,26 +187,6 @@ class Copies(unittest.TestCase):
         self.assertLessEqual(4 * found["cpu"], found["total"] + 0.01)
         self.assertLessEqual(found["turnaround"], found["total"])
         self.assertGreater(found["turnaround"], found["cpu"])
-
-
-class Simulator:
-    """Fakes asymctl sim: modes that steer or pin take as long as on the fastest CPU, the others as long as on the
-    slowest."""
-
-    def __init__(self):
-        self.machines = set()
-
-    def has(self, *_names):
-        return True
-
-    def run(self, text, policies, _seeds):
-        speeds, work = re.search(r"speeds = (\S+)", text)[1], float(re.search(r"serial ([\d.]+)G", text)[1])
-        self.machines.add(speeds)
-        stock = policies == ["none"] and "affinity" not in text
-        speed = (min if stock else max)(map(float, speeds.split(",")))
-        programs = [{"cpu_time_s": {"mean": work / speed}}] * text.count("[program")
-        times = {"values": [work / speed]}
-        return {policies[0]: {"turnaround_s": times, "total_s": times, "programs": programs}}
 
 
 if __name__ == "__main__":

@@ -85,13 +85,6 @@ class Test(unittest.TestCase):
             with self.assertRaisesRegex(run.Wrong, "lost events"):
                 starts.counts([line] + self.begun([2, 4, 0, 5, 1, 7, 3, 2]))
 
-    def test_the_page_finds_all_that_it_says_in_a_record(self):
-        boots = [starts.add([starts.counts(self.begun([2, 4, 0, 5, 1, 7, 3, 2]))]) for _ in range(2)]
-        record = starts.record(boots, "6.1")
-        self.assertIn("trace of 2 starts in 2 boots", kernel.starts_text(record))
-        self.assertIn("14 of 14 choices of a node", kernel.starts_text(record))
-        self.assertEqual(set(kernel.TRACE), set(record))
-
     def test_a_trace_that_lacks_copies_is_an_error(self):
         with self.assertRaisesRegex(run.Wrong, "has 7 starts of copies, and 8 were started"):
             starts.counts(self.begun([2, 4, 0, 5, 1, 7, 3]))
