@@ -9,11 +9,12 @@
 
 #include "app/command-line.h"
 #include "base/macro.h"
-#include "core/machine-situation.h"
+#include "core/policy-select.h"
 #include "daemon/asymctl/long-verb.h"
 #include "daemon/asymctl/record-files.h"
 #include "daemon/asymctl/verb.h"
 #include "experiment/experiment.h"
+#include "experiment/record-scenario.h"
 #include "config/ini.h"
 #include "experiment/traces.h"
 

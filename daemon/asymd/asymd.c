@@ -10,6 +10,7 @@
 #include "app/machine-setup.h"
 #include "app/policy-setup.h"
 #include "app/settings-setup.h"
+#include "daemon/asymd/cli.h"
 #include "daemon/asymd/mode.h"
 #include "linux/sys/cgroup-mounts.h"
 

@@ -57,15 +57,4 @@ bool asym_bus_may_see(const struct asym_service *s, const struct asym_bus_caller
 bool asym_bus_may_see_app(const struct asym_service *s, const struct asym_bus_caller *caller,
                           const struct asym_monitor_app *app);
 
-/*
- * The object org.asymd.Manager: its table of properties, methods and signals, and the functions behind them. The userdata of the
- * bus (lib/bus/bus.h) is the service. org.asymd.Manager(5) describes it for users.
- */
-
-extern const sd_bus_vtable asym_bus_manager_vtable[];
-extern const struct asym_bus_method asym_bus_manager_methods[];
-
-/** Set error for -errno of service-control.h, with its text. Returns -errno. */
-int asym_bus_manager_fail(sd_bus_error *error, int r, const struct asym_error *err);
-
 #endif

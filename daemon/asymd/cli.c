@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/asymd/cli.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymd --help. */
 #include "app/command-line.h"
+#include "daemon/asymd/cli.h"
 #include "daemon/asymd/mode.h"
 
 static enum asym_exit help(struct asym_run *run)

@@ -5,7 +5,7 @@
 #include "app/command-line.h"
 #include "app/machine-check.h"
 #include "base/text.h"
-#include "core/machine-situation.h"
+#include "core/policy-select.h"
 #include "daemon/asymd/mode.h"
 
 static const struct {

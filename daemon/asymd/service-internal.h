@@ -246,4 +246,15 @@ int asym_service_switch_policy(struct asym_service *s, const char *name, const c
 /** SIGHUP: read the configuration again and use it, or keep the old one. An sd_event_signal_handler_t. */
 int asym_service_on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata);
 
+/*
+ * The object org.asymd.Manager: its table of properties, methods and signals, and the functions behind them. The userdata of the
+ * bus (lib/bus/bus.h) is the service. org.asymd.Manager(5) describes it for users.
+ */
+
+extern const sd_bus_vtable asym_bus_manager_vtable[];
+extern const struct asym_bus_method asym_bus_manager_methods[];
+
+/** Set error for -errno of service-control.h, with its text. Returns -errno. */
+int asym_bus_manager_fail(sd_bus_error *error, int r, const struct asym_error *err);
+
 #endif

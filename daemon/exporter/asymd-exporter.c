@@ -12,7 +12,7 @@
 #include "app/command-line.h"
 #include "base/macro.h"
 #include "base/text.h"
-#include "daemon/exporter/exporter-http.h"
+#include "daemon/exporter/exporter.h"
 
 struct arguments {
     const char *listen;

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "config/rules-match.h"
 #include "core/machine-situation.h"
+#include "core/policy-select.h"
 #include "linux/observe/procfs.h"
 #include "linux/perf/counters-live.h"
 #include "linux/sys/thread.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * Finds the signals that this run has beyond /proc (counters and profiles), selects the policy by them (core/machine-situation.h),
+ * Finds the signals that this run has beyond /proc (counters and profiles), selects the policy by them (core/policy-select.h),
  * and makes the engine's configuration.
  */
 #ifndef ASYM_APP_POLICY_SETUP_H
@@ -15,7 +15,7 @@
 #include <asym/settings.h>
 #include <asym/signal.h>
 
-#include "core/machine-situation.h"
+#include "core/policy-select.h"
 #include "linux/perf/counters.h"
 #include "linux/sys/root.h"
 #include "profile/profiles.h"

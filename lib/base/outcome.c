@@ -3,11 +3,7 @@
 #include <asym/plan.h>
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-
-#include <asym/error.h>
 
 #include "base/macro.h"
 
@@ -37,15 +33,4 @@ enum asym_outcome_kind asym_outcome_of(int error)
         if (rows[i].error == error)
             return rows[i].kind;
     return ASYM_OUTCOME_HANDS_OFF;
-}
-
-int asym_fail(struct asym_error *err, int code, const char *format, ...)
-{
-    if (!err)
-        return code;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(err->text, sizeof err->text, format, args);
-    va_end(args);
-    return code;
 }

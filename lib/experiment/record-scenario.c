@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "experiment/experiment.h"
+#include "experiment/record-scenario.h"
 
 #include <errno.h>
 #include <math.h>

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "linux/check/machine-facts.h"
+#include "linux/check/rivals.h"
 #include "report/columns.h"
 
 struct asym_check_line {

@@ -11,7 +11,7 @@
 
 #include "app/cycle.h"
 #include "config/ini.h"
-#include "core/machine-situation.h"
+#include "core/policy-select.h"
 #include "daemon/asymd/service-internal.h"
 #include "linux/enforce/ledger-internal.h"
 #include "sim/ports.h"

@@ -110,7 +110,7 @@ static const char *mount_with(const struct asym_root *root, const struct asym_cg
     return NULL;
 }
 
-int asym_facts_read_cgroups(const struct asym_root *root, struct asym_fact *ret)
+static int read_cgroups(const struct asym_root *root, struct asym_fact *ret)
 {
     struct tally t = {.file = "cpu.weight", .usual = 100};
     struct asym_cgroup_mounts mounts;
@@ -409,7 +409,7 @@ static const struct {
     {"counters", read_pmu},
     {"bpf", read_bpf},
     {"autogroup", read_autogroup},
-    {"cgroups", asym_facts_read_cgroups},
+    {"cgroups", read_cgroups},
     {"hidepid", read_hidepid},
     {"pid namespace", read_pid_namespace},
     {"descriptors", read_descriptors},

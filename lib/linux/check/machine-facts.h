@@ -30,30 +30,7 @@ int asym_facts_each(const struct asym_root *root, int (*fn)(void *ctx, const cha
 /** Returns whether asymd may steer other users' threads (CAP_SYS_NICE). True for a captured root, which asymd only reads. */
 bool asym_facts_may_steer(const struct asym_root *root);
 
-/* Programs and settings that place the same threads as asymd, and what follows from each. Reads files only. */
-
-/** A look for rivals. */
-struct asym_rivals;
-
-/** Returns a look that has not begun; NULL: no memory. It keeps up to five directories open until its end. */
-struct asym_rivals *asym_rivals_new(void);
-void asym_rivals_free(struct asym_rivals *r);
-
-/**
- * Go on with the look: at so many processes and control groups at most.
- * Returns true at its end: it has read the name of each process, and 2,000 control groups at most.
- */
-bool asym_rivals_look(struct asym_rivals *r, const struct asym_root *root, unsigned at_most);
-
-/**
- * Call fn for each rival that the look has seen, as a fact with a remedy; name is a static string. Stops when fn returns
- * other than 0. with_pids: the facts have the PIDs of rivals, which hidepid may hide from a user who reads the facts.
- * Returns the last result of fn; 0: there is none.
- */
-int asym_rivals_each(const struct asym_rivals *r, bool with_pids,
-                     int (*fn)(void *ctx, const char *name, const struct asym_fact *fact), void *ctx);
-
-/* Only machine-facts*.c include this. */
+/* For the files of the room. */
 
 /** Reads the first line of a file and escapes it for print. Returns 0; -ENODATA: the line is empty; -errno. */
 int asym_facts_line(const struct asym_root *root, const char *path, char *buf, size_t size);
@@ -63,7 +40,5 @@ bool asym_facts_number(const struct asym_root *root, const char *path, long long
 
 void asym_facts_say(struct asym_fact *f, enum asym_fact_level level, const char *remedy, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-
-int asym_facts_read_cgroups(const struct asym_root *root, struct asym_fact *ret);
 
 #endif

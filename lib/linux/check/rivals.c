@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/check/machine-facts.h"
+#include "linux/check/rivals.h"
 
 #include <dirent.h>
 #include <errno.h>

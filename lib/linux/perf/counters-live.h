@@ -32,23 +32,4 @@ struct asym_counters_coverage {
 /** Opens each counter on the calling thread and closes it again. For a captured machine, only lists the PMUs. */
 void asym_counters_probe(const struct asym_root *root, struct asym_counters_coverage *ret);
 
-/* Limits the time of one interruptible system call that has no timeout of its own. */
-
-struct asym_syscall_timeout {
-    timer_t timer;
-    struct sigaction action;
-    sigset_t mask;
-    bool armed;
-};
-
-/**
- * After this time, in us, and every 10 ms from then on, SIGALRM interrupts the system call of the calling thread, which then
- * fails with EINTR. asymd uses SIGALRM for nothing else. Returns 0; -errno: no timer is armed, and the caller may still call
- * asym_syscall_timeout_end.
- */
-int asym_syscall_timeout_begin(struct asym_syscall_timeout *t, asym_usec time);
-
-/** Stop the timer and restore handler and signal mask. Does not change errno. */
-void asym_syscall_timeout_end(struct asym_syscall_timeout *t);
-
 #endif

@@ -12,7 +12,6 @@
 
 #include <asym/policy.h>
 
-#include "policy/placement/balance.h"
 #include "policy/placement/spread.h"
 
 struct asym_ranked {
@@ -36,32 +35,5 @@ void asym_ranked_place(struct asym_ranked *r);
 
 /** Sets the reason of thread t; figure 0 is its gain. unknown is the reason of threads with an unknown gain. */
 void asym_ranked_explain(const struct asym_ranked *r, size_t t, const struct asym_reason *unknown);
-
-/* The boost of light threads: a nice delta that gives a thread, which shares its fast CPU because it sleeps much, that CPU when
- * it wakes. Only serial phases and serial programs have it, and only while all CPUs are busy. */
-
-/** The params and the options of a policy with this boost. */
-struct asym_boost_params {
-    int sp_boost;
-};
-extern const struct asym_option asym_boost_options[];
-
-/** Boost the light threads on fast CPUs, which the policy has placed. */
-void asym_boost_light(const struct asym_policy_input *in, struct asym_assignment *ret);
-
-/*
- * A rule for balance.h that places threads in proportion to speed. No CPU is idle before any has two threads; the fastest
- * CPUs fill first. When all are busy, a thread moves if that brings the speeds per thread of two CPUs, the effective CPU
- * power of Roehrich 2007, nearer to each other. This is Dean's method of apportionment, whose divisor is the harmonic mean
- * of n and n + 1.
- */
-
-extern const struct asym_balance_rule asym_proportion_rule;
-
-/** Returns the sum of the speeds of cpus. */
-double asym_proportion_total(const struct asym_machine *m, const struct asym_mask *cpus);
-
-/** Sets the reason of thread t. n threads share CPUs of that total speed. */
-void asym_proportion_explain(const struct asym_balance *b, size_t t, size_t n, double total);
 
 #endif

@@ -30,7 +30,7 @@
 #include "policy/placement/spread.h"
 
 /*
- * smt-shares.c: the arithmetic of proportional shares on cores with several hardware threads (Snavely 2002, 3 and 4.1), with
+ * smt-place-shares.c: the arithmetic of proportional shares on cores with several hardware threads (Snavely 2002, 3 and 4.1), with
  * numbers only. The source has one core. Here the threads on each core share that core.
  */
 

@@ -12,7 +12,7 @@
 #include "app/command-line.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "core/machine-situation.h"
+#include "core/policy-select.h"
 #include "daemon/asymctl/verb.h"
 #include "report/check.h"
 #include "report/columns.h"

@@ -6,6 +6,7 @@
 #include <asym/settings.h>
 
 #include "base/macro.h"
+#include "daemon/asymd/cli.h"
 #include "daemon/asymd/mode.h"
 #include "support/generate.h"
 #include "support/test.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "core/machine-situation.h"
+#include "core/policy-select.h"
 #include "support/test.h"
 
 static const char *const all_there[ASYM_N_SIGNALS];

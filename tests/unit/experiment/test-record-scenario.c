@@ -6,7 +6,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "experiment/experiment.h"
+#include "experiment/record-scenario.h"
 #include "record/record-writer.h"
 #include "sim/scenario.h"
 #include "support/generate.h"

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/macro.h"
-#include "daemon/exporter/exporter-http.h"
+#include "daemon/exporter/exporter.h"
 #include "support/fake-service.h"
 #include "support/test.h"
 

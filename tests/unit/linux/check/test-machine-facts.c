@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "linux/check/machine-facts.h"
+#include "linux/check/rivals.h"
 #include "linux/sys/root.h"
 #include "support/tree.h"
 #include "support/test.h"

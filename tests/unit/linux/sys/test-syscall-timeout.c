@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "linux/perf/counters-live.h"
+#include "linux/sys/syscall-timeout.h"
 #include "support/test.h"
 
 TEST(a_call_that_waits_is_interrupted)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/**
- * The HTTP server of asymd-exporter: /metrics and nothing else. One thread of its own serves all clients. If too many clients keep
- * their connections, it ends the oldest one.
- */
-#ifndef ASYM_DAEMON_EXPORTER_HTTP_H
-#define ASYM_DAEMON_EXPORTER_HTTP_H
+/** The three parts of asymd-exporter: its HTTP server, the text that this serves, and the listening socket. */
+#ifndef ASYM_DAEMON_EXPORTER_H
+#define ASYM_DAEMON_EXPORTER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include <asym/error.h>
 #include <asym/types.h>
+
+/*
+ * The HTTP server: /metrics and nothing else. One thread of its own serves all clients. If too many clients keep their
+ * connections, it ends the oldest one.
+ */
 
 struct asym_exporter_http;
 
