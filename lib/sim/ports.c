@@ -73,22 +73,6 @@ static void remember(const struct asym_sim *s, struct sim_thread *t)
     t->counted = false;
 }
 
-/* It counts for the interval in state R, and what the kernel has not credited by then is taken back later. */
-static uint64_t count_by_state(const struct asym_schedstat *before, const struct asym_schedstat *now, char is,
-                               uint64_t interval, int64_t *carry)
-{
-    const int64_t span = (int64_t)interval, ran = (int64_t)(now->run_ns - before->run_ns);
-    const int64_t credited = ran + (int64_t)(now->wait_ns - before->wait_ns);
-    int64_t count = is == 'R' ? span : ASYM_MIN(ASYM_MAX(credited - *carry, 0), span);
-    *carry = ASYM_MAX(*carry + count - credited, 0);
-    if (now->slices != before->slices && *carry > span) {
-        const int64_t excess = ASYM_MIN(*carry - span, count);
-        count -= excess;
-        *carry -= excess;
-    }
-    return (uint64_t)ASYM_MAX(count, ASYM_MIN(ran, span));
-}
-
 /* Returns the time for which the source sees the thread as runnable. A new thread has waited since its birth. */
 static uint64_t see_runnable(struct sim_ports *w, uint32_t thread, char is, uint64_t passed)
 {
@@ -99,17 +83,9 @@ static uint64_t see_runnable(struct sim_ports *w, uint32_t thread, char is, uint
     if (t->newborn)
         *seen = (struct seen){.state = 'R'};
     const struct asym_schedstat now = {t->ran, t->waited, t->turns};
-    uint64_t count;
-    switch (s->scenario->run.runnable) {
-    case ASYM_SIM_RUNNABLE_CREDITED:
-        count = asym_runnable_credited(&seen->before, &now, seen->state, is, span, &seen->balance);
-        break;
-    case ASYM_SIM_RUNNABLE_STATE:
-        count = count_by_state(&seen->before, &now, is, span, &seen->balance);
-        break;
-    default:
-        count = t->ran - t->ran_then + waited(s, t) - t->waited_then;
-    }
+    const uint64_t count = s->scenario->run.runnable == ASYM_SIM_RUNNABLE_CREDITED
+                               ? asym_runnable_credited(&seen->before, &now, seen->state, is, span, &seen->balance)
+                               : t->ran - t->ran_then + waited(s, t) - t->waited_then;
     seen->before = now;
     seen->state = is;
     return count;

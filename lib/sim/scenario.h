@@ -131,7 +131,6 @@ enum asym_sim_until {
 enum asym_sim_runnable {
     ASYM_SIM_RUNNABLE_EXACT,
     ASYM_SIM_RUNNABLE_CREDITED, /**< what asymd's observer makes of the kernel's credits (base/runnable.h) */
-    ASYM_SIM_RUNNABLE_STATE,    /**< a thread that is runnable at the sample counts for the interval, and pays later */
 };
 
 /** [run] */

@@ -752,7 +752,7 @@ static struct seen_means see_means(const char *run, const char *rest)
     return sum;
 }
 
-/* A thread of 3 of 10.3 ms: 0.291. By its state, each sample at which it is runnable adds up to an interval. */
+/* A thread of 3 of 10.3 ms: 0.291. */
 TEST(the_source_errs_as_a_sampler_does)
 {
     const char *const loop = "[program a]\nstep=serial 3M\nstep=io 7300us\n";
@@ -760,7 +760,6 @@ TEST(the_source_errs_as_a_sampler_does)
     const struct seen_means credited = see_means("runnable=credited\n", loop);
     near(credited.runnable[0], 0.291, 0.01);
     assert_true(credited.running_beyond <= 0);
-    assert_true(see_means("runnable=state\n", loop).runnable[0] > 0.4);
     /* Three threads on two CPUs: each runs or waits all the time, whatever is under way at a sample. */
     const char *const hogs = "[program a]\nthreads=3\nstep=parallel 1000G chunk=1G\n";
     near(see_means("runnable=credited\n", hogs).runnable[1], 1, 0.01);
