@@ -30,8 +30,8 @@ def blank(match):
 
 
 def read(tree):
-    """The code of each file of the tree, without comments."""
-    files = sorted(p for top in ("include", "lib", "daemon") for p in (tree / top).rglob("*.[ch]"))
+    """The code of each file of the tree, without comments. BPF programs are left out: the kernel calls them, by their sections."""
+    files = sorted(p for top in ("include", "lib", "daemon") for p in (tree / top).rglob("*.[ch]") if not p.match("*.bpf.c"))
     return {p.relative_to(tree): COMMENT.sub(blank, p.read_text(encoding="utf-8")) for p in files}
 
 

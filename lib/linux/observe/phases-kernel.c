@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "linux/observe/phases-kernel.h"
+
+#include <errno.h>
+
+#ifdef ASYM_BPF
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/clock.h"
+#include "linux/observe/phases-list.h"
+#include "phases.skel.h"
+
+struct asym_phases {
+    struct phases_bpf *bpf;
+    struct asym_phases_shared *shared;
+    struct asym_phases_list *list;
+    struct ring_buffer *ring;
+    struct bpf_link *everything; /* the iterator of asym_phases_reconcile() */
+    uint64_t n_lost;             /* that asym_phases_take() has told */
+    void (*fn)(void *ctx, const struct asym_phases_event *e);
+    void *ctx;
+};
+
+/* libbpf says why it fails to a function without a context. The thread that opens has its first words. */
+static __thread char said[512];
+
+static int keep_words(enum libbpf_print_level level, const char *format, va_list args)
+{
+    if (level == LIBBPF_WARN && said[0] == '\0') {
+        vsnprintf(said, sizeof said, format, args);
+        said[strcspn(said, "\n")] = '\0';
+    }
+    return 0;
+}
+
+static int refuse(struct asym_phases *p, int r, const char *step, struct asym_error *err)
+{
+    asym_phases_close(p);
+    if (r == -EPERM)
+        return asym_fail(err, r, "BPF programs need CAP_BPF and CAP_PERFMON");
+    if (access("/sys/kernel/btf/vmlinux", F_OK) < 0)
+        return asym_fail(err, -EOPNOTSUPP, "the kernel does not describe its types (CONFIG_DEBUG_INFO_BTF)");
+    return asym_fail(err, r, "the kernel does not %s the BPF programs (%s): %s", step, strerror(-r), said);
+}
+
+static int on_record(void *ctx, void *data, size_t size)
+{
+    struct asym_phases *p = ctx;
+    const struct asym_phases_record *r = data;
+    const struct asym_phases_event e = {
+        .kind = r->tid ? ASYM_PHASES_SERIAL : ASYM_PHASES_PARALLEL,
+        .app = r->app,
+        .tid = (int32_t)r->tid,
+        .changed_ns = r->changed_ns,
+    };
+    if (size >= sizeof *r)
+        p->fn(p->ctx, &e);
+    return 0;
+}
+
+/* The iterators run when they are asked. */
+static int load(struct asym_phases *p, const struct asym_phases_limits *limits)
+{
+    p->bpf = phases_bpf__open();
+    if (!p->bpf)
+        return -errno;
+    bpf_program__set_autoattach(p->bpf->progs.iter_follow, false);
+    bpf_program__set_autoattach(p->bpf->progs.iter_reconcile, false);
+    const int r = phases_bpf__load(p->bpf);
+    if (r < 0)
+        return r;
+    p->shared = &p->bpf->bss->shared;
+    p->list = asym_phases_list_new(p->shared);
+    p->ring = ring_buffer__new(bpf_map__fd(p->bpf->maps.events), on_record, p, NULL);
+    asym_phases_set(p, limits);
+    return p->list && p->ring ? 0 : -ENOMEM;
+}
+
+static int attach(struct asym_phases *p)
+{
+    const int r = phases_bpf__attach(p->bpf);
+    if (r < 0)
+        return r;
+    p->everything = bpf_program__attach_iter(p->bpf->progs.iter_reconcile, NULL);
+    return p->everything ? 0 : -errno;
+}
+
+int asym_phases_open(const struct asym_phases_limits *limits, struct asym_phases **ret, struct asym_error *err)
+{
+    struct asym_phases *p = calloc(1, sizeof *p);
+    if (!p)
+        return -ENOMEM;
+    said[0] = '\0';
+    libbpf_set_print(keep_words);
+    int r = load(p, limits);
+    if (r < 0)
+        return refuse(p, r, "load", err);
+    r = attach(p);
+    if (r < 0)
+        return refuse(p, r, "attach", err);
+    *ret = p;
+    return 0;
+}
+
+void asym_phases_close(struct asym_phases *p)
+{
+    if (!p)
+        return;
+    bpf_link__destroy(p->everything);
+    ring_buffer__free(p->ring);
+    asym_phases_list_free(p->list);
+    phases_bpf__destroy(p->bpf);
+    free(p);
+}
+
+void asym_phases_set(struct asym_phases *p, const struct asym_phases_limits *limits)
+{
+    p->shared->gap_ns = limits->gap * 1000;
+    p->shared->settle_ns = limits->settle * 1000;
+    p->shared->pair_ns = UINT64_C(2000000000) / (limits->rate ? limits->rate : 1);
+}
+
+/* Run an iterator to its end. Its programs print nothing, so one read is all. */
+static int run(const struct bpf_link *link)
+{
+    char none;
+    ssize_t n;
+    const int fd = bpf_iter_create(bpf_link__fd(link));
+    if (fd < 0)
+        return -errno;
+    do
+        n = read(fd, &none, sizeof none);
+    while (n < 0 && (errno == EINTR || errno == EAGAIN));
+    const int r = n < 0 ? -errno : 0;
+    close(fd);
+    return r;
+}
+
+/* Carry out an order for all threads of a process. */
+static int give_order(struct asym_phases *p, int32_t tgid, uint32_t app)
+{
+    union bpf_iter_link_info info = {.task = {.pid = (uint32_t)tgid}};
+    LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof info);
+    p->shared->tgid = (uint32_t)tgid;
+    p->shared->app = app;
+    p->shared->n_met = p->shared->n_failed = 0;
+    p->shared->apps[app].holey = 1;
+    struct bpf_link *link = bpf_program__attach_iter(p->bpf->progs.iter_follow, &opts);
+    if (!link)
+        return -errno;
+    const int r = run(link);
+    bpf_link__destroy(link);
+    return r;
+}
+
+int asym_phases_follow(struct asym_phases *p, int32_t tgid, uint32_t app)
+{
+    if (tgid <= 0 || app == 0 || app > ASYM_PHASES_APPS)
+        return -EINVAL;
+    const int r = give_order(p, tgid, app);
+    if (r < 0)
+        return r;
+    if (p->shared->n_failed > 0) {
+        asym_phases_unfollow(p, tgid);
+        return -ENOSPC;
+    }
+    return p->shared->n_met > 0 ? 0 : -ESRCH;
+}
+
+void asym_phases_unfollow(struct asym_phases *p, int32_t tgid)
+{
+    if (tgid > 0)
+        give_order(p, tgid, 0);
+}
+
+int asym_phases_fd(const struct asym_phases *p)
+{
+    return ring_buffer__epoll_fd(p->ring);
+}
+
+size_t asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct asym_phases_event *e), void *ctx)
+{
+    p->fn = fn;
+    p->ctx = ctx;
+    const int n = ring_buffer__consume(p->ring);
+    const uint64_t n_lost = __atomic_load_n(&p->shared->n_lost, __ATOMIC_RELAXED);
+    if (n_lost == p->n_lost)
+        return n > 0 ? (size_t)n : 0;
+    p->n_lost = n_lost;
+    fn(ctx, &(struct asym_phases_event){.kind = ASYM_PHASES_LOST});
+    return (n > 0 ? (size_t)n : 0) + 1;
+}
+
+size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret)
+{
+    uint64_t now = 0;
+    asym_clock_ns(CLOCK_MONOTONIC, &now);
+    return asym_phases_list_read(p->list, now, ret);
+}
+
+uint32_t asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid)
+{
+    return asym_phases_list_runnable(p->shared, app, ret_tid);
+}
+
+void asym_phases_reconcile(struct asym_phases *p)
+{
+    struct asym_phases_shared *s = p->shared;
+    if (s->n_threads == 0)
+        return;
+    s->round++;
+    for (uint32_t app = 1; app <= ASYM_PHASES_APPS; app++)
+        s->apps[app].missed = 0;
+    const int r = run(p->everything);
+    if (r < 0)
+        return;
+    for (uint32_t app = 1; app <= ASYM_PHASES_APPS; app++)
+        s->apps[app].holey = s->apps[app].missed;
+    s->stale = asym_phases_list_stale(s, s->round);
+}
+
+struct asym_phases_stats asym_phases_stats(const struct asym_phases *p)
+{
+    return asym_phases_list_stats(p->shared);
+}
+
+#else /* ASYM_BPF */
+
+/* A build without clang, bpftool or libbpf. No struct asym_phases exists there, so none of the others is ever called with one. */
+int asym_phases_open(const struct asym_phases_limits *limits __attribute__((unused)),
+                     struct asym_phases **ret __attribute__((unused)), struct asym_error *err)
+{
+    return asym_fail(err, -EOPNOTSUPP,
+                     "this asymd was built without BPF programs (clang, bpftool or libbpf was missing)");
+}
+
+#define NEVER(...) __VA_ARGS__ __attribute__((unused))
+
+void asym_phases_close(NEVER(struct asym_phases *p))
+{
+}
+
+void asym_phases_set(NEVER(struct asym_phases *p), NEVER(const struct asym_phases_limits *limits))
+{
+}
+
+int asym_phases_follow(NEVER(struct asym_phases *p), NEVER(int32_t tgid), NEVER(uint32_t app))
+{
+    return -EOPNOTSUPP;
+}
+
+void asym_phases_unfollow(NEVER(struct asym_phases *p), NEVER(int32_t tgid))
+{
+}
+
+int asym_phases_fd(NEVER(const struct asym_phases *p))
+{
+    return -1;
+}
+
+size_t asym_phases_take(NEVER(struct asym_phases *p), NEVER(void (*fn)(void *, const struct asym_phases_event *)),
+                        NEVER(void *ctx))
+{
+    return 0;
+}
+
+size_t asym_phases_list(NEVER(struct asym_phases *p), NEVER(const struct asym_phases_thread **ret))
+{
+    return 0;
+}
+
+uint32_t asym_phases_runnable(NEVER(const struct asym_phases *p), NEVER(uint32_t app), NEVER(int32_t *ret_tid))
+{
+    return 0;
+}
+
+void asym_phases_reconcile(NEVER(struct asym_phases *p))
+{
+}
+
+struct asym_phases_stats asym_phases_stats(NEVER(const struct asym_phases *p))
+{
+    return (struct asym_phases_stats){.n_threads = 0};
+}
+#endif

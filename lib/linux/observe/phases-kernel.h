@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * The BPF programs that see each change of a followed thread between running, waiting for a CPU and sleeping (phases.bpf.c): how
+ * long each was in which state, how many threads of an application are runnable, and the moment at which only one is.
+ *
+ * Only applications that are followed have a state in the kernel. For all other threads the programs find out that they are not
+ * followed, and end. Nothing is pinned: the programs go with the descriptors of this process.
+ */
+#ifndef ASYM_LINUX_OBSERVE_PHASES_KERNEL_H
+#define ASYM_LINUX_OBSERVE_PHASES_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <asym/error.h>
+#include <asym/types.h>
+
+#include "linux/observe/phases-types.h"
+
+struct asym_phases;
+
+/** Limits of events, for each application. The programs of all later events obey them. */
+struct asym_phases_limits {
+    asym_usec gap;    /**< a program whose serial phases begin more often than this in the mean flickers */
+    asym_usec settle; /**< how long one thread alone must have been runnable in a program that flickers */
+    uint32_t rate;    /**< most events a second in the mean; those of a quarter of a second may come at once */
+};
+
+/** Kinds of events. A thread is named by its tid in this PID namespace. */
+enum asym_phases_kind {
+    ASYM_PHASES_SERIAL,   /**< one thread of the application is runnable: tid */
+    ASYM_PHASES_PARALLEL, /**< the serial phase that was told has ended: a second thread is runnable */
+    ASYM_PHASES_LOST,     /**< events before this one are lost: list all again */
+};
+
+struct asym_phases_event {
+    enum asym_phases_kind kind;
+    uint32_t app;        /**< as in asym_phases_follow() */
+    int32_t tid;         /**< SERIAL: the thread; else 0 */
+    uint64_t changed_ns; /**< CLOCK_MONOTONIC time of the change */
+};
+
+/** Load and attach the programs. Returns 0; -errno with err, a sentence that says what is missing (rights, BTF, the verifier). */
+int asym_phases_open(const struct asym_phases_limits *limits, struct asym_phases **ret, struct asym_error *err);
+
+/** Accepts NULL. */
+void asym_phases_close(struct asym_phases *p);
+
+void asym_phases_set(struct asym_phases *p, const struct asym_phases_limits *limits);
+
+/**
+ * Follow a process as part of application app, 1..ASYM_PHASES_APPS: all threads that it has and will have. A process that
+ * is followed already moves to app. Returns 0; -ESRCH: it has ended; -ENOSPC: no place is left, and the process is not followed;
+ * -errno.
+ */
+int asym_phases_follow(struct asym_phases *p, int32_t tgid, uint32_t app);
+
+/** Follow it no more. Does nothing for a process that is not followed. */
+void asym_phases_unfollow(struct asym_phases *p, int32_t tgid);
+
+enum { ASYM_PHASES_APPS = 1023 };
+
+/** Readable when events are there. */
+int asym_phases_fd(const struct asym_phases *p);
+
+/** Call fn for each event that is there, oldest first. Another thread may call it than calls the rest. Returns their number. */
+size_t asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct asym_phases_event *e), void *ctx);
+
+/** List the followed threads that are alive, in ascending order of tid. No system call. Valid until the next call. Returns n. */
+size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret);
+
+/** Runnable threads of the application now; the thread, where it is one: its tid in *ret_tid, else 0. */
+uint32_t asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid);
+
+/** Reconcile counts with what the kernel says of each thread. Call it once a second. */
+void asym_phases_reconcile(struct asym_phases *p);
+
+struct asym_phases_stats asym_phases_stats(const struct asym_phases *p);
+
+#endif

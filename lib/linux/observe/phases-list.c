@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "linux/observe/phases-list.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+
+/* A program writes a slot for some 50 ns. One that is still not done has lost its virtual CPU. */
+enum { TRIES = 16 };
+
+struct asym_phases_list {
+    const struct asym_phases_shared *shared;
+    struct asym_phases_thread *out;  /* room for all slots */
+    struct asym_phases_thread *last; /* what each slot had in the call before */
+    uint64_t *order;                 /* tid << 32 | slot, in ascending order */
+    uint32_t *tids;                  /* of each slot when order was made */
+    size_t n_order;
+};
+
+/* The virtual time of an application, as of a moment. */
+struct clock {
+    uint64_t runnable, last, v;
+};
+
+struct asym_phases_list *asym_phases_list_new(const struct asym_phases_shared *shared)
+{
+    struct asym_phases_list *l = calloc(1, sizeof *l);
+    if (!l)
+        return NULL;
+    l->shared = shared;
+    l->out = calloc(ASYM_PHASES_SLOTS, sizeof *l->out);
+    l->last = calloc(ASYM_PHASES_SLOTS, sizeof *l->last);
+    l->order = calloc(ASYM_PHASES_SLOTS, sizeof *l->order);
+    l->tids = calloc(ASYM_PHASES_SLOTS, sizeof *l->tids);
+    if (l->out && l->last && l->order && l->tids)
+        return l;
+    asym_phases_list_free(l);
+    return NULL;
+}
+
+void asym_phases_list_free(struct asym_phases_list *l)
+{
+    if (!l)
+        return;
+    free(l->out);
+    free(l->last);
+    free(l->order);
+    free(l->tids);
+    free(l);
+}
+
+static void pause_cpu(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#else
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+static struct clock look(const struct asym_phases_app *a)
+{
+    return (struct clock){
+        .runnable = __atomic_load_n(&a->runnable, __ATOMIC_ACQUIRE),
+        .last = __atomic_load_n(&a->last, __ATOMIC_ACQUIRE),
+        .v = __atomic_load_n(&a->v, __ATOMIC_ACQUIRE),
+    };
+}
+
+/* Returns the virtual time of the application at now. Two looks that are alike saw no change half done. */
+static uint64_t virtual_time(const struct asym_phases_app *a, uint64_t now)
+{
+    struct clock c = look(a);
+    for (int i = 0; i < TRIES; i++) {
+        pause_cpu();
+        const struct clock d = look(a);
+        if (d.runnable == c.runnable && d.last == c.last && d.v == c.v)
+            break;
+        c = d;
+    }
+    const uint64_t n = c.runnable >> 32;
+    return n == 0 || now < c.last ? c.v : c.v + ((now - c.last) << ASYM_PHASES_FRACTION) / n;
+}
+
+/* Copy a slot that no program writes meanwhile. Returns whether there was such a moment. */
+static bool copy_slot(const struct asym_phases_slot *slot, struct asym_phases_slot *ret)
+{
+    for (int i = 0; i < TRIES; i++) {
+        const uint32_t seq = __atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE);
+        *ret = *(const volatile struct asym_phases_slot *)slot;
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (seq % 2 == 0 && __atomic_load_n(&slot->seq, __ATOMIC_RELAXED) == seq)
+            return true;
+        pause_cpu();
+    }
+    return false;
+}
+
+/* Times until now, from a copy of the slot. */
+static struct asym_phases_thread thread_of(const struct asym_phases_shared *shared, const struct asym_phases_slot *s,
+                                           uint64_t now)
+{
+    const uint32_t app = s->word >> 8, state = s->word & 255;
+    const uint64_t spent = now > s->since ? now - s->since : 0;
+    struct asym_phases_thread t = {
+        .tid = (int32_t)s->tid,
+        .tgid = (int32_t)s->tgid,
+        .app = app,
+        .is_known = state != ASYM_PHASES_UNKNOWN,
+        .is_running = state == ASYM_PHASES_RUNNING,
+        .is_runnable = state >= ASYM_PHASES_WAITING,
+        .cpu = (int32_t)s->cpu,
+        .running_ns = s->running_ns + (state == ASYM_PHASES_RUNNING ? spent : 0),
+        .waiting_ns = s->waiting_ns + (state == ASYM_PHASES_WAITING ? spent : 0),
+    };
+    uint64_t critical = s->critical;
+    if (t.is_runnable)
+        critical += virtual_time(&shared->apps[app % ASYM_PHASES_APP_RECORDS], now) - s->entered;
+    /* CPUs that read their clocks at the same moment can make it a little less than 0. */
+    t.critical_ns = (int64_t)critical > 0 ? critical >> ASYM_PHASES_FRACTION : 0;
+    return t;
+}
+
+/*
+ * Read the thread tid of a slot. Returns whether it is still there. A reader that meets a change half done may see too little: then
+ * the thread keeps the times that it had.
+ */
+static bool read_thread(struct asym_phases_list *l, uint64_t tid_and_slot, uint64_t now, struct asym_phases_thread *ret)
+{
+    const uint32_t slot = (uint32_t)tid_and_slot;
+    const int32_t tid = (int32_t)(tid_and_slot >> 32);
+    struct asym_phases_thread *last = &l->last[slot];
+    struct asym_phases_slot s;
+    if (copy_slot(&l->shared->slots[slot], &s)) {
+        struct asym_phases_thread t = thread_of(l->shared, &s, now);
+        if (t.tid == last->tid && t.tgid == last->tgid) {
+            t.running_ns = ASYM_MAX(t.running_ns, last->running_ns);
+            t.waiting_ns = ASYM_MAX(t.waiting_ns, last->waiting_ns);
+            t.critical_ns = ASYM_MAX(t.critical_ns, last->critical_ns);
+        }
+        *last = t;
+    }
+    *ret = *last;
+    return last->tid == tid;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Find the used slots. The order of the call before holds while each slot has the same thread. */
+static void update_order(struct asym_phases_list *l)
+{
+    const uint32_t n_fresh = __atomic_load_n(&l->shared->n_fresh, __ATOMIC_ACQUIRE);
+    const uint32_t end = ASYM_MIN(n_fresh + 1, (uint32_t)ASYM_PHASES_SLOTS);
+    bool is_same = true;
+    size_t n = 0;
+    for (uint32_t slot = 1; slot < end; slot++) {
+        const uint32_t tid = __atomic_load_n(&l->shared->slots[slot].tid, __ATOMIC_RELAXED);
+        is_same &= tid == l->tids[slot];
+        l->tids[slot] = tid;
+    }
+    if (is_same)
+        return;
+    for (uint32_t slot = 1; slot < end; slot++)
+        if (l->tids[slot])
+            l->order[n++] = (uint64_t)l->tids[slot] << 32 | slot;
+    l->n_order = n;
+    qsort(l->order, n, sizeof *l->order, compare);
+}
+
+size_t asym_phases_list_read(struct asym_phases_list *l, uint64_t now_ns, const struct asym_phases_thread **ret)
+{
+    size_t n = 0;
+    update_order(l);
+    for (size_t i = 0; i < l->n_order; i++)
+        n += read_thread(l, l->order[i], now_ns, &l->out[n]);
+    *ret = l->out;
+    return n;
+}
+
+uint32_t asym_phases_list_stale(const struct asym_phases_shared *shared, uint32_t round)
+{
+    const uint32_t n_fresh = __atomic_load_n(&shared->n_fresh, __ATOMIC_ACQUIRE);
+    const uint32_t end = ASYM_MIN(n_fresh + 1, (uint32_t)ASYM_PHASES_SLOTS);
+    for (uint32_t slot = 1; slot < end; slot++) {
+        const struct asym_phases_slot *s = &shared->slots[slot];
+        if (__atomic_load_n(&s->tid, __ATOMIC_RELAXED) && __atomic_load_n(&s->round, __ATOMIC_RELAXED) != round)
+            return slot;
+    }
+    return 0;
+}
+
+uint32_t asym_phases_list_runnable(const struct asym_phases_shared *shared, uint32_t app, int32_t *ret_tid)
+{
+    const uint64_t runnable = __atomic_load_n(&shared->apps[app % ASYM_PHASES_APP_RECORDS].runnable, __ATOMIC_RELAXED);
+    const uint32_t n = (uint32_t)(runnable >> 32), slot = (uint32_t)runnable % ASYM_PHASES_SLOTS;
+    *ret_tid = n == 1 ? (int32_t)__atomic_load_n(&shared->slots[slot].tid, __ATOMIC_RELAXED) : 0;
+    return n;
+}
+
+struct asym_phases_stats asym_phases_list_stats(const struct asym_phases_shared *shared)
+{
+    struct asym_phases_stats s = {.n_lost = shared->n_lost, .n_threads = shared->n_threads};
+    for (size_t i = 1; i < ASYM_PHASES_APP_RECORDS; i++) {
+        const struct asym_phases_app *a = &shared->apps[i];
+        s.n_limited += a->n_limited;
+        s.n_repaired += a->n_repaired;
+        s.n_timers += a->n_timers;
+        s.n_full += a->n_full;
+        s.n_apps += a->n_threads > 0;
+    }
+    return s;
+}

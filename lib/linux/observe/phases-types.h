@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/** The facts of followed threads that phases-kernel.h hands out. */
+#ifndef ASYM_LINUX_OBSERVE_PHASES_TYPES_H
+#define ASYM_LINUX_OBSERVE_PHASES_TYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** A followed thread, all times until now. */
+struct asym_phases_thread {
+    int32_t tid, tgid;
+    uint32_t app;
+    bool is_known;                /**< it was runnable when following began, or has been since */
+    bool is_running, is_runnable; /**< now; a running thread is runnable */
+    int32_t cpu;                  /**< on which it ran last; -1: not known yet */
+    uint64_t running_ns;          /**< on a CPU */
+    uint64_t waiting_ns;          /**< runnable, but on no CPU */
+    uint64_t critical_ns;         /**< integral of 1 / (runnable threads of its application) while it was runnable */
+};
+
+/** Bookkeeping, for the bench and remarks. */
+struct asym_phases_stats {
+    uint64_t n_lost;     /**< events that found the ring buffer full */
+    uint64_t n_limited;  /**< times that the rate was used up */
+    uint64_t n_repaired; /**< states that an event or asym_phases_reconcile() found wrong */
+    uint64_t n_timers;   /**< calls of timers */
+    uint64_t n_full;     /**< threads that found no place */
+    uint32_t n_threads, n_apps;
+};
+
+#endif

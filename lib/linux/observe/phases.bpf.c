@@ -1,0 +1,678 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The BPF programs of phases-kernel.h. phases-shared.h has their memory.
+ *
+ * They hang at each switch and each wake-up of the machine. So the first test is whether the task has any BPF storage: only
+ * followed threads do (or those that another BPF program has marked), and all others end there.
+ *
+ * Only the fork and the iterators make storage: a switch or a wake-up holds locks of the scheduler, under which an allocation may
+ * wake a thread. The unit test compiles this file as plain C, with the kernel's functions as functions of the test.
+ */
+#include <linux/bpf.h>
+#include <stdbool.h>
+
+#ifdef __bpf__
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+/* The members of the kernel's structs that the programs read. The loader finds where they are in the running kernel (CO-RE). */
+#define KERNEL_STRUCT __attribute__((preserve_access_index))
+#endif
+
+#include "phases-shared.h"
+
+enum {
+    TASK_DEAD = 0x80, /* a flag of prev_state */
+    MONOTONIC = 1,    /* CLOCK_MONOTONIC */
+    STATE_BITS = 8,
+    STATE_MASK = (1 << STATE_BITS) - 1,
+    NO_CPU = -1,
+};
+
+#define RUNNABLE_ONE ((__u64)1 << 32)
+
+struct bpf_local_storage;
+
+struct thread_info {
+    __u32 cpu;
+} KERNEL_STRUCT;
+
+struct sched_entity {
+    unsigned char sched_delayed;
+} KERNEL_STRUCT;
+
+struct upid {
+    int nr;
+} KERNEL_STRUCT;
+
+struct pid {
+    unsigned int level;
+    struct upid numbers[1];
+} KERNEL_STRUCT;
+
+struct task_struct {
+    struct thread_info thread_info;
+    int on_cpu, on_rq;
+    struct sched_entity se;
+    int exit_state;
+    int pid, tgid;
+    struct task_struct *group_leader;
+    struct pid *thread_pid;
+    struct bpf_local_storage *bpf_storage;
+} KERNEL_STRUCT;
+
+struct bpf_iter__task {
+    struct task_struct *task;
+} KERNEL_STRUCT;
+
+/* The mark of a followed thread. slot 0: it is dead. */
+struct tag {
+    __u32 slot, app;
+};
+
+struct timer {
+    struct bpf_timer timer;
+};
+
+char gpl[] SEC("license") = "GPL";
+
+struct asym_phases_shared shared;
+
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct tag);
+} tags SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, ASYM_PHASES_APP_RECORDS);
+    __type(key, __u32);
+    __type(value, struct timer);
+} timers SEC(".maps");
+
+/* Free slots. The last one comes first, so that the used slots stay together. */
+struct {
+    __uint(type, BPF_MAP_TYPE_STACK);
+    __uint(max_entries, ASYM_PHASES_SLOTS);
+    __uint(value_size, sizeof(__u32));
+} free_slots SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, ASYM_PHASES_RING);
+} events SEC(".maps");
+
+static __always_inline struct asym_phases_slot *slot_at(__u32 slot)
+{
+    return &shared.slots[slot & (ASYM_PHASES_SLOTS - 1)];
+}
+
+static __always_inline struct asym_phases_app *app_at(__u32 app)
+{
+    return &shared.apps[app & (ASYM_PHASES_APP_RECORDS - 1)];
+}
+
+static __always_inline struct tag *tag_of(struct task_struct *p)
+{
+    return p->bpf_storage ? bpf_task_storage_get(&tags, p, 0, 0) : 0;
+}
+
+/* The tag of a thread that has a slot, or NULL. */
+static __always_inline struct tag *find(struct task_struct *p)
+{
+    struct tag *g = tag_of(p);
+    return g && g->slot ? g : 0;
+}
+
+static __always_inline bool emit(__u32 app, __u32 slot, __u64 changed)
+{
+    struct asym_phases_record *r = bpf_ringbuf_reserve(&events, sizeof *r, 0);
+    if (!r) {
+        __sync_fetch_and_add(&shared.n_lost, 1);
+        return false;
+    }
+    r->changed_ns = changed;
+    r->app = app;
+    r->tid = slot ? slot_at(slot)->tid : 0;
+    bpf_ringbuf_submit(r, 0);
+    return true;
+}
+
+/* A second thread is runnable. */
+static __noinline void end_phase(struct asym_phases_app *a, __u32 app, __u64 now)
+{
+    a->alone = 0;
+    if (a->told && __sync_lock_test_and_set(&a->told, 0))
+        emit(app, 0, now);
+}
+
+static __noinline void start_timer(struct asym_phases_app *a, __u32 app, __u64 ns)
+{
+    if (a->armed || __sync_val_compare_and_swap(&a->armed, 0, 1))
+        return;
+    struct timer *t = bpf_map_lookup_elem(&timers, &app);
+    if (!t || bpf_timer_start(&t->timer, ns, 0))
+        a->armed = 0;
+}
+
+/*
+ * Tell that the thread is runnable alone. If the rate is used up, the timer does it later. So it does if another CPU tells just
+ * now, because both would pay once.
+ */
+static __noinline void tell(struct asym_phases_app *a, __u32 app, __u32 slot, __u64 now)
+{
+    const __u64 was = a->paid, paid = was > now ? was : now;
+    if (paid - now > ASYM_PHASES_CREDIT) {
+        a->n_limited++;
+        start_timer(a, app, paid - now - ASYM_PHASES_CREDIT);
+        return;
+    }
+    if (__sync_val_compare_and_swap(&a->paid, was, paid + shared.pair_ns) != was) {
+        start_timer(a, app, shared.settle_ns);
+        return;
+    }
+    if (!emit(app, slot, a->low_since))
+        return;
+    __sync_lock_test_and_set(&a->told, slot);
+    /* Another CPU has found nothing told, if it ended the phase meanwhile. */
+    if (a->runnable >> 32 > 1)
+        end_phase(a, app, now);
+}
+
+/*
+ * A phase that has begun takes one from the bucket, which one more comes to in each gap. Returns whether one was there. The bucket
+ * of a program that flickers is never deeper in debt than one gap.
+ */
+static __always_inline bool is_calm(struct asym_phases_app *a, __u64 now)
+{
+    const __u64 gap = shared.gap_ns, full = now - ASYM_PHASES_CALM * gap;
+    const __u64 then = (a->calm > full ? a->calm : full) + gap;
+    a->calm = then < now + gap ? then : now + gap;
+    return then <= now;
+}
+
+/*
+ * The thread in the slot is the only runnable one. If it was that before, and has slept meanwhile, its phase goes on. A program
+ * that is calm is told at once; one that flickers is told of a phase that has lasted for the settle time.
+ */
+static __noinline void begin_phase(struct asym_phases_app *a, __u32 app, __u32 slot, __u64 now)
+{
+    const bool is_new = a->alone != slot;
+    if (is_new) {
+        a->alone = slot;
+        a->low_since = now;
+    }
+    if (a->told == slot || a->n_threads < 2 || a->holey)
+        return;
+    const __u64 age = now - a->low_since, settle = shared.settle_ns;
+    if (is_new && is_calm(a, now)) {
+        a->back_off = 0;
+        tell(a, app, slot, now);
+    } else if (age >= settle)
+        tell(a, app, slot, now);
+    else
+        start_timer(a, app, settle - age > a->back_off ? settle - age : a->back_off);
+}
+
+/*
+ * The timer of an application. If the phase that started it is over, the program flickers, and the next timer waits for longer:
+ * else the program would cost thousands of vain calls a second. If every thread sleeps, the next one that runs looks.
+ */
+static int on_timer(void *map __attribute__((unused)), __u32 *key, struct timer *t __attribute__((unused)))
+{
+    const __u32 app = *key;
+    struct asym_phases_app *a = app_at(app);
+    const __u64 now = bpf_ktime_get_ns(), runnable = a->runnable, n = runnable >> 32, settle = shared.settle_ns;
+    const __u64 age = now - a->low_since;
+    const bool is_young = n == 1 && age < settle;
+    a->n_timers++;
+    a->armed = 0;
+    if (n > 1 || is_young) {
+        const __u64 longer = a->back_off ? 2 * a->back_off : settle, most = ASYM_PHASES_BACK_OFF * settle;
+        a->back_off = longer < most ? longer : most;
+    }
+    if (n != 1 || a->told == (__u32)runnable || a->holey)
+        return 0;
+    if (is_young)
+        start_timer(a, app, a->back_off);
+    else {
+        a->back_off = 0;
+        tell(a, app, (__u32)runnable, now);
+    }
+    return 0;
+}
+
+/* Add the time since the last change, in which n threads were runnable. Returns the virtual time now. */
+static __always_inline __u64 advance(struct asym_phases_app *a, __u64 n, __u64 now)
+{
+    const __u64 last = __sync_lock_test_and_set(&a->last, now);
+    if (n == 0)
+        return a->v;
+    /* Another CPU may have read its clock later and come earlier. Then the time goes back, and the sum stays right. */
+    const __u64 by = now >= last ? ((now - last) << ASYM_PHASES_FRACTION) / n
+                                 : -(((last - now) << ASYM_PHASES_FRACTION) / n);
+    return __sync_fetch_and_add(&a->v, by) + by;
+}
+
+static __noinline void arrive(struct asym_phases_slot *t, __u32 slot, __u32 app, __u64 now)
+{
+    struct asym_phases_app *a = app_at(app);
+    const __u64 n = __sync_fetch_and_add(&a->runnable, RUNNABLE_ONE + slot) >> 32;
+    t->entered = advance(a, n, now);
+    if (n == 0)
+        begin_phase(a, app, slot, now);
+    else if (n == 1)
+        end_phase(a, app, now);
+}
+
+static __noinline void depart(struct asym_phases_slot *t, __u32 slot, __u32 app, __u64 now)
+{
+    struct asym_phases_app *a = app_at(app);
+    const __u64 one = RUNNABLE_ONE + slot, left = __sync_fetch_and_add(&a->runnable, -one) - one;
+    t->critical += advance(a, (left >> 32) + 1, now) - t->entered;
+    if (left >> 32 == 1)
+        begin_phase(a, app, (__u32)left, now);
+}
+
+static __always_inline bool is_runnable_word(__u32 word)
+{
+    return (word & STATE_MASK) >= ASYM_PHASES_WAITING;
+}
+
+static __always_inline __u32 word_of(__u32 app, __u32 state)
+{
+    return app << STATE_BITS | state;
+}
+
+/* The word of the slot has changed. The time since the last change belongs to the state that has ended. */
+static __always_inline void book(struct asym_phases_slot *t, __u32 slot, __u32 old, __u32 word, __u64 now)
+{
+    const __u32 from = old & STATE_MASK;
+    const __u64 spent = now > t->since ? now - t->since : 0;
+    const bool was = is_runnable_word(old), is = is_runnable_word(word);
+    if (from == ASYM_PHASES_RUNNING)
+        t->running_ns += spent;
+    else if (from == ASYM_PHASES_WAITING)
+        t->waiting_ns += spent;
+    t->since = now;
+    if (was && is && old >> STATE_BITS == word >> STATE_BITS)
+        return;
+    if (was)
+        depart(t, slot, old >> STATE_BITS, now);
+    if (is)
+        arrive(t, slot, word >> STATE_BITS, now);
+}
+
+/*
+ * A reader sees an odd number while a slot changes. x86 keeps the order of stores, so there a barrier for the compiler is enough.
+ * The exchange of the word between the two orders the first one everywhere.
+ */
+static __always_inline void write_begin(struct asym_phases_slot *t)
+{
+    t->seq++;
+    barrier();
+}
+
+static __always_inline void write_end(struct asym_phases_slot *t)
+{
+#ifdef __TARGET_ARCH_x86
+    barrier();
+    t->seq++;
+#else
+    __sync_lock_test_and_set(&t->seq, t->seq + 1);
+#endif
+}
+
+static __always_inline void change(struct tag *g, __u32 state, __u64 now)
+{
+    const __u32 slot = g->slot, word = word_of(g->app, state);
+    struct asym_phases_slot *t = slot_at(slot);
+    if (t->word == word)
+        return;
+    write_begin(t);
+    book(t, slot, __sync_lock_test_and_set(&t->word, word), word, now);
+    /* asymd may follow the thread no more since this program found its slot: then it must not stay counted. */
+    if (g->slot != slot)
+        book(t, slot, __sync_lock_test_and_set(&t->word, 0), 0, now);
+    write_end(t);
+}
+
+/* Change a word that no event has changed meanwhile: an event knows better. */
+static __always_inline bool mend(struct asym_phases_slot *t, __u32 slot, __u32 old, __u32 word, __u64 now)
+{
+    if (__sync_val_compare_and_swap(&t->word, old, word) != old)
+        return false;
+    write_begin(t);
+    book(t, slot, old, word, now);
+    write_end(t);
+    return true;
+}
+
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(on_wakeup, struct task_struct *p)
+{
+    struct tag *g = find(p);
+    if (!g)
+        return 0;
+    const __u32 state = slot_at(g->slot)->word & STATE_MASK;
+    /* A thread can be woken before it has left its CPU. Then it does not leave it. */
+    if (state == ASYM_PHASES_RUNNING && p->on_cpu)
+        return 0;
+    if (state == ASYM_PHASES_RUNNING)
+        app_at(g->app)->n_repaired++;
+    change(g, ASYM_PHASES_WAITING, bpf_ktime_get_ns());
+    return 0;
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(on_wakeup_new, struct task_struct *p)
+{
+    struct tag *g = find(p);
+    if (g)
+        change(g, ASYM_PHASES_WAITING, bpf_ktime_get_ns());
+    return 0;
+}
+
+static __always_inline void forget_phase(struct asym_phases_app *a, __u32 slot)
+{
+    if (a->alone == slot)
+        a->alone = 0;
+    __sync_val_compare_and_swap(&a->told, slot, 0);
+}
+
+/* Free the slot of a thread. */
+static __noinline void leave(__u32 slot, __u32 app, __u64 now)
+{
+    struct asym_phases_slot *t = slot_at(slot);
+    struct asym_phases_app *a = app_at(app);
+    write_begin(t);
+    book(t, slot, __sync_lock_test_and_set(&t->word, 0), 0, now);
+    t->tid = 0;
+    write_end(t);
+    forget_phase(a, slot);
+    __sync_fetch_and_add(&a->n_threads, -1);
+    __sync_fetch_and_add(&shared.n_threads, -1);
+    bpf_map_push_elem(&free_slots, &slot, 0);
+}
+
+static __always_inline void switch_in(struct tag *g, __u64 now)
+{
+    struct asym_phases_slot *t = slot_at(g->slot);
+    if ((t->word & STATE_MASK) == ASYM_PHASES_BLOCKED)
+        app_at(g->app)->n_repaired++;
+    t->cpu = bpf_get_smp_processor_id();
+    change(g, ASYM_PHASES_RUNNING, now);
+}
+
+static __always_inline void switch_out(struct tag *g, bool preempt, unsigned int state, __u64 now)
+{
+    if (preempt || !state)
+        change(g, ASYM_PHASES_WAITING, now);
+    else if (state & TASK_DEAD) {
+        const __u32 slot = g->slot;
+        /* The tag of a dead leader says to which application the other threads of its process belong. */
+        g->slot = 0;
+        leave(slot, g->app, now);
+    } else
+        change(g, ASYM_PHASES_BLOCKED, now);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+    struct tag *g = find(prev), *h = find(next);
+    /* clang would test both pointers by an OR of them, which the verifier refuses. */
+    bool any = g != 0;
+    barrier_var(any);
+    if (!any && !h)
+        return 0;
+    const __u64 now = bpf_ktime_get_ns();
+    /* The next one comes first: a CPU that goes from thread to thread of a program is no moment with one thread less. */
+    if (h)
+        switch_in(h, now);
+    if (g)
+        switch_out(g, preempt, prev_state, now);
+    return 0;
+}
+
+/* The number of the thread in the PID namespace of asymd. */
+static __always_inline __u32 number_of(struct task_struct *p)
+{
+    const __u32 level = shared.level;
+    int number = p->pid;
+    if (level) {
+        const char *numbers = (const char *)p->thread_pid + bpf_core_field_offset(struct pid, numbers);
+        bpf_probe_read_kernel(&number, sizeof number, numbers + level * bpf_core_type_size(struct upid));
+    }
+    return (__u32)number;
+}
+
+static __always_inline __u32 take_slot(void)
+{
+    __u32 slot;
+    if (!bpf_map_pop_elem(&free_slots, &slot))
+        return slot;
+    if (shared.n_fresh >= ASYM_PHASES_SLOTS - 1)
+        return 0;
+    slot = __sync_fetch_and_add(&shared.n_fresh, 1) + 1;
+    return slot < ASYM_PHASES_SLOTS ? slot : 0;
+}
+
+static __always_inline void start_app(struct asym_phases_app *a)
+{
+    a->alone = a->told = 0;
+    a->calm = a->paid = a->back_off = 0;
+    a->missed = 0;
+}
+
+static __always_inline void fill(__u32 slot, __u32 app, __u32 tid, __u32 tgid, __u64 now)
+{
+    struct asym_phases_slot *t = slot_at(slot);
+    struct asym_phases_app *a = app_at(app);
+    const __u32 word = word_of(app, ASYM_PHASES_UNKNOWN);
+    if (__sync_fetch_and_add(&a->n_threads, 1) == 0)
+        start_app(a);
+    __sync_fetch_and_add(&shared.n_threads, 1);
+    write_begin(t);
+    book(t, slot, __sync_lock_test_and_set(&t->word, word), word, now);
+    t->running_ns = t->waiting_ns = t->critical = 0;
+    t->cpu = (__u32)NO_CPU;
+    t->round = shared.round;
+    t->tgid = tgid;
+    t->tid = tid;
+    write_end(t);
+}
+
+/*
+ * Give a thread that has no tag a slot, in state UNKNOWN. Returns its tag; NULL: no place or no memory is left, or another CPU
+ * has given it one meanwhile.
+ */
+static __always_inline struct tag *enter(struct task_struct *p, __u32 app, __u32 tgid)
+{
+    const __u64 now = bpf_ktime_get_ns();
+    struct tag tag = {take_slot(), app}, *g = 0;
+    if (tag.slot) {
+        fill(tag.slot, app, number_of(p), tgid, now);
+        g = bpf_task_storage_get(&tags, p, &tag, BPF_LOCAL_STORAGE_GET_F_CREATE);
+        if (g && g->slot == tag.slot)
+            return g;
+        leave(tag.slot, app, now);
+    }
+    if (!g)
+        app_at(app)->missed = app_at(app)->holey = 1;
+    return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+    struct tag *g = find(parent);
+    if (g && child->tgid == parent->tgid && !tag_of(child) && !enter(child, g->app, slot_at(g->slot)->tgid))
+        app_at(g->app)->n_full++;
+    return 0;
+}
+
+/* A thread that is not the leader takes over the number of the leader. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *p)
+{
+    struct tag *g = find(p);
+    if (g)
+        slot_at(g->slot)->tid = number_of(p);
+    return 0;
+}
+
+/* The state by the kernel's own record. Since Linux 6.12 a thread that sleeps may stay on the run queue for a while. */
+static __always_inline __u32 state_of(struct task_struct *p, __u32 asleep)
+{
+    if (!p->on_rq)
+        return asleep;
+    if (bpf_core_field_exists(p->se.sched_delayed) && p->se.sched_delayed)
+        return asleep;
+    return p->on_cpu ? ASYM_PHASES_RUNNING : ASYM_PHASES_WAITING;
+}
+
+static __always_inline bool adopt(struct task_struct *p, __u32 app, __u32 tgid)
+{
+    struct tag *g = enter(p, app, tgid);
+    if (!g)
+        return false;
+    const __u32 state = state_of(p, ASYM_PHASES_UNKNOWN);
+    struct asym_phases_slot *t = slot_at(g->slot);
+    if (state != ASYM_PHASES_UNKNOWN) {
+        t->cpu = p->thread_info.cpu;
+        mend(t, g->slot, word_of(app, ASYM_PHASES_UNKNOWN), word_of(app, state), bpf_ktime_get_ns());
+    }
+    return true;
+}
+
+static __always_inline void move(struct tag *g, __u32 app)
+{
+    struct asym_phases_slot *t = slot_at(g->slot);
+    const __u64 now = bpf_ktime_get_ns();
+    struct asym_phases_app *from = app_at(g->app), *to = app_at(app);
+    from->holey = 1;
+    g->app = app;
+    if (__sync_fetch_and_add(&to->n_threads, 1) == 0)
+        start_app(to);
+    for (int i = 0; i < 4; i++) {
+        const __u32 old = t->word;
+        if (mend(t, g->slot, old, word_of(app, old & STATE_MASK), now))
+            break;
+    }
+    forget_phase(from, g->slot);
+    __sync_fetch_and_add(&from->n_threads, -1);
+}
+
+static __always_inline void release(struct task_struct *p, struct tag *g)
+{
+    const __u32 slot = g->slot;
+    app_at(g->app)->holey = 1;
+    g->slot = 0;
+    if (slot)
+        leave(slot, g->app, bpf_ktime_get_ns());
+    bpf_task_storage_delete(&tags, p);
+}
+
+static __always_inline void follow_thread(struct task_struct *p, __u32 app)
+{
+    struct tag *g = tag_of(p), dead = {0, app};
+    if (p->exit_state) {
+        if (g && !g->slot)
+            g->app = app;
+        else if (!g && p->pid == p->tgid)
+            bpf_task_storage_get(&tags, p, &dead, BPF_LOCAL_STORAGE_GET_F_CREATE);
+        return;
+    }
+    if (g && g->slot) {
+        if (g->app != app)
+            move(g, app);
+        shared.n_met++;
+    } else if (adopt(p, app, shared.tgid))
+        shared.n_met++;
+    else {
+        shared.n_failed++;
+        app_at(app)->n_full++;
+    }
+}
+
+/* All threads of the process are there. The phase that they are in is told if it lasts. */
+static __always_inline void finish(__u32 app)
+{
+    struct asym_phases_app *a = app_at(app);
+    const __u64 runnable = a->runnable;
+    a->holey = a->missed;
+    if (runnable >> 32 == 1)
+        begin_phase(a, app, (__u32)runnable, bpf_ktime_get_ns());
+}
+
+/*
+ * Carries out the order of asymd, for each thread of the process. Threads that come and go one by one are no phases of the program:
+ * asymd has marked its application as one with holes, which the last call ends. The next reconciliation does for one that threads
+ * have left.
+ */
+SEC("iter/task")
+int iter_follow(struct bpf_iter__task *ctx)
+{
+    struct task_struct *p = ctx->task;
+    const __u32 app = shared.app;
+    if (!p) {
+        if (app)
+            finish(app);
+        return 0;
+    }
+    if (!app) {
+        struct tag *g = tag_of(p);
+        if (g)
+            release(p, g);
+        return 0;
+    }
+    shared.level = bpf_get_current_task_btf()->thread_pid->level;
+    struct timer *t = bpf_map_lookup_elem(&timers, &app);
+    if (t && !bpf_timer_init(&t->timer, &timers, MONOTONIC))
+        bpf_timer_set_callback(&t->timer, on_timer);
+    follow_thread(p, app);
+    return 0;
+}
+
+static __always_inline void check(struct task_struct *p, struct tag *g)
+{
+    const __u32 slot = g->slot;
+    struct asym_phases_slot *t = slot_at(slot);
+    const __u32 old = t->word, is = word_of(g->app, state_of(p, ASYM_PHASES_BLOCKED));
+    const __u64 now = bpf_ktime_get_ns();
+    t->round = shared.round;
+    if (p->exit_state && !p->on_rq && !p->on_cpu) {
+        g->slot = 0;
+        leave(slot, g->app, now);
+    } else if (is_runnable_word(old) != is_runnable_word(is) && mend(t, slot, old, is, now))
+        app_at(g->app)->n_repaired++;
+}
+
+/* Compares each followed thread with the kernel's own record, and follows those of their threads that found no place before. */
+SEC("iter/task")
+int iter_reconcile(struct bpf_iter__task *ctx)
+{
+    struct task_struct *p = ctx->task;
+    if (!p) {
+        const __u32 stale = shared.stale;
+        const struct asym_phases_slot *t = slot_at(stale);
+        if (stale && t->tid && t->round + 1 < shared.round)
+            leave(stale, t->word >> STATE_BITS, bpf_ktime_get_ns());
+        return 0;
+    }
+    struct tag *g = tag_of(p);
+    if (g) {
+        if (g->slot)
+            check(p, g);
+        return 0;
+    }
+    struct task_struct *leader = p->group_leader;
+    struct tag *l = tag_of(leader);
+    if (l && l->app && !p->exit_state)
+        adopt(p, l->app, number_of(leader));
+    return 0;
+}
