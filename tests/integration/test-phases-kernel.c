@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The BPF programs on this kernel: what they count of programs whose threads wait for each other, and what they tell. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "linux/observe/phases-kernel.h"
+#include "support/live.h"
+#include "support/process.h"
+#include "support/test.h"
+
+enum { THREADS = 16, APP = 3 };
+
+#define SECONDS 3.0
+
+static struct asym_phases *phases;
+
+static const struct asym_phases_limits usual = {.gap = 1000, .settle = 200, .rate = 200};
+
+static int open_it(void **state __attribute__((unused)))
+{
+    struct asym_error err;
+    if (asym_phases_open(&usual, &phases, &err) < 0)
+        fail_msg("this test needs BPF programs: %s", err.text);
+    return 0;
+}
+
+static int close_it(void **state __attribute__((unused)))
+{
+    asym_phases_close(phases);
+    phases = NULL;
+    return 0;
+}
+
+#define TEST_F(name) TEST_WITH(name, open_it, close_it)
+
+static pid_t start_load(const char *kind)
+{
+    return asym_live_start((const char *const[]){"tests/load-waits", kind, "60", NULL}, -1);
+}
+
+static void end_load(pid_t pid)
+{
+    asym_phases_unfollow(phases, (int32_t)pid);
+    asym_live_end(pid, SIGKILL);
+}
+
+/* The threads of the process as the programs see them. Returns their number. */
+static size_t list(pid_t pid, struct asym_phases_thread ret[THREADS])
+{
+    const struct asym_phases_thread *t;
+    const size_t n = asym_phases_list(phases, &t);
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++) {
+        assert_true(i == 0 || t[i - 1].tid < t[i].tid);
+        if (t[i].tgid == pid && found < THREADS)
+            ret[found++] = t[i];
+    }
+    return found;
+}
+
+static size_t await_threads(pid_t pid, size_t n)
+{
+    struct asym_phases_thread t[THREADS];
+    size_t found = 0;
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; found != n && asym_live_now() < end;) {
+        asym_live_sleep(0.01);
+        found = list(pid, t);
+    }
+    return found;
+}
+
+/* Follow a load that has so many threads. */
+static void follow(pid_t pid, size_t n)
+{
+    assert_int_equal(asym_phases_follow(phases, (int32_t)pid, APP), 0);
+    assert_int_equal(await_threads(pid, n), n);
+    /* Each thread has run by now, so that none is unknown. */
+    asym_live_sleep(0.3);
+}
+
+/* A thread in the files of the kernel. */
+struct record {
+    int state, schedstat; /* descriptors */
+    uint64_t runnable_ns; /* of schedstat when the record began */
+    double critical;      /* sum of 1 / (runnable threads), over the looks */
+};
+
+static int open_file(pid_t pid, int32_t tid, const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static bool is_runnable(const struct record *r)
+{
+    char text[256];
+    const ssize_t n = pread(r->state, text, sizeof text - 1, 0);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    const char *end = strrchr(text, ')');
+    return end && end[2] == 'R';
+}
+
+static uint64_t runnable_ns(const struct record *r)
+{
+    char text[128];
+    unsigned long long ran, waited;
+    const ssize_t n = pread(r->schedstat, text, sizeof text - 1, 0);
+    assert_true(n > 0);
+    text[n] = '\0';
+    assert_int_equal(sscanf(text, "%llu %llu", &ran, &waited), 2);
+    return ran + waited;
+}
+
+/* Look at the states of all threads some thousand times, at irregular moments. Returns the seconds that it took. */
+static double look(struct record *r, size_t n)
+{
+    const double begin = asym_live_now();
+    unsigned seed = 1;
+    int looks = 0;
+    for (; asym_live_now() < begin + SECONDS; looks++) {
+        bool is[THREADS];
+        int count = 0;
+        for (size_t i = 0; i < n; i++)
+            count += is[i] = is_runnable(&r[i]);
+        for (size_t i = 0; i < n; i++)
+            r[i].critical += is[i] ? 1.0 / count : 0;
+        asym_live_sleep((100 + rand_r(&seed) % 400) * 1e-6);
+    }
+    for (size_t i = 0; i < n; i++)
+        r[i].critical /= looks;
+    return asym_live_now() - begin;
+}
+
+static void compare(const char *kind, const struct asym_phases_thread *a, const struct asym_phases_thread *b, size_t n,
+                    const struct record *r, double took)
+{
+    double most = 0, programs = 0, kernel = 0;
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(a[i].tid, b[i].tid);
+        const double share = (double)(b[i].critical_ns - a[i].critical_ns) / took / 1e9;
+        const double off = share > r[i].critical ? share - r[i].critical : r[i].critical - share;
+        most = off > most ? off : most;
+        programs += (double)(b[i].running_ns + b[i].waiting_ns - a[i].running_ns - a[i].waiting_ns) / 1e9;
+        kernel += (double)(runnable_ns(&r[i]) - r[i].runnable_ns) / 1e9;
+    }
+    printf("%s: mean runnable %.4f, by schedstat %.4f (%+.2f %%); critical at most %.4f off\n", kind, programs / took,
+           kernel / took, (programs / kernel - 1) * 100, most);
+    assert_true(most < 0.03);
+    assert_true(programs > 0.99 * kernel - 0.01 && programs < 1.01 * kernel + 0.01);
+}
+
+/* The reader of the states comes first, as one that measures does. */
+static void measure(const char *kind, size_t n)
+{
+    struct asym_phases_thread a[THREADS], b[THREADS];
+    struct record r[THREADS] = {{0}};
+    const pid_t pid = start_load(kind);
+    follow(pid, n + 1);
+    assert_int_equal(list(pid, a), n + 1);
+    for (size_t i = 0; i <= n; i++) {
+        r[i].state = open_file(pid, a[i].tid, "stat");
+        r[i].schedstat = open_file(pid, a[i].tid, "schedstat");
+    }
+    const struct sched_param first = {.sched_priority = 1}, usual_one = {.sched_priority = 0};
+    assert_int_equal(sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first), 0);
+    for (size_t i = 0; i <= n; i++)
+        r[i].runnable_ns = runnable_ns(&r[i]);
+    assert_int_equal(list(pid, a), n + 1);
+    const double took = look(r, n + 1);
+    assert_int_equal(list(pid, b), n + 1);
+    compare(kind, a, b, n + 1, r, took);
+    assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &usual_one), 0);
+    for (size_t i = 0; i <= n; i++) {
+        close(r[i].state);
+        close(r[i].schedstat);
+    }
+    end_load(pid);
+}
+
+TEST_F(a_frame_loop_is_counted_as_the_kernel_does)
+{
+    measure("frame", 6);
+}
+
+TEST_F(frames_with_pauses_are_counted_as_the_kernel_does)
+{
+    measure("vsync", 6);
+}
+
+TEST_F(barriers_are_counted_as_the_kernel_does)
+{
+    measure("barrier", 4);
+}
+
+TEST_F(a_pipeline_is_counted_as_the_kernel_does)
+{
+    measure("pipeline", 3);
+}
+
+TEST_F(a_lock_is_counted_as_the_kernel_does)
+{
+    measure("lock", 4);
+}
+
+TEST_F(a_serial_program_with_sleepers_is_counted_as_the_kernel_does)
+{
+    measure("serial", 4);
+}
+
+/* Events of one application, and when they came. */
+struct tally {
+    int serial, parallel, lost, strange;
+    pid_t pid;
+    size_t n;
+    double us[4096]; /* from the change to the reader */
+};
+
+static void count(void *ctx, const struct asym_phases_event *e)
+{
+    struct tally *t = ctx;
+    t->serial += e->kind == ASYM_PHASES_SERIAL;
+    t->parallel += e->kind == ASYM_PHASES_PARALLEL;
+    t->lost += e->kind == ASYM_PHASES_LOST;
+    t->strange += e->kind != ASYM_PHASES_LOST && (e->app != APP || (e->kind == ASYM_PHASES_SERIAL) != (e->tid > 0));
+    if (t->n < sizeof t->us / sizeof t->us[0])
+        t->us[t->n++] = asym_live_now() * 1e6 - (double)e->changed_ns / 1e3;
+}
+
+static void take(struct tally *t, double seconds)
+{
+    for (double end = asym_live_now() + seconds, now; (now = asym_live_now()) < end;) {
+        struct pollfd fd = {.fd = asym_phases_fd(phases), .events = POLLIN};
+        assert_true(poll(&fd, 1, (int)((end - now) * 1e3) + 1) >= 0);
+        asym_phases_take(phases, count, t);
+    }
+}
+
+static int compare_double(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+TEST_F(the_events_of_a_program_with_phases_arrive)
+{
+    static struct tally t, before;
+    const struct sched_param first = {.sched_priority = 1}, usual_one = {.sched_priority = 0};
+    memset(&t, 0, sizeof t);
+    /* 20 ms alone, 20 ms of three threads. */
+    const pid_t pid = asym_live_start((const char *const[]){"tests/load-phases", "3", "20", "60", NULL}, -1);
+    asym_live_settle(pid, 3);
+    follow(pid, 3);
+    assert_int_equal(sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first), 0);
+    asym_phases_take(phases, count, &before);
+    take(&t, SECONDS);
+    assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &usual_one), 0);
+    qsort(t.us, t.n, sizeof t.us[0], compare_double);
+    printf("%d serial, %d parallel; from the change to the reader: median %.0f us, 99 %% %.0f us\n", t.serial,
+           t.parallel, t.us[t.n / 2], t.us[t.n * 99 / 100]);
+    end_load(pid);
+    assert_true(t.serial > 10 && t.parallel > 10 && t.lost == 0 && t.strange == 0);
+}
+
+TEST_F(a_program_that_flickers_is_held_to_its_rate)
+{
+    static struct tally t;
+    memset(&t, 0, sizeof t);
+    const struct asym_phases_limits few = {.gap = 1000, .settle = 0, .rate = 50};
+    asym_phases_set(phases, &few);
+    const pid_t pid = start_load("pingpong");
+    const double begin = asym_live_now();
+    follow(pid, 3);
+    take(&t, SECONDS);
+    end_load(pid);
+    assert_true(t.serial + t.parallel <= 50 * (asym_live_now() - begin + 0.25) + 2);
+    assert_true(t.serial > 10 && t.strange == 0 && asym_phases_stats(phases).n_limited > 0);
+}
+
+TEST_F(a_reader_that_does_not_take_is_told_what_it_lost)
+{
+    static struct tally t;
+    memset(&t, 0, sizeof t);
+    const struct asym_phases_limits many = {.gap = 0, .settle = 0, .rate = 10000000};
+    asym_phases_set(phases, &many);
+    const pid_t pid = start_load("pingpong");
+    follow(pid, 3);
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end && !asym_phases_stats(phases).n_lost;)
+        asym_live_sleep(0.01);
+    asym_phases_set(phases, &usual);
+    asym_phases_take(phases, count, &t);
+    assert_int_equal(t.lost, 1);
+    asym_phases_take(phases, count, &t);
+    assert_int_equal(t.lost, 1);
+    end_load(pid);
+}
+
+TEST_F(a_process_that_ends_leaves_nothing_behind)
+{
+    const pid_t pid = start_load("frame");
+    follow(pid, 7);
+    asym_live_end(pid, SIGKILL);
+    assert_int_equal(await_threads(pid, 0), 0);
+    int32_t tid;
+    assert_int_equal(asym_phases_runnable(phases, APP, &tid), 0);
+    assert_int_equal(asym_phases_stats(phases).n_threads, 0);
+    assert_int_equal(asym_phases_follow(phases, (int32_t)pid, APP), -ESRCH);
+    assert_int_equal(asym_phases_follow(phases, 0, APP), -EINVAL);
+    assert_int_equal(asym_phases_follow(phases, (int32_t)getpid(), ASYM_PHASES_APPS + 1), -EINVAL);
+}
+
+TEST_F(a_process_is_followed_unfollowed_and_moved)
+{
+    struct asym_phases_thread t[THREADS];
+    const pid_t pid = start_load("frame");
+    int32_t tid;
+    follow(pid, 7);
+    for (uint32_t i = 0; i < 50; i++) {
+        asym_phases_unfollow(phases, (int32_t)pid);
+        assert_int_equal(list(pid, t), 0);
+        assert_int_equal(asym_phases_runnable(phases, APP, &tid), 0);
+        assert_int_equal(asym_phases_follow(phases, (int32_t)pid, APP), 0);
+        assert_int_equal(asym_phases_follow(phases, (int32_t)pid, APP + 1), 0);
+        assert_int_equal(list(pid, t), 7);
+        assert_int_equal(t[0].app, APP + 1);
+        asym_live_sleep(0.01);
+        assert_int_equal(asym_phases_runnable(phases, APP, &tid), 0);
+        assert_int_equal(asym_phases_follow(phases, (int32_t)pid, APP), 0);
+    }
+    asym_phases_reconcile(phases);
+    asym_phases_reconcile(phases);
+    assert_int_equal(list(pid, t), 7);
+    end_load(pid);
+    assert_int_equal(asym_phases_stats(phases).n_threads, 0);
+}
+
+static void be_many(void)
+{
+    for (int i = 0; i < 1000; i++)
+        if (asym_process_fork() == 0) {
+            pause();
+            _exit(0);
+        }
+    pause();
+    _exit(0);
+}
+
+TEST_F(a_thousand_processes_are_followed)
+{
+    static pid_t children[1000];
+    const pid_t parent = asym_process_fork();
+    if (parent == 0)
+        be_many();
+    size_t n = 0;
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; n < 1000 && asym_live_now() < end; asym_live_sleep(0.05))
+        n = asym_process_children(parent, children, 1000);
+    assert_int_equal(n, 1000);
+    const double begin = asym_live_now();
+    for (uint32_t i = 0; i < 1000; i++)
+        assert_int_equal(asym_phases_follow(phases, (int32_t)children[i], i + 1), 0);
+    const double followed = asym_live_now();
+    asym_phases_reconcile(phases);
+    const double reconciled = asym_live_now();
+    printf("follow: %.3f ms a process; reconcile %.2f ms\n", followed - begin, (reconciled - followed) * 1e3);
+    const struct asym_phases_stats s = asym_phases_stats(phases);
+    assert_true(s.n_threads == 1000 && s.n_apps == 1000 && s.n_full == 0);
+    asym_live_end(parent, SIGKILL);
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE;
+         asym_phases_stats(phases).n_threads && asym_live_now() < end;)
+        asym_live_sleep(0.05);
+    assert_int_equal(asym_phases_stats(phases).n_threads, 0);
+}
+
+TEST_F(a_storm_of_threads_is_followed_to_its_end)
+{
+    struct asym_phases_thread t[THREADS];
+    const pid_t pid = start_load("churn");
+    assert_int_equal(asym_phases_follow(phases, (int32_t)pid, APP), 0);
+    for (double end = asym_live_now() + SECONDS; asym_live_now() < end; asym_live_sleep(0.1)) {
+        assert_in_range(list(pid, t), 1, 10);
+        asym_phases_reconcile(phases);
+    }
+    assert_int_equal(asym_phases_stats(phases).n_full, 0);
+    asym_live_end(pid, SIGKILL);
+    assert_int_equal(await_threads(pid, 0), 0);
+    assert_int_equal(asym_phases_stats(phases).n_threads, 0);
+    int32_t tid;
+    assert_int_equal(asym_phases_runnable(phases, APP, &tid), 0);
+}
+
+TEST_F(a_process_with_more_threads_than_places_is_not_followed)
+{
+    const pid_t pid = asym_live_start((const char *const[]){"tests/load-sleepers", "8500", "1", "60", NULL}, -1);
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end && asym_process_state(pid) != 'S';)
+        asym_live_sleep(0.1);
+    asym_live_sleep(1);
+    assert_int_equal(asym_phases_follow(phases, (int32_t)pid, APP), -ENOSPC);
+    assert_int_equal(asym_phases_stats(phases).n_threads, 0);
+    asym_live_end(pid, SIGKILL);
+    const pid_t other = start_load("frame");
+    follow(other, 7);
+    end_load(other);
+}
+
+TEST_F(an_exec_by_a_thread_keeps_the_process)
+{
+    struct asym_phases_thread t[THREADS] = {{0}};
+    const pid_t pid = asym_live_start((const char *const[]){"tests/load-waits", "exec", "60", NULL}, -1);
+    assert_int_equal(asym_phases_follow(phases, (int32_t)pid, APP), 0);
+    /* The thread of that load becomes a frame loop. */
+    assert_int_equal(await_threads(pid, 7), 7);
+    list(pid, t);
+    assert_int_equal(t[0].tid, pid);
+    end_load(pid);
+}
+
+TEST_MAIN
