@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The procfs source on the live machine: counts, new threads, hostile names, lack of descriptors. */
+/* The procfs source on the live machine: counts, forks, refreshes, lack of descriptors. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -8,16 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "app/cycle.h"
 #include "linux/observe/procfs-internal.h"
 #include "linux/sys/thread.h"
 #include "linux/topology/topology.h"
@@ -232,36 +229,6 @@ static const struct asym_task *find(const struct view *v, int32_t tid)
     return NULL;
 }
 
-static int is_asleep(pid_t pid, int unused)
-{
-    (void)unused;
-    return asym_process_state(pid) == 'S';
-}
-
-TEST(idle_newborns_are_listed_once)
-{
-    for (int process_events = 0; process_events < 2; process_events++) {
-        struct view v;
-        open_view(&v, getpid(), process_events);
-        take_sample(&v);
-        pid_t child = asym_process_fork();
-        if (child == 0)
-            pause();
-        take_sample(&v);
-        const struct asym_task *t = find(&v, child);
-        assert_non_null(t);
-        assert_true(t->flags & ASYM_TASK_NEWBORN);
-        assert_non_null(t->mask);
-        /* A busy machine may run the child late, and then it works between two samples. */
-        assert_true(asym_live_await(is_asleep, child, 0, 1, ASYM_LIVE_PATIENCE));
-        take_sample(&v);
-        take_sample(&v);
-        assert_null(find(&v, child));
-        asym_live_end(child, SIGKILL);
-        close_view(&v);
-    }
-}
-
 /* The task of a working thread: the source lists working threads only. */
 static const struct asym_task *sample_until_listed(struct view *v, pid_t pid)
 {
@@ -359,52 +326,6 @@ TEST(a_refresh_knows_where_a_thread_was_put)
     close_view(&v);
 }
 
-static int do_first(struct asym_actuator *actuator, const struct asym_action *actions, size_t n,
-                    struct asym_outcome *ret_outcomes)
-{
-    (void)actuator;
-    assert_int_equal(n, 1);
-    assert_int_equal(asym_thread_set_mask(actions[0].id.tid, &actions[0].mask, false), 0);
-    ret_outcomes[0] = (struct asym_outcome){.kind = ASYM_OUTCOME_DONE};
-    return 0;
-}
-
-/* Every cycle of the service uses this code. */
-TEST(the_cycle_reports_to_the_source_what_was_done)
-{
-    struct view v;
-    struct asym_engine *engine;
-    struct asym_actuator actuator = {.apply = do_first};
-    const struct asym_engine_config config = {.policy = asym_policy_find("none")};
-    const char *const argv[] = {"tests/load-spin", "1", "60", NULL};
-    pid_t load = asym_live_start(argv, -1);
-    open_view(&v, load, true);
-    const struct asym_task *t = sample_until_listed(&v, load);
-    assert_non_null(t);
-    const struct asym_mask all = *t->mask;
-    struct asym_action action = {.kind = ASYM_ACTION_STEER, .id = t->id};
-    asym_mask_set(&action.mask, (unsigned)asym_mask_next(&all, 0));
-    assert_int_equal(asym_engine_new(&config, &engine), 0);
-    for (int reported = 1; reported >= 0; reported--) {
-        struct asym_source deaf = {.next = NULL};
-        struct asym_cycle cycle = {.source = reported ? v.source : &deaf,
-                                   .actuator = &actuator,
-                                   .engine = engine,
-                                   .actions = &action,
-                                   .n_actions = 1};
-        assert_int_equal(asym_cycle_enforce(&cycle), 0);
-        t = sample_until_listed(&v, load);
-        assert_true(asym_mask_equal(t->mask, &action.mask));
-        /* Without the feedback the source takes the mask for an external change. */
-        assert_int_equal(suspects(&v, load) == 0, reported);
-        asym_cycle_done(&cycle);
-        action.mask = all;
-    }
-    asym_engine_free(engine);
-    asym_live_end(load, SIGKILL);
-    close_view(&v);
-}
-
 TEST(a_fork_is_known_of_its_parent)
 {
     for (int process_events = 0; process_events < 2; process_events++) {
@@ -422,34 +343,6 @@ TEST(a_fork_is_known_of_its_parent)
         for (size_t i = 0; i < v.s.n_procs; i++)
             known |= v.s.procs[i].id.tgid == getpid() && v.s.procs[i].last_fork != 0;
         assert_true(known);
-        asym_live_end(child, SIGKILL);
-        close_view(&v);
-    }
-}
-
-TEST(hostile_names_are_read)
-{
-    static const char *const names[] = {"a) R 1 1", ")\n)", "\xff\xfe\x80", "((((", "x) Z 0 (y"};
-    for (size_t i = 0; i < ASYM_LENGTH(names); i++) {
-        struct view v;
-        char byte;
-        int named[2];
-        assert_int_equal(pipe(named), 0);
-        pid_t child = asym_process_fork();
-        if (child == 0) {
-            prctl(PR_SET_NAME, names[i]);
-            close(named[1]);
-            for (;;)
-                ;
-        }
-        close(named[1]);
-        assert_int_equal(read(named[0], &byte, 1), 0);
-        close(named[0]);
-        open_view(&v, child, true);
-        const struct asym_task *t = sample_until_listed(&v, child);
-        assert_non_null(t);
-        assert_string_equal(t->comm, names[i]);
-        assert_int_equal(t->state, 'R');
         asym_live_end(child, SIGKILL);
         close_view(&v);
     }
@@ -476,29 +369,6 @@ TEST(want_of_descriptors_costs_time_not_threads)
     assert_true(v.s.n_tasks >= 190);
     close_view(&v);
     asym_live_end(load, SIGKILL);
-}
-
-TEST(processes_that_end_between_two_samples_are_forgotten)
-{
-    for (int process_events = 0; process_events < 2; process_events++) {
-        struct view v;
-        open_view(&v, getpid(), process_events);
-        for (int round = 0; round < 10; round++) {
-            pid_t children[20];
-            for (size_t i = 0; i < ASYM_LENGTH(children); i++) {
-                children[i] = asym_process_fork();
-                if (children[i] == 0)
-                    _exit(0);
-            }
-            take_sample(&v);
-            for (size_t i = 0; i < ASYM_LENGTH(children); i++)
-                waitpid(children[i], NULL, 0);
-            take_sample(&v);
-        }
-        take_sample(&v);
-        assert_int_equal(v.s.coverage.n_threads, 1);
-        close_view(&v);
-    }
 }
 
 /* A refresh may concern a listed thread that has ended since. */
