@@ -9,19 +9,6 @@
 #include "client/client.h"
 #include "daemon/asymctl/verb.h"
 
-/**
- * Start pkttyagent, and wait up to 5 s until it has registered. Does nothing for root, if standard input or output is no terminal,
- * or if PATH has no pkttyagent: then polkit asks a desktop's agent, or refuses. In a session with an agent of its own, polkit asks
- * that one. Returns the agent, for asym_polkit_agent_stop; NULL: none.
- */
-void *asym_polkit_agent_start(void);
-
-/**
- * End the agent, and free it; NULL is accepted. Kills it if it has not ended after a second. Restores the terminal if the
- * agent has left it without echo.
- */
-void asym_polkit_agent_stop(void *agent);
-
 /** Connect. On an error prints it. Returns the exit status. */
 int asym_verb_connect(struct asym_client **ret);
 

@@ -101,7 +101,7 @@ static void ask_why(struct top *top)
     top->view.first = 0;
 }
 
-/* polkit's question would wait behind the screen of top. The verbs ask it on the terminal. */
+/* polkit's question would wait behind the screen of top. The verbs let it ask. */
 #define NOT_PERMITTED "Not permitted here: sudo asymctl top, or an asymctl verb in another terminal."
 
 /* Returns whether asymd has carried it out, and else shows why not. */

@@ -23,12 +23,11 @@
 
 struct asym_client {
     sd_bus *bus;
-    const char *destination;      /**< NULL: a direct connection, on which only asymd can answer */
-    int direct;                   /**< on the system bus: why the socket could not be used, -errno */
-    void *(*before_change)(void); /**< NULL: none */
-    void (*after_change)(void *ctx);
-    bool is_asked;          /**< for decisions, and the answer was not taken */
-    sd_bus_message *answer; /**< the answer to that; NULL: it has not come */
+    const char *destination; /**< NULL: a direct connection, on which only asymd can answer */
+    int direct;              /**< on the system bus: why the socket could not be used, -errno */
+    bool may_ask;            /**< polkit may ask the user for a password */
+    bool is_asked;           /**< for decisions, and the answer was not taken */
+    sd_bus_message *answer;  /**< the answer to that; NULL: it has not come */
 };
 
 /** As asym_client_open, with another socket. then_system: try the system bus if the socket cannot be used. */

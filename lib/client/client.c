@@ -162,11 +162,10 @@ void asym_client_close(struct asym_client *client)
     free(client);
 }
 
-void asym_client_around_changes(struct asym_client *client, void *(*before)(void), void (*after)(void *ctx))
+void asym_client_let_polkit_ask(struct asym_client *client)
 {
     sd_bus_set_allow_interactive_authorization(client->bus, 1);
-    client->before_change = before;
-    client->after_change = after;
+    client->may_ask = true;
 }
 
 static const struct {
@@ -267,16 +266,11 @@ int asym_client_get_configuration(struct asym_client *client, char **ret, size_t
 static int send_change(struct asym_client *c, sd_bus_message *m, int r, sd_bus_message **ret, struct asym_error *err)
 {
     /* Only root can use the socket, and asymd does not ask polkit about root. */
-    const bool may_be_asked = c->destination && c->before_change;
-    void *ctx = may_be_asked ? c->before_change() : NULL;
-    r = client_send(c, m, r,
-                    may_be_asked       ? CLIENT_POLKIT_TIMEOUT
-                    : c->before_change ? CLIENT_CHANGE_TIMEOUT
-                                       : CLIENT_READ_TIMEOUT,
-                    ret, err);
-    if (may_be_asked)
-        c->after_change(ctx);
-    return r;
+    return client_send(c, m, r,
+                       !c->may_ask      ? CLIENT_READ_TIMEOUT
+                       : c->destination ? CLIENT_POLKIT_TIMEOUT
+                                        : CLIENT_CHANGE_TIMEOUT,
+                       ret, err);
 }
 
 int asym_client_change(struct asym_client *client, struct asym_error *err, const char *member, const char *types, ...)

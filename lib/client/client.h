@@ -42,11 +42,10 @@ int asym_client_open(struct asym_client **ret, struct asym_error *err);
 void asym_client_close(struct asym_client *client);
 
 /**
- * Let polkit ask the user for a password, and call before and after with each call on the system bus that changes something.
- * after gets what before has returned. Without this, polkit refuses at once where it would ask, and a change waits for asymd as
- * long as a question does: 5 s.
+ * Let polkit ask the user for a password, by the agent of the user's session, for each call that changes something. Without this,
+ * polkit refuses at once where it would ask, and a change waits for asymd as long as a question does: 5 s.
  */
-void asym_client_around_changes(struct asym_client *client, void *(*before)(void), void (*after)(void *ctx));
+void asym_client_let_polkit_ask(struct asym_client *client);
 
 static inline void asym_client_close_p(struct asym_client **client)
 {

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * polkitd itself decides whether an ordinary user may change what a running asymd does. It runs on a bus of the test, with
- * asymd's policy file alone and with rules of the test. pkttyagent and PAM take the password of root, which is the test's own in
- * its namespace. Needs root and the package polkitd.
+ * asymd's policy file alone and with rules of the test. Needs root and the package polkitd.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pty.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "base/macro.h"
@@ -34,11 +30,6 @@
     "        return polkit.Result.YES;\n"                                                                              \
     "});\n"
 #define DENY "polkit.addRule(function(action, subject) { return polkit.Result.NO; });\n"
-
-/* The passwords of the namespace: root's is PASSWORD. */
-#define SHADOW   "/etc/shadow"
-#define PASSWORD "correct horse"
-#define HASH     "$6$asymd$eNj2TEnNfAhamuR7JXaEvwNoMyCR7m2GOdzIb4fIpN2nTjlqpYoO/hQsqQ75o5tIcdpdZLGGnxymX9UlXIQHO."
 
 /*
  * The directories that polkitd reads, and the one with the socket of the system bus. In the test's namespace each shows a directory
@@ -79,15 +70,6 @@ static void copy_actions(void)
     write_file("actions/org.asymd.policy", text);
 }
 
-/* PAM refuses a user without a line in this file. */
-static int cover_passwords(void)
-{
-    char path[96];
-    snprintf(path, sizeof path, "%s/shadow", dir);
-    write_file("shadow", "root:" HASH ":20000:0:99999:7:::\nnobody:*:20000:0:99999:7:::\n");
-    return chmod(path, 0600) < 0 ? -1 : asym_namespace_cover(path, SHADOW);
-}
-
 /* polkitd runs as a user of its own, and reads these directories as this user. */
 static int cover_directories(void)
 {
@@ -101,7 +83,7 @@ static int cover_directories(void)
             return -1;
     }
     copy_actions();
-    return mkdir("/run/dbus", 0755) < 0 ? -1 : cover_passwords();
+    return 0;
 }
 
 static int set_up_directories(void **state)
@@ -153,18 +135,9 @@ static void await_polkitd(sd_bus *bus)
     fail_msg("polkitd has no name on the bus");
 }
 
-/* PAM's helper of polkit has the privileges of root, so it does not heed DBUS_SYSTEM_BUS_ADDRESS. */
-static void link_bus(void)
-{
-    static const char socket[] = "/run/dbus/system_bus_socket";
-    assert_true(unlink(socket) == 0 || errno == ENOENT);
-    assert_int_equal(symlink(getenv("DBUS_SYSTEM_BUS_ADDRESS") + strlen("unix:path="), socket), 0);
-}
-
 static int set_up(void **state)
 {
     asym_bus_daemon_prepare();
-    link_bus();
     if (asym_service_set_up(state) < 0)
         return -1;
     asym_bus_daemon_start();
@@ -237,142 +210,17 @@ static void assert_policy(const char *wanted)
     sd_bus_close_unref(bus);
 }
 
-/* The first line of a file; NULL: it is empty. */
-static char *read_line(const char *path, char *line, int size)
-{
-    FILE *f = fopen(path, "r");
-    assert_non_null(f);
-    char *first = fgets(line, size, f);
-    fclose(f);
-    return first;
-}
-
 TEST_WITH(without_a_rule_an_ordinary_user_is_refused, set_up, tear_down)
 {
     char error[128];
     assert_refused("no polkit agent runs in this session");
+    assert_refused("sudo asymctl");
     assert_policy("pa");
     /* Root needs no permission. */
     sd_bus *bus = asym_bus_daemon_connect();
     assert_int_equal(asym_bus_daemon_call(bus, "SetPolicy", error, "sb", "rr", 0), 0);
     sd_bus_close_unref(bus);
     assert_policy("rr");
-}
-
-/* Runs asymctl on a terminal of its own, where its output is lost. */
-static void set_policy_on_terminal(void *arg)
-{
-    char *const argv[] = {(char[]){"asymctl"}, (char[]){"policy"}, (char[]){"rr"}, NULL};
-    int terminal, status;
-    setenv("PATH", dir, 1);
-    const pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
-    if (pid == 0) {
-        fexecve(*(const int *)arg, argv, environ);
-        _exit(127);
-    }
-    _exit(pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ? 127 : WEXITSTATUS(status));
-}
-
-/* This agent writes down how it was started, and does not register. */
-TEST_WITH(on_a_terminal_asymctl_starts_an_agent_before_it_asks, set_up, tear_down)
-{
-    char path[128], said[128] = "", text[192];
-    snprintf(path, sizeof path, "%s/said", dir);
-    snprintf(text, sizeof text, "#!/bin/sh\necho \"$@\" > %s\n", path);
-    write_file("pkttyagent", text);
-    write_file("said", "");
-    snprintf(text, sizeof text, "%s/pkttyagent", dir);
-    assert_int_equal(chmod(text, 0755), 0);
-    assert_int_equal(chmod(path, 0666), 0);
-    assert_refused("sudo asymctl");
-    assert_null(read_line(path, said, sizeof said));
-    int program = open(ASYM_TEST_BIN "/daemon/asymctl", O_PATH | O_CLOEXEC);
-    assert_true(program >= 0);
-    assert_int_equal(asym_live_wait(asym_stranger_start(set_policy_on_terminal, &program)), 4);
-    close(program);
-    assert_non_null(read_line(path, said, sizeof said));
-    assert_non_null(strstr(said, "--process "));
-    assert_policy("pa");
-}
-
-/* A user who types. The file descriptors are of asymctl and of a pipe for what was on the terminal. */
-struct typist {
-    int program, seen;
-    const char *password;
-};
-
-/* Reads from the terminal until text has come, or until its other side has ended: text NULL. Returns whether that happened. */
-static bool read_terminal(int terminal, char *seen, size_t size, const char *text)
-{
-    size_t n = strlen(seen);
-    for (ssize_t got; n < size - 1 && (!text || !strstr(seen, text)); seen[n += (size_t)got] = '\0')
-        if ((got = read(terminal, seen + n, size - 1 - n)) <= 0)
-            return !text;
-    return text != NULL;
-}
-
-/*
- * pkttyagent first asks, then turns the echo off (TCSAFLUSH). The kernel then discards what was typed before: a password that is
- * typed between the two is lost.
- */
-static bool await_no_echo(int terminal)
-{
-    struct termios settings;
-    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end; asym_live_sleep(0.01))
-        if (tcgetattr(terminal, &settings) == 0 && !(settings.c_lflag & ECHO))
-            return true;
-    return false;
-}
-
-/* Runs asymctl on a terminal of its own, and types the password when pkttyagent asks for one. */
-static void set_policy_with_password(void *arg)
-{
-    const struct typist *typist = arg;
-    char *const argv[] = {(char[]){"asymctl"}, (char[]){"policy"}, (char[]){"rr"}, NULL};
-    char seen[4096] = "";
-    int terminal = -1, status;
-    const pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
-    if (pid == 0) {
-        fexecve(typist->program, argv, environ);
-        _exit(127);
-    }
-    const bool typed = pid >= 0 && read_terminal(terminal, seen, sizeof seen, "Password: ") &&
-                       await_no_echo(terminal) && dprintf(terminal, "%s\n", typist->password) > 0;
-    read_terminal(terminal, seen, sizeof seen, NULL);
-    dprintf(typist->seen, "%s%s", seen, typed ? "" : "(nothing typed)");
-    _exit(waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ? 127 : WEXITSTATUS(status));
-}
-
-/* Returns the exit status of asymctl; seen gets what was on the terminal. */
-static int type_password(const char *password, char *seen, size_t size)
-{
-    struct typist typist = {.password = password};
-    int ends[2];
-    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    typist.seen = ends[1];
-    typist.program = open(ASYM_TEST_BIN "/daemon/asymctl", O_PATH | O_CLOEXEC);
-    assert_true(typist.program >= 0);
-    const pid_t pid = asym_stranger_start(set_policy_with_password, &typist);
-    close(ends[1]);
-    seen[0] = '\0';
-    read_terminal(ends[0], seen, size, NULL);
-    close(ends[0]);
-    close(typist.program);
-    return asym_live_wait(pid);
-}
-
-TEST_WITH(pkttyagent_asks_for_a_password_and_pam_checks_it, set_up, tear_down)
-{
-    char seen[4096];
-    int status = type_password("wrong horse", seen, sizeof seen);
-    if (status != 4 || !strstr(seen, "AUTHENTICATION FAILED"))
-        fail_msg("after a wrong password asymctl ends with %d: %s", status, seen);
-    assert_policy("pa");
-    status = type_password(PASSWORD, seen, sizeof seen);
-    if (status != 0 || !strstr(seen, "Password: "))
-        fail_msg("after the password asymctl ends with %d: %s", status, seen);
-    assert_policy("rr");
-    assert_null(strstr(seen, PASSWORD));
 }
 
 /* A call that does not let polkit ask gets the D-Bus error that says so. */

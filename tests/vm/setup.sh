@@ -205,16 +205,13 @@ unpack_into() {
     done
 }
 
-# Pack what only some scenarios need: Debian's prometheus without its web pages, and polkitd.
+# Pack what only some scenarios need: Debian's prometheus without its web pages.
 extras() {
     local root=$work/extras
-    mkdir -p "$root.archives"
+    mkdir -p "$root.archives" "$root"
     (cd "$root.archives" && apt-get "${apt[@]}" download prometheus)
-    unpack "$root" polkitd
-    # As polkitd's own script does.
-    chmod 4755 "$root/usr/lib/polkit-1/polkit-agent-helper-1"
-    find "$root/usr/share" -mindepth 1 -maxdepth 1 ! -name dbus-1 ! -name polkit-1 -exec rm -r {} +
-    find "$root/etc" -mindepth 1 -maxdepth 1 ! -name pam.d ! -name polkit-1 -exec rm -r {} +
+    unpack_into "$root" "$root".archives/*.deb
+    rm -r "$root/usr/share" "$root/etc"
     find "$root" ! -type d -name 'prom*' ! -path "$root/usr/bin/prometheus" -delete
     tar -C "$root" --owner=0 --group=0 -cf "$work/extras.tar" .
     mv "$work/extras.tar" "$cache/extras.tar"

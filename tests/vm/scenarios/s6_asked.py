@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A running asymd is seen, asked and told: by the system bus, by its own socket, by the exporter that prometheus scrapes, and by a
-user who types a password for polkit. Prints the screens."""
+"""A running asymd is seen, asked and told: by the system bus, by its own socket, and by the exporter that prometheus scrapes.
+Prints the screens."""
 import json
 import re
 import urllib.parse
@@ -20,24 +20,6 @@ PROMETHEUS = f"""scrape_configs:
   scrape_interval: 3s
   scrape_timeout: 3s
   static_configs: [{{targets: ["127.0.0.1:{PORT}"]}}]"""
-# A user at a terminal: runs asymctl pause there, and types the argument when it is asked for a password. Prints what was on the
-# terminal; ends with asymctl's exit status. pkttyagent first asks, then turns the echo off: the kernel then discards what was
-# typed before. Without --echo, script turns it off itself, because its input is a pipe.
-TYPE = """coproc terminal {{ exec setpriv --reuid=visitor --regid=visitor --clear-groups script --echo always -qec 'asymctl pause' /dev/null; }}
-exec 4<&"${{terminal[0]}}" 5>&"${{terminal[1]}}"
-pid=$terminal_PID
-while IFS= read -r -t 30 -N 1 -u 4 byte; do
-    printf %s "$byte"
-    seen+=$byte
-    [[ $seen == *'Password: ' ]] && break
-done
-for ((n = 0; n < 300; n++)); do
-    [[ $seen == *'Password: ' ]] || break
-    stty -a -F "/proc/$(pgrep -x asymctl)/fd/0" | grep -qw -e -echo && {{ echo '{}' >&5; break; }}
-    sleep 0.1
-done
-cat <&4
-wait "$pid" """
 OPENMETRICS = r"Accept: application/openmetrics-text\r\n"
 
 
@@ -164,20 +146,6 @@ def check_prometheus(s):
     s.sh("systemctl stop prometheus")
 
 
-def check_password(s):
-    """polkit asks an ordinary user on a terminal for the password of a member of sudo, as Debian's rules have it."""
-    s.sh("useradd --groups sudo keeper && echo keeper:correct-horse | chpasswd")
-    for word, wanted, end in (("wrong-horse", 4, "is refused"), ("correct-horse", 0, "pauses asymd")):
-        status, text = s.try_sh(TYPE.format(word))
-        for line in re.sub(r"\x1b\[[\d;]*m", "", text).splitlines():
-            s.say(line)
-        s.check(f"an ordinary user who types {word} on a terminal {end}",
-                f"exit status {status}", status == wanted and "Authenticating as: keeper" in text and word not in text)
-    text = s.sh("asymctl status")
-    s.check("it is paused", next((line for line in text.splitlines() if "paused" in line), "no word"), "paused" in text)
-    s.sh("asymctl resume")
-
-
 def run(s):
     # As README.md says. The bus daemon began before asymd's policy file was there.
     s.sh("systemd-sysusers; systemctl reload dbus")
@@ -193,7 +161,6 @@ def run(s):
     # The bus daemon and systemd read their files again.
     s.sh("systemd-sysusers && systemctl daemon-reload && systemctl reload dbus")
     check_prometheus(s)
-    check_password(s)
     status = json.loads(s.sh("asymctl status --json"))
     s.check("status --json is JSON", sorted(status)[0], isinstance(status, dict))
     s.sh("systemctl stop asymd")
