@@ -142,7 +142,7 @@ static __always_inline bool emit(__u32 app, __u32 slot, __u64 changed)
 }
 
 /* A second thread is runnable. */
-static __noinline void end_phase(struct asym_phases_app *a, __u32 app, __u64 now)
+static __always_inline void end_phase(struct asym_phases_app *a, __u32 app, __u64 now)
 {
     a->alone = 0;
     if (a->told && __sync_lock_test_and_set(&a->told, 0))
@@ -198,7 +198,7 @@ static __always_inline bool is_calm(struct asym_phases_app *a, __u64 now)
  * The thread in the slot is the only runnable one. If it was that before, and has slept meanwhile, its phase goes on. A program
  * that is calm is told at once; one that flickers is told of a phase that has lasted for the settle time.
  */
-static __noinline void begin_phase(struct asym_phases_app *a, __u32 app, __u32 slot, __u64 now)
+static __always_inline void begin_phase(struct asym_phases_app *a, __u32 app, __u32 slot, __u64 now)
 {
     const bool is_new = a->alone != slot;
     if (is_new) {
@@ -209,7 +209,7 @@ static __noinline void begin_phase(struct asym_phases_app *a, __u32 app, __u32 s
         return;
     const __u64 age = now - a->low_since, settle = shared.settle_ns;
     if (is_new && is_calm(a, now)) {
-        a->back_off = 0;
+        a->back_off /= 2;
         tell(a, app, slot, now);
     } else if (age >= settle)
         tell(a, app, slot, now);
@@ -252,12 +252,17 @@ static __always_inline __u64 advance(struct asym_phases_app *a, __u64 n, __u64 n
     if (n == 0)
         return a->v;
     /* Another CPU may have read its clock later and come earlier. Then the time goes back, and the sum stays right. */
-    const __u64 by = now >= last ? ((now - last) << ASYM_PHASES_FRACTION) / n
-                                 : -(((last - now) << ASYM_PHASES_FRACTION) / n);
+    const bool is_back = now < last;
+    __u64 by = (is_back ? last - now : now - last) << ASYM_PHASES_FRACTION;
+    /* A division takes longer than the rest. */
+    if (n > 1)
+        by /= n;
+    if (is_back)
+        by = -by;
     return __sync_fetch_and_add(&a->v, by) + by;
 }
 
-static __noinline void arrive(struct asym_phases_slot *t, __u32 slot, __u32 app, __u64 now)
+static __always_inline void arrive(struct asym_phases_slot *t, __u32 slot, __u32 app, __u64 now)
 {
     struct asym_phases_app *a = app_at(app);
     const __u64 n = __sync_fetch_and_add(&a->runnable, RUNNABLE_ONE + slot) >> 32;
@@ -268,7 +273,7 @@ static __noinline void arrive(struct asym_phases_slot *t, __u32 slot, __u32 app,
         end_phase(a, app, now);
 }
 
-static __noinline void depart(struct asym_phases_slot *t, __u32 slot, __u32 app, __u64 now)
+static __always_inline void depart(struct asym_phases_slot *t, __u32 slot, __u32 app, __u64 now)
 {
     struct asym_phases_app *a = app_at(app);
     const __u64 one = RUNNABLE_ONE + slot, left = __sync_fetch_and_add(&a->runnable, -one) - one;
@@ -326,6 +331,11 @@ static __always_inline void write_end(struct asym_phases_slot *t)
 #endif
 }
 
+static __noinline void undo(struct asym_phases_slot *t, __u32 slot, __u64 now)
+{
+    book(t, slot, __sync_lock_test_and_set(&t->word, 0), 0, now);
+}
+
 static __always_inline void change(struct tag *g, __u32 state, __u64 now)
 {
     const __u32 slot = g->slot, word = word_of(g->app, state);
@@ -336,7 +346,7 @@ static __always_inline void change(struct tag *g, __u32 state, __u64 now)
     book(t, slot, __sync_lock_test_and_set(&t->word, word), word, now);
     /* asymd may follow the thread no more since this program found its slot: then it must not stay counted. */
     if (g->slot != slot)
-        book(t, slot, __sync_lock_test_and_set(&t->word, 0), 0, now);
+        undo(t, slot, now);
     write_end(t);
 }
 
@@ -409,15 +419,14 @@ static __always_inline void switch_in(struct tag *g, __u64 now)
 
 static __always_inline void switch_out(struct tag *g, bool preempt, unsigned int state, __u64 now)
 {
-    if (preempt || !state)
-        change(g, ASYM_PHASES_WAITING, now);
-    else if (state & TASK_DEAD) {
+    const bool is_asleep = !preempt && state;
+    if (is_asleep && state & TASK_DEAD) {
         const __u32 slot = g->slot;
         /* The tag of a dead leader says to which application the other threads of its process belong. */
         g->slot = 0;
         leave(slot, g->app, now);
     } else
-        change(g, ASYM_PHASES_BLOCKED, now);
+        change(g, is_asleep ? ASYM_PHASES_BLOCKED : ASYM_PHASES_WAITING, now);
 }
 
 SEC("tp_btf/sched_switch")
