@@ -447,13 +447,14 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
     return 0;
 }
 
-/* The number of the thread in the PID namespace of asymd. */
+/* The number of the thread in the PID namespace of asymd. The verifier refuses arithmetic with a pointer to a kernel's struct. */
 static __always_inline __u32 number_of(struct task_struct *p)
 {
     const __u32 level = shared.level;
     int number = p->pid;
-    if (level) {
-        const char *numbers = (const char *)p->thread_pid + bpf_core_field_offset(struct pid, numbers);
+    const char *pid;
+    if (level && !bpf_core_read(&pid, sizeof pid, &p->thread_pid)) {
+        const char *numbers = pid + bpf_core_field_offset(struct pid, numbers);
         bpf_probe_read_kernel(&number, sizeof number, numbers + level * bpf_core_type_size(struct upid));
     }
     return (__u32)number;

@@ -60,6 +60,7 @@ static int timer_start(void *timer, uint64_t ns);
 #define bpf_core_field_exists(field)          1
 #define bpf_core_field_offset(type, field)    offsetof(type, field)
 #define bpf_core_type_size(type)              sizeof(type)
+#define bpf_core_read(to, size, from)         (memcpy(to, from, size), 0)
 #define bpf_probe_read_kernel(to, size, from) memcpy(to, from, size)
 
 #endif
