@@ -15,6 +15,8 @@
 #include <asym/policy.h>
 #include <asym/snapshot.h>
 
+enum asym_estimator { ASYM_ESTIMATOR_MEAN, ASYM_ESTIMATOR_INSTANT };
+
 /** [classify] */
 struct asym_classify_settings {
     ASYM_OPTIONS_CLASSIFY(ASYM_OPTION_FIELD)

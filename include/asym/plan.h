@@ -43,7 +43,7 @@ struct asym_plan_app {
     enum asym_phase phase;
     enum asym_class class;              /**< MP, HP, or NONE while idle */
     enum asym_class_source class_by;    /**< the fact that gave it the class */
-    double runnable;                    /**< runnable count, see asym_app.runnable_mean */
+    double runnable;                    /**< runnable count by the estimator in force */
     const struct asym_reason *excluded; /**< set if no thread of it may be steered; else NULL */
     double figure[2];                   /**< figures of excluded */
 };

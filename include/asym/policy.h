@@ -32,7 +32,7 @@ struct asym_policy_app {
     enum asym_phase phase;
     enum asym_class class;           /**< MP or HP */
     enum asym_class_source class_by; /**< the fact that gave it the class */
-    double runnable;                 /**< runnable count, see asym_app.runnable_mean */
+    double runnable;                 /**< runnable count by the estimator in force */
     asym_usec phase_since;           /**< when it entered its phase */
     double unsteered; /**< its threads that need a CPU and that asymd does not steer: their runnable shares, added up */
     uint32_t first_thread, n_threads; /**< its threads are contiguous in asym_policy_input.threads */

@@ -36,12 +36,16 @@
 
 /** struct asym_classify_settings. */
 #define ASYM_OPTIONS_CLASSIFY(ROW)                                                                                     \
+    ROW(ENUM, estimator, .def = "mean", .values = ASYM_OPTION_VALUES("mean", "instant"), /* enum asym_estimator */     \
+        .help = "Runnable count: the mean over the interval, or the threads in state R at its end.")                   \
     ROW(COUNT, serial_max_threads, .def = "2", .min = 1, .max = 1024,                                                  \
         .help = "An application with more runnable threads than this is parallel (Morad 2008, 6).")                    \
     ROW(COUNT, hp_threshold, .def = "auto", .min = 1, .max = 100000, .keyword = "auto",                                \
         .help = "Above this runnable count an application is highly parallel; auto: fast cores + 1 (Saez 2010, 2.1).") \
     ROW(DURATION, amp_boost, .def = "1s", .min = 0, .max = 3600e6,                                                     \
         .help = "Time for which a serial phase counts as one (Saez 2010, 2.1).")                           \
+    ROW(COUNT, hysteresis, .def = "1", .min = 1, .max = 1000,                                                          \
+        .help = "Intervals for which a phase or class must hold before asymd uses it; 1: at once.")                    \
     ROW(COUNT, background_nice, .def = "10", .min = 0, .max = 19,                                                      \
         .help = "A program whose runnable threads all have at least this nice value counts as highly parallel: "       \
                 "under pa it gets the fast CPUs that others leave; 0: asymd ignores nice values here.")

@@ -150,7 +150,7 @@ struct asym_coverage {
     int failure;  /**< the -errno of the last of them */
     uint32_t n_uncounted;           /**< threads whose counters a policy needs and asymd cannot read */
     const char *uncounted_why;      /**< why the last of them has no counters */
-    bool sampled;                   /**< no schedstat: runnable counts are instantaneous */
+    bool sampled;                   /**< no schedstat: runnable counts are instantaneous, whatever the estimator */
     bool hidepid;                   /**< /proc is mounted with hidepid, which hides the processes of other users */
     bool process_events;            /**< the kernel sends an event when a process or thread starts or ends */
     const char *process_events_why; /**< why the kernel sends no events, or NULL */

@@ -14,6 +14,11 @@ unsigned asym_hp_threshold(const struct asym_classify_settings *c, const struct 
     return asym_mask_count(&cores) + 1;
 }
 
+double asym_classify_runnable(const struct asym_classify_settings *c, const struct asym_app *app)
+{
+    return c->estimator == ASYM_ESTIMATOR_INSTANT ? app->runnable_instant : app->runnable_mean;
+}
+
 static unsigned whole_threads(double runnable)
 {
     if (!(runnable >= 0.5))
@@ -21,10 +26,17 @@ static unsigned whole_threads(double runnable)
     return runnable < UINT_MAX / 2 ? (unsigned)(runnable + 0.5) : UINT_MAX / 2;
 }
 
-static void hold(struct asym_held *h, unsigned seen, asym_usec now)
+static void hold(struct asym_held *h, unsigned seen, unsigned hysteresis, asym_usec now)
 {
-    if (seen != h->value)
-        *h = (struct asym_held){.value = seen, .since = now};
+    if (seen == h->value) {
+        h->count = 0;
+        return;
+    }
+    h->count = seen == h->next ? h->count + 1 : 1;
+    h->next = seen;
+    if (h->count < hysteresis)
+        return;
+    *h = (struct asym_held){.value = seen, .next = seen, .since = now};
 }
 
 /* On a tie the thread keep stays the busiest. */
@@ -121,7 +133,7 @@ static enum asym_rule_class class_by_rule(const struct asym_snapshot *s, const s
 void asym_classify(const struct asym_classify_settings *c, const struct asym_snapshot *s, const struct asym_app *app,
                    int nice, struct asym_app_state *state)
 {
-    const double runnable = app ? app->runnable_mean : 0;
+    const double runnable = app ? asym_classify_runnable(c, app) : 0;
     unsigned n = whole_threads(runnable);
     enum asym_phase phase = ASYM_PHASE_IDLE;
     enum asym_class class = ASYM_CLASS_NONE;
@@ -149,9 +161,9 @@ void asym_classify(const struct asym_classify_settings *c, const struct asym_sna
     }
     if (by_rule == ASYM_RULE_CLASS_PARALLEL)
         thread_count = ASYM_THREAD_COUNT_MANY;
-    hold(&state->phase, phase, s->now);
-    hold(&state->class, class, s->now);
-    hold(&state->thread_count, thread_count, s->now);
+    hold(&state->phase, phase, c->hysteresis, s->now);
+    hold(&state->class, class, c->hysteresis, s->now);
+    hold(&state->thread_count, thread_count, c->hysteresis, s->now);
     boost(c, state, s, app);
 }
 

@@ -2,8 +2,8 @@
 /**
  * Phase and class of an application, kept from one snapshot to the next (docs/policies.md, Classes).
  *
- * The count is a mean over the interval, and has fractions: two threads that always run measure as 1.97 or 2.02. So the engine
- * rounds the count to whole threads before it applies any rule. Below 0.5 the application is idle; from 0.5 to below 1.5 it is one
+ * A mean estimator counts in fractions: two threads that always run measure as 1.97 or 2.02. So the engine rounds the
+ * count to whole threads before it applies any rule. Below 0.5 the application is idle; from 0.5 to below 1.5 it is one
  * thread; "more than serial_max_threads" and "more than hp_threshold" begin half a thread above.
  */
 #ifndef ASYM_CORE_CLASSIFY_H
@@ -16,9 +16,10 @@
 #include <asym/plan.h>
 #include <asym/snapshot.h>
 
+/** A value that changes only after another one held for some intervals in a row. */
 struct asym_held {
-    unsigned value;
-    asym_usec since; /* when value last changed; 0: never */
+    unsigned value, next, count; /* the last count intervals in a row gave next */
+    asym_usec since;             /* when value last changed; 0: never */
 };
 
 /** The number of running threads, as the rule for SP (serial phase of a parallel program) needs it. */
@@ -42,6 +43,9 @@ struct asym_app_state {
  * CPU would be idle in one sample and serial in the next.
  */
 #define ASYM_IDLE_BELOW 0.25
+
+/** The runnable count by the estimator in force. */
+double asym_classify_runnable(const struct asym_classify_settings *c, const struct asym_app *app);
 
 /**
  * Update the application's state for one interval. app is NULL when the snapshot does not list it: it is idle then.

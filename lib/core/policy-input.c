@@ -83,7 +83,7 @@ static const struct asym_enforce_settings *settings_for(const struct asym_step *
     const struct asym_enforce_settings *settings = &st->e->config.enforce;
     if (app->n_procs < 2 || m->state == ASYM_AFFINITY_STEERED)
         return settings;
-    const double runnable = round(app->runnable_mean);
+    const double runnable = round(asym_classify_runnable(&st->e->config.classify, app));
     if (runnable < 2)
         return settings;
     const double wait = ASYM_MIN(runnable * (double)ASYM_SEC, (double)settings->fork_holdoff);
@@ -238,7 +238,7 @@ int asym_step_policy_input(struct asym_step *st)
             .phase = (enum asym_phase)state->phase.value,
             .class = (enum asym_class)state->class.value,
             .class_by = state->class_by,
-            .runnable = app->runnable_mean,
+            .runnable = asym_classify_runnable(&st->e->config.classify, app),
         };
         double unsteered = 0;
         for (uint32_t i = 0; i < app->n_tasks; i++)

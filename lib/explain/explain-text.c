@@ -517,6 +517,8 @@ int asym_explain_evidence(const struct asym_explanation *e, show_fn *show, void 
     row(&t, "highly parallel", "more than %u runnable", asym_hp_threshold(&config->classify, e->context.machine));
     if (config->classify.background_nice > 0)
         row(&t, "background", "from nice value %u", config->classify.background_nice);
+    row(&t, "threads are counted", "%s",
+        config->classify.estimator == ASYM_ESTIMATOR_MEAN ? "as the mean over the interval" : "at the sample");
     row(&t, "fast CPUs", "%s; without a thread: %u of %u",
         asym_mask_format_list(&e->context.machine->fast, list, sizeof list), e->n_free_fast, e->n_fast_cpus);
     return t.r < 0 ? t.r : 0;

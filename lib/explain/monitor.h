@@ -96,7 +96,7 @@ struct asym_monitor_app {
     enum asym_class class;
     enum asym_class_source class_by; /**< what gave it the class */
     asym_usec class_since;
-    double runnable;             /**< runnable count, see asym_app.runnable_mean */
+    double runnable;             /**< runnable count by the estimator in force */
     uint32_t n_procs, n_threads; /**< all of its processes and threads */
     uint32_t n_listed;           /**< threads of interest in the last snapshot that listed it */
     uint32_t n_steered;          /**< of these, with a target */

@@ -42,7 +42,7 @@ static struct asym_engine *new_engine(const struct asym_policy *policy)
     const struct asym_engine_config config = {
         .policy = policy,
         .params = params,
-        .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC},
+        .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
         .enforce = {.pin = -1, .swap_period = 100 * ASYM_MSEC, .release = 5 * ASYM_SEC},
     };
     struct asym_engine *e;

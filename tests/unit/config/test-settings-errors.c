@@ -81,7 +81,7 @@ TEST_F(each_bad_line_is_named_with_what_is_accepted)
         /* unknown names; the message suggests the nearest right name */
         {"[asymd]\nintervall = 1ms\n", 2, "unknown key 'intervall' in [asymd] (did you mean 'interval'?)"},
         {"[asymd]\nINTERVALS = 1ms\n", 2, "did you mean 'interval'?"},
-        {"[asymd]\n\n[clasify]\namp_boost = 2s\n", 3, "unknown section [clasify] (did you mean 'classify'?)"},
+        {"[asymd]\n\n[clasify]\nhysteresis = 2\n", 3, "unknown section [clasify] (did you mean 'classify'?)"},
         {"[asmyd]\n", 1, "did you mean 'asymd'?"},
         {"[policy.papa]\n", 1, "did you mean 'policy.pa'?"},
         {"[rules \"a\"]\n", 1,
@@ -89,7 +89,7 @@ TEST_F(each_bad_line_is_named_with_what_is_accepted)
         {"[counters]\nipc = yes\n", 2, "unknown key 'ipc' in [counters]"},
         {"[policy]\nsp_boost = 1\n", 2, "unknown key 'sp_boost' in [policy]"},
         {"[policy.rr]\nsp_boost = 1\n", 2, "unknown key 'sp_boost' in [policy.rr]; accepted here is none"},
-        {"[enforce]\namp_boost = 2s\n", 2, "it belongs in [classify]"},
+        {"[enforce]\nhysteresis = 2\n", 2, "it belongs in [classify]"},
         {"[zzzzzzzzzz]\n", 1, "unknown section [zzzzzzzzzz]; accepted"},
         /* values */
         {"[asymd]\ninterval = 100\n", 2, "asymd.interval: '100' is not accepted; accepted is a time with unit"},
@@ -99,9 +99,9 @@ TEST_F(each_bad_line_is_named_with_what_is_accepted)
         {"[asymd]\ncpu_budget = 0\n", 2, "a number from 0.01 to 100"},
         {"[asymd]\ncpu_budget = 1e1\n", 2, "a number from 0.01 to 100"},
         {"[asymd]\ngroup = cgruop\n", 2, "did you mean 'cgroup'?); accepted is process, cgroup or job"},
-        {"[asymd]\ndefault = auto\n", 2, "accepted is steer or ignore"},
-        {"[classify]\nserial_max_threads = -1\n", 2, "a whole number from 1 to 1024"},
-        {"[classify]\nserial_max_threads = 4294967297\n", 2, "a whole number from 1 to 1024"},
+        {"[classify]\nestimator = auto\n", 2, "accepted is mean or instant"},
+        {"[classify]\nhysteresis = -1\n", 2, "a whole number from 1 to 1000"},
+        {"[classify]\nhysteresis = 4294967297\n", 2, "a whole number from 1 to 1000"},
         {"[asymmetry]\nmethod = cpufrq\n", 2, "(did you mean 'cpufreq'?); accepted is none, cpufreq"},
         {"[policy.pa]\nsp_boost = -21\n", 2, "from -20 to 19"},
         /* given twice */
@@ -307,7 +307,7 @@ TEST_F(whatever_is_read_ends_in_settings_or_in_a_message)
                                         "#",
                                         "auto\n",
                                         "9999999999999999999999",
-                                        "[classify]\nserial_max_threads=",
+                                        "[classify]\nhysteresis=",
                                         "state_dir=/"};
     struct gen seed = {.state = 20260101};
     /* The file is in memory: a file system that writes back truncated files takes 4 ms for each of these. */

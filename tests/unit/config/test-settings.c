@@ -50,9 +50,11 @@ static void assert_defaults(struct fixture *f)
     assert_true(s->daemon.cpu_budget >= 1 && s->daemon.cpu_budget <= 1);
     assert_int_equal(s->daemon.group, ASYM_GROUP_JOB);
     assert_string_equal(s->daemon.state_dir, "/run/asymd");
+    assert_int_equal(s->classify.estimator, ASYM_ESTIMATOR_MEAN);
     assert_int_equal(s->classify.serial_max_threads, 2);
     assert_int_equal(s->classify.hp_threshold, UINT_MAX);
     assert_int_equal(s->classify.amp_boost, ASYM_SEC);
+    assert_int_equal(s->classify.hysteresis, 1);
     assert_int_equal(s->enforce.pin, -1);
     assert_int_equal(s->enforce.swap_period, 100 * ASYM_MSEC);
     assert_int_equal(s->enforce.settle, 500 * ASYM_MSEC);
@@ -242,7 +244,7 @@ TEST_F(bad_assignments_are_refused_and_change_nothing)
         {"classify.hp_threshold=0", "from 1 to 100000 or auto"},
         {"classify.hp_threshold=99999999999999999999", "from 1 to 100000 or auto"},
         {"classify.hp_threshold=1.5", "a whole number"},
-        {"asymd.default=Steeer", "did you mean 'steer'"},
+        {"classify.estimator=Instnat", "did you mean 'instant'"},
         {"enforce.pin=socket", "cpu, llc, type or auto"},
         {"policy.pa.sp_boost=20", "from -20 to 19"},
         {"policy.pa.sp_bost=1", "did you mean 'sp_boost'"},

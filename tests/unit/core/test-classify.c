@@ -185,16 +185,61 @@ TEST_F(one_process_that_counts_as_parallel_makes_its_job_parallel)
     }
 }
 
+TEST_F(the_instant_estimator_counts_threads_in_state_r)
+{
+    w->config.classify.estimator = ASYM_ESTIMATOR_INSTANT;
+    configure(w);
+    w->threads[2].task.state = 'S';
+    tick(w, 9, 1, 1, 0);
+    assert_float_equal(w->plan->apps[0].runnable, 2, 0);
+    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL);
+}
+
+TEST_F(a_class_changes_only_after_it_has_held)
+{
+    tick(w, 1, 1, 0, 0);
+    w->config.classify.hysteresis = 3;
+    configure(w);
+    tick(w, 6, 1, 1, 1);
+    tick(w, 6, 1, 1, 1);
+    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL);
+    assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_MP);
+    tick(w, 1, 1, 0, 0); /* one interval with the old value: the count starts again */
+    tick(w, 6, 1, 1, 1);
+    tick(w, 6, 1, 1, 1);
+    assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_MP);
+    tick(w, 6, 1, 1, 1);
+    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_PARALLEL);
+    assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_HP);
+}
+
+TEST_F(other_values_on_the_way_do_not_add_up)
+{
+    tick(w, 1, 1, 0, 0);
+    w->config.classify.hysteresis = 2;
+    configure(w);
+    tick(w, 6, 1, 1, 1);
+    tick(w, 0, 0, 0, 0);
+    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL);
+    tick(w, 0, 0, 0, 0);
+    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_IDLE);
+}
+
 TEST_F(an_application_that_is_not_listed_is_idle)
 {
+    w->config.classify.hysteresis = 2;
+    configure(w);
     tick(w, 6, 1, 1, 1);
+    tick(w, 6, 1, 1, 1);
+    assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_HP);
     size_t n_procs = w->n_procs, n_threads = w->n_threads;
     w->n_procs = w->n_threads = 0;
+    engine_fixture_run(w, TICK);
     engine_fixture_run(w, TICK);
     w->n_procs = n_procs;
     w->n_threads = n_threads;
     tick(w, 6, 1, 1, 1);
-    assert_int_equal(w->orders.apps[0].phase_since, w->now);
+    assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_NONE);
 }
 
 TEST_F(phase_since_tells_seniority)
@@ -299,7 +344,10 @@ TEST_F(a_spinning_thread_is_not_the_sp_thread)
 
 TEST_F(a_master_is_sp_at_once_whatever_the_count)
 {
-    tick(w, 3, 1, 1, 1);
+    w->config.classify.hysteresis = 3;
+    configure(w);
+    for (int i = 0; i < 3; i++)
+        tick(w, 3, 1, 1, 1);
     w->threads[1].task.flags = ASYM_TASK_MASTER;
     tick(w, 3, 1, 1, 1);
     asym_usec since = w->now;
@@ -370,6 +418,22 @@ TEST_F(no_boost_with_amp_boost_0)
     configure(w);
     tick(w, 3, 1, 1, 1);
     tick(w, 1, 1, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
+}
+
+TEST_F(hysteresis_holds_for_sp_too)
+{
+    w->config.classify.hysteresis = 2;
+    configure(w);
+    tick(w, 3, 1, 1, 1);
+    tick(w, 3, 1, 1, 1);
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
+    tick(w, 1, 1, 0, 0);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
+    tick(w, 3, 1, 1, 1);
+    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
+    tick(w, 3, 1, 1, 1);
     assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
 }
 

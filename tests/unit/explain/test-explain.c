@@ -697,6 +697,7 @@ TEST_F(evidence_has_the_figures_and_thresholds)
                                         "policy=orders-type\n",
                                         "serial=up to 2 runnable",
                                         "more than 5",
+                                        "threads are counted=as the mean over the interval\n",
                                         "fast CPUs=4-7; without a thread: 1 of 4\n"};
     for (size_t i = 0; i < ASYM_LENGTH(lines); i++)
         assert_says(f->text, lines[i]);

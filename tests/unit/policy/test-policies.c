@@ -21,7 +21,7 @@ static void begin_swapping(struct turns *w, const char *policy, asym_usec swap_p
     const struct asym_engine_config config = {
         .policy = asym_policy_find(policy),
         .params = &params,
-        .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC},
+        .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
         .enforce = {.pin = -1, .swap_period = swap_period, .release = 5 * ASYM_SEC},
     };
     turns_begin(w, &config, n_cpus, n_fast, sizes, n);

@@ -20,7 +20,11 @@ static void begin_boosted(struct turns *w, const char *policy, unsigned n_cpus, 
     const struct asym_engine_config config = {
         .policy = asym_policy_find(policy),
         .params = &params,
-        .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC, .background_nice = 10},
+        .classify = {.serial_max_threads = 2,
+                     .hp_threshold = UINT32_MAX,
+                     .amp_boost = ASYM_SEC,
+                     .hysteresis = 1,
+                     .background_nice = 10},
         .enforce = {.pin = -1, .swap_period = TURN, .release = 5 * ASYM_SEC, .exclusive_from = 0.7},
     };
     turns_begin(w, &config, n_cpus, n_fast, sizes, n);

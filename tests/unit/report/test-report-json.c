@@ -166,6 +166,8 @@ TEST_OF(settings_carry_their_units_and_no_auto, one_program())
     assert_int_equal(integer(settings, "release_ms"), 5000);
     assert_true(number(settings, "settle_ms") == 1.5);
     assert_int_equal(integer(settings, "serial_max_threads"), 2);
+    assert_int_equal(integer(settings, "hysteresis"), 1);
+    assert_string_equal(text(settings, "estimator"), "mean");
     assert_string_equal(text(settings, "pin"), "type");
     assert_int_equal(integer(settings, "sp_boost"), -5);
     assert_null(json_object_get(settings, "amp_boost"));

@@ -46,7 +46,7 @@ static void begin_weighing(struct smt_fixture *w, const char *name, enum asym_sm
     const struct asym_engine_config config = {
         .policy = policy,
         .params = w->params,
-        .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC},
+        .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
         .enforce = {.pin = -1, .swap_period = ASYM_SEC, .release = 5 * ASYM_SEC},
     };
     gen_plain_machine(&w->machine, n_cpus, n_cpus);
