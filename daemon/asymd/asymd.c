@@ -24,6 +24,11 @@ static void run_done(struct asym_run *run)
     asym_log_done(&run->log);
 }
 
+static bool is_captured(const struct asym_run *run)
+{
+    return run->cli->root || run->cli->topology;
+}
+
 /* The configuration has a mistake: loads its valid part. Returns true if the mode can run with that. */
 static bool settle_for_less(struct asym_run *run, const struct asym_mode_entry *mode)
 {
@@ -34,7 +39,7 @@ static bool settle_for_less(struct asym_run *run, const struct asym_mode_entry *
         asym_log_say(&run->log, LOG_ERR, "%s", err.text);
         return false;
     }
-    if (mode->failure == ASYM_FAILURE_RESTORES && !run->cli->root)
+    if (mode->failure == ASYM_FAILURE_RESTORES && !is_captured(run))
         asym_crash_recovery_abandon(run);
     return mode->failure == ASYM_FAILURE_LENIENT;
 }
@@ -62,9 +67,9 @@ static enum asym_exit start(struct asym_run *run, const struct asym_mode_entry *
         r = asym_capabilities_check(run->capabilities.missing, run->policy, &err);
     if (r < 0) {
         asym_log_say(&run->log, LOG_ERR, "%s", err.text);
-        if (mode->failure == ASYM_FAILURE_RESTORES && !run->cli->root)
+        if (mode->failure == ASYM_FAILURE_RESTORES && !is_captured(run))
             asym_crash_recovery_abandon(run);
-        return run->cli->root && r != -ENODATA ? ASYM_EXIT_USAGE : asym_exit_status(r);
+        return is_captured(run) && r != -ENODATA ? ASYM_EXIT_USAGE : asym_exit_status(r);
     }
     return mode->run(run);
 }

@@ -156,8 +156,9 @@ static enum asym_exit mode_service(struct asym_run *run)
 {
     ASYM_CLEANUP(service_done) struct asym_service s = {.run = run};
     struct asym_error err = {""};
-    if (!run->root.live) {
-        asym_log_say(&run->log, LOG_ERR, "--root is for --dry-run and --check: asymd cannot steer a captured machine");
+    if (!run->root.live || run->cli->topology) {
+        asym_log_say(&run->log, LOG_ERR,
+                     "--root and --topology are for --dry-run and --check: asymd cannot steer a captured machine");
         return ASYM_EXIT_USAGE;
     }
     asym_service_block_signals();

@@ -25,12 +25,13 @@
 
 enum asym_situation asym_assess(const struct asym_run *run, char *buf, size_t size)
 {
+    const bool captured = run->cli->topology != NULL;
     const struct asym_situation_facts facts = {
         .machine = run->machine,
         .policy = run->policy->name,
         .policy_runs = asym_policy_can_run(run->policy, run->capabilities.missing),
-        .may_steer = asym_facts_may_steer(&run->root),
-        .is_virtual = asym_is_virtual(&run->root),
+        .may_steer = captured || asym_facts_may_steer(&run->root),
+        .is_virtual = !captured && asym_is_virtual(&run->root),
         .assumed_slow = run->assumed_slow,
         .hidden = run->notes.hidden,
         .unordered = run->notes.unordered,
@@ -367,7 +368,7 @@ static int add_limits(struct asym_check *check, const struct asym_run *run)
     struct asym_mask held = {0};
     double most[ASYM_MAX_TYPES] = {0};
     char list[128];
-    if (*run->settings->machine.speeds)
+    if (run->cli->topology || *run->settings->machine.speeds)
         return 0;
     asym_speed_read_file(&run->root, "cpufreq/cpuinfo_max_freq", &cpus, &own);
     asym_speed_read_file(&run->root, "cpufreq/scaling_max_freq", &cpus, &limit);

@@ -227,7 +227,7 @@ static int read_machine(struct asym_run *run, struct asym_machine **ret_fresh, s
     if (!fresh)
         return asym_fail(err, -ENOMEM, "no memory for the machine");
     *fresh = run->machine ? *run->machine : (struct asym_machine){0};
-    int r = asym_topology_read(&run->root, fresh, &run->notes, err);
+    int r = asym_topology_read(&run->root, run->cli->topology, fresh, &run->notes, err);
     if (r >= 0)
         r = configure_machine(run, fresh, err);
     if (r < 0) {

@@ -29,7 +29,7 @@ struct asym_invocation_setting {
 struct asym_invocation {
     unsigned mode; /**< enum asym_mode (daemon/asymd/mode.h); the overview if argv names none */
     bool json;
-    const char *config, *root; /**< borrowed from argv; NULL: not given */
+    const char *config, *root, *topology; /**< borrowed from argv; NULL: not given */
     int32_t *pids;
     size_t n_pids;
     struct asym_invocation_setting *assignments; /**< in the order given */

@@ -111,7 +111,7 @@ int asym_speeds_put_back(struct asym_run *run, const char *when)
 int asym_speeds_check(struct asym_check *check, const struct asym_run *run)
 {
     int r = 0;
-    if (!run->root.live)
+    if (!run->root.live || run->cli->topology)
         return 0;
     for (size_t i = 0; r >= 0 && asym_speed_methods[i]; i++) {
         char why[160] = "";

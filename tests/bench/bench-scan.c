@@ -80,7 +80,7 @@ static double median_scan(bool with_process_events, double *ret_max, unsigned *r
     struct asym_snapshot s;
     double ms[SCANS];
     struct asym_machine *machine = calloc(1, sizeof *machine);
-    if (!machine || asym_root_open(NULL, &root, &err) < 0 || asym_topology_read(&root, machine, NULL, &err) < 0 ||
+    if (!machine || asym_root_open(NULL, &root, &err) < 0 || asym_topology_read(&root, NULL, machine, NULL, &err) < 0 ||
         (with_process_events && asym_process_events_open(&process_events, &err) < 0)) {
         fprintf(stderr, "bench-scan: %s\n", err.text);
         exit(1);

@@ -72,7 +72,7 @@ static void measure(const struct tree *t, struct asym_machine *m)
         fail_msg("%s", err.text);
     for (size_t i = 0; i < ROUNDS; i++) {
         double start = cpu_ms();
-        int r = asym_topology_read(&root, m, NULL, &err);
+        int r = asym_topology_read(&root, NULL, m, NULL, &err);
         read[i] = cpu_ms() - start;
         if (r >= 0)
             r = asym_machine_choose_slow(m, CPUS / 2, &slow);

@@ -36,7 +36,7 @@ static void open_view(struct view *v, pid_t pid, bool process_events)
     const int32_t pids[] = {pid};
     *v = (struct view){.machine = calloc(1, sizeof *v->machine)};
     assert_int_equal(asym_root_open(NULL, &v->root, &err), 0);
-    assert_int_equal(asym_topology_read(&v->root, v->machine, NULL, &err), 0);
+    assert_int_equal(asym_topology_read(&v->root, NULL, v->machine, NULL, &err), 0);
     if (process_events)
         assert_int_equal(asym_process_events_open(&v->process_events, &err), 0);
     const struct asym_procfs_config config = {

@@ -287,6 +287,7 @@ TEST(wrong_usage_says_what_is_accepted)
         {"--slow=99", "99", 2},
         {"--pid=none", "none", 2},
         {"--root=/nonexistent-machine", "/nonexistent-machine", 2},
+        {"--topology=/etc/passwd", "/etc/passwd", 2},
         {"--config=/nonexistent.conf", "/nonexistent.conf", 2},
         {"junk", "junk", 2},
     };

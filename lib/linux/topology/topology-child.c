@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads the machine in a child process: hwloc crashes without memory. */
+/* Reads the machine in a child process: hwloc crashes without memory, and on some damaged files of XML. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct loaded {
 };
 
 /* The child may crash: it leaves no core file, and no sanitizer reports the crash. */
-static _Noreturn void load_and_exit(const struct asym_root *root, struct loaded *l)
+static _Noreturn void load_and_exit(const struct asym_root *root, const char *xml, struct loaded *l)
 {
     static const int fatal[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM};
     const struct rlimit no_core = {0, 0};
@@ -34,11 +34,11 @@ static _Noreturn void load_and_exit(const struct asym_root *root, struct loaded 
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     alarm(LOAD_SECONDS);
-    l->result = asym_topology_load(root, &l->machine, &l->kinds, &l->err);
+    l->result = asym_topology_load(root, xml, &l->machine, &l->kinds, &l->err);
     _exit(0);
 }
 
-static int await(pid_t pid, const char *name, struct asym_error *err)
+static int await(pid_t pid, const char *name, const char *remedy, struct asym_error *err)
 {
     int status;
     pid_t r;
@@ -49,8 +49,9 @@ static int await(pid_t pid, const char *name, struct asym_error *err)
     if (r < 0 || !WIFSIGNALED(status))
         return 0;
     const int signal = WTERMSIG(status);
-    return asym_fail(err, -EINVAL, "%s: hwloc %s (%s)", name,
-                     signal == SIGALRM ? "does not finish reading it" : "crashes when it reads it", strsignal(signal));
+    return asym_fail(err, -EINVAL, "%s: hwloc %s (%s)%s", name,
+                     signal == SIGALRM ? "does not finish reading it" : "crashes when it reads it", strsignal(signal),
+                     remedy);
 }
 
 static void unmap_p(struct loaded **l)
@@ -59,9 +60,10 @@ static void unmap_p(struct loaded **l)
         munmap(*l, sizeof **l);
 }
 
-int asym_topology_load_apart(const struct asym_root *root, struct asym_machine *m, struct asym_figures *ret_kinds,
-                             struct asym_error *err)
+int asym_topology_load_apart(const struct asym_root *root, const char *xml, struct asym_machine *m,
+                             struct asym_figures *ret_kinds, struct asym_error *err)
 {
+    const char *name = xml ? xml : root->path, *remedy = xml ? ": the XML is damaged or was changed by hand" : "";
     ASYM_CLEANUP(unmap_p)
     struct loaded *l = mmap(NULL, sizeof *l, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (l != MAP_FAILED)
@@ -69,11 +71,11 @@ int asym_topology_load_apart(const struct asym_root *root, struct asym_machine *
     const pid_t pid = l != MAP_FAILED ? fork() : -1;
     if (pid < 0) {
         const int error = -errno;
-        return asym_fail(err, error, "%s: cannot read it in a child process: %s", root->path, strerror(-error));
+        return asym_fail(err, error, "%s: cannot read it in a child process: %s", name, strerror(-error));
     }
     if (pid == 0)
-        load_and_exit(root, l);
-    const int r = await(pid, root->path, err);
+        load_and_exit(root, xml, l);
+    const int r = await(pid, name, remedy, err);
     if (r < 0)
         return r;
     if (l->result < 0)

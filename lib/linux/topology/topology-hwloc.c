@@ -39,6 +39,18 @@ static int configure(hwloc_topology_t t)
     return hwloc_topology_set_flags(t, flags) < 0 ? -errno : 0;
 }
 
+static int load_xml(hwloc_topology_t t, const char *xml, struct asym_error *err)
+{
+    ASYM_AUTO_FREE char *text = NULL;
+    size_t len;
+    int r = asym_topology_read_xml(xml, &text, &len, err);
+    if (r < 0)
+        return r;
+    if (hwloc_topology_set_xmlbuffer(t, text, (int)len + 1) < 0 || hwloc_topology_load(t) < 0)
+        return asym_fail(err, -EINVAL, "%s: hwloc cannot read this XML: it is damaged or was changed by hand", xml);
+    return 0;
+}
+
 static int load_root(hwloc_topology_t t, const struct asym_root *root, struct asym_error *err)
 {
     if (hwloc_topology_load(t) < 0)
@@ -59,24 +71,25 @@ static int load_root(hwloc_topology_t t, const struct asym_root *root, struct as
  * Sets all variables that hwloc reads: hwloc 2 takes the root only from the environment, and other variables of the user would
  * change what it reads. They are those of a process that ends after the load.
  */
-static int set_env(bool live, const char *fsroot)
+static int set_env(bool live, const char *xml, const char *fsroot)
 {
     const struct {
         const char *name, *value; /* value NULL: must not be set */
     } rows[] = {
-        {"HWLOC_FSROOT", live ? NULL : fsroot},
+        {"HWLOC_FSROOT", xml || live ? NULL : fsroot},
         /*
          * Without the component x86, which binds its thread to each CPU in turn to read CPUID there, and would report this
          * machine's CPUs for a captured one; and without no_os, which invents CPUs if sysfs shows none.
          */
-        {"HWLOC_COMPONENTS", "linux,stop"},
+        {"HWLOC_COMPONENTS", xml ? NULL : "linux,stop"},
         /* The libraries of these plugins load GPU drivers. */
         {"HWLOC_PLUGINS_BLACKLIST",
          "hwloc_opencl.so,hwloc_gl.so,hwloc_cuda.so,hwloc_nvml.so,hwloc_rsmi.so,hwloc_levelzero.so"},
         {"HWLOC_HIDE_ERRORS", "2"},
+        {"HWLOC_XML_VERBOSE", NULL},
         {"HWLOC_XMLFILE", NULL},
         {"HWLOC_SYNTHETIC", NULL},
-        {"HWLOC_THISSYSTEM", live ? NULL : "0"},
+        {"HWLOC_THISSYSTEM", xml || !live ? "0" : NULL},
         {"HWLOC_CPUKINDS_RANKING", NULL},
         {"HWLOC_CPUKINDS_MAXFREQ", NULL},
     };
@@ -86,21 +99,22 @@ static int set_env(bool live, const char *fsroot)
     return r < 0 ? -errno : 0;
 }
 
-static int load(const struct asym_root *root, hwloc_topology_t *ret, struct asym_error *err)
+static int load(const struct asym_root *root, const char *xml, hwloc_topology_t *ret, struct asym_error *err)
 {
-    char fsroot[32];
-    snprintf(fsroot, sizeof fsroot, "/proc/self/fd/%d", root->fd);
+    char fsroot[32] = "";
+    if (!xml)
+        snprintf(fsroot, sizeof fsroot, "/proc/self/fd/%d", root->fd);
     /* By the descriptor if /proc is mounted, else by the path. */
-    const bool by_fd = access(fsroot, F_OK) == 0;
+    const bool by_fd = xml || access(fsroot, F_OK) == 0;
     ASYM_CLEANUP(destroy_p) hwloc_topology_t t = NULL;
-    int r = set_env(root->live, by_fd ? fsroot : root->path);
+    int r = set_env(!xml && root->live, xml, by_fd ? fsroot : root->path);
     if (r == 0 && hwloc_topology_init(&t) < 0)
         r = -ENOMEM;
     if (r == 0)
         r = configure(t);
     if (r < 0)
         return asym_fail(err, r, "hwloc: %s", strerror(-r));
-    r = load_root(t, root, err);
+    r = xml ? load_xml(t, xml, err) : load_root(t, root, err);
     if (r < 0)
         return r;
     *ret = ASYM_TAKE(t);
@@ -121,18 +135,21 @@ static int16_t llc_of(hwloc_topology_t t, hwloc_obj_t pu, hwloc_obj_t core)
     return (int16_t)(n_l3 + n_l2 + (package ? (int)package->logical_index : 0));
 }
 
-static int walk(hwloc_topology_t t, const char *name, struct asym_machine *m, struct asym_error *err)
+static int walk(hwloc_topology_t t, const char *name, bool allowed_only, struct asym_machine *m, struct asym_error *err)
 {
     int last = hwloc_bitmap_last(hwloc_topology_get_topology_cpuset(t));
     if (last < 0)
         return asym_fail(err, -EINVAL, "%s: no CPU is online", name);
     int known = hwloc_bitmap_last(hwloc_topology_get_complete_cpuset(t));
     m->n_cpus = (unsigned)ASYM_MIN(ASYM_MAX(last, known), ASYM_MAX_CPUS - 1) + 1;
+    hwloc_const_bitmap_t allowed = hwloc_topology_get_allowed_cpuset(t);
     int n_cores = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE);
     for (hwloc_obj_t pu = NULL; (pu = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_PU, pu));) {
         if (pu->os_index >= ASYM_MAX_CPUS)
             return asym_fail(err, -E2BIG, "%s: CPU %u: asymd supports CPU numbers up to %d", name, pu->os_index,
                              ASYM_MAX_CPUS - 1);
+        /* XML changed by hand may have a CPU that its cpusets lack. */
+        m->n_cpus = ASYM_MAX(m->n_cpus, pu->os_index + 1);
         struct asym_cpu *c = &m->cpus[pu->os_index];
         hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(t, HWLOC_OBJ_CORE, pu);
         int node = pu->nodeset ? hwloc_bitmap_first(pu->nodeset) : -1;
@@ -142,7 +159,8 @@ static int walk(hwloc_topology_t t, const char *name, struct asym_machine *m, st
         c->l3_kib = l3 ? (uint32_t)ASYM_MIN(l3->attr->cache.size / 1024, UINT32_MAX) : 0;
         c->node = (int16_t)(node <= INT16_MAX ? node : -1);
         asym_mask_set(&m->online, pu->os_index);
-        asym_mask_set(&m->usable, pu->os_index);
+        if (!allowed_only || hwloc_bitmap_isset(allowed, pu->os_index))
+            asym_mask_set(&m->usable, pu->os_index);
     }
     return 0;
 }
@@ -271,7 +289,7 @@ static void walk_kinds(hwloc_topology_t t, struct asym_machine *m, struct asym_f
         int rank, cpu;
         if (hwloc_cpukinds_get_info(t, (unsigned)k, set, &rank, NULL, NULL, 0) < 0)
             continue;
-        /* A PMU may name CPUs that the machine does not have. */
+        /* XML changed by hand may give an infinite set, on which the loop below would not end. */
         if (hwloc_bitmap_and(set, set, hwloc_topology_get_topology_cpuset(t)) < 0)
             continue;
         /* Rank -1: hwloc knows the kinds but not their order. */
@@ -375,24 +393,27 @@ static int load_plain(const struct asym_root *root, int error, struct asym_machi
     return 0;
 }
 
-int asym_topology_load(const struct asym_root *root, struct asym_machine *m, struct asym_figures *ret_kinds,
-                       struct asym_error *err)
+int asym_topology_load(const struct asym_root *root, const char *xml, struct asym_machine *m,
+                       struct asym_figures *ret_kinds, struct asym_error *err)
 {
     ASYM_CLEANUP(destroy_p) hwloc_topology_t t = NULL;
     for (unsigned i = 0; i < ASYM_MAX_CPUS; i++)
         m->cpus[i] = (struct asym_cpu){.type = -1, .kind = -1, .core = -1, .llc = -1, .node = -1, .freq_domain = -1};
-    int r = load(root, &t, err);
+    int r = load(root, xml, &t, err);
     if (r < 0)
-        return load_plain(root, r, m, ret_kinds);
-    r = walk(t, root->path, m, err);
+        return xml ? r : load_plain(root, r, m, ret_kinds);
+    r = walk(t, xml ? xml : root->path, xml != NULL, m, err);
     if (r < 0)
         return r;
-    add_unplaced(root, m);
-    add_pmu_kinds(t, root);
+    if (!xml)
+        add_unplaced(root, m);
+    if (!xml)
+        add_pmu_kinds(t, root);
     walk_kinds(t, m, ret_kinds);
     name_kinds(t, m);
     separate_low_power(t, m);
-    asym_topology_midr(root, m);
+    if (!xml)
+        asym_topology_midr(root, m);
     /* hwloc ranks kinds by the first figure that it finds, or not at all, and a figure may be wrong. */
     if (misses_some(ret_kinds, &m->online) || asym_topology_contradicts(ret_kinds, m, &m->online))
         asym_topology_rank(m, &m->online, ret_kinds);

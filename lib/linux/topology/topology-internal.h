@@ -21,19 +21,25 @@ struct asym_figures {
 };
 
 /**
- * Loads the topology with hwloc. Fills n_cpus, online, usable and, for each online CPU, kind, core,
+ * Loads the topology with hwloc. Fills n_cpus, online, usable (the allowed CPUs of hwloc) and, for each online CPU, kind, core,
  * llc and node; ret_kinds gets the speeds by CPU kind. Parameters and errors are those of asym_topology_read. Changes the
  * environment: only the child process of asym_topology_load_apart calls it.
  */
-int asym_topology_load(const struct asym_root *root, struct asym_machine *m, struct asym_figures *ret_kinds,
-                       struct asym_error *err);
+int asym_topology_load(const struct asym_root *root, const char *xml, struct asym_machine *m,
+                       struct asym_figures *ret_kinds, struct asym_error *err);
 
 /**
- * Does so in a child process, and waits for its end: hwloc crashes where it gets no memory.
+ * Reads a file of hwloc XML of version 1 or 2 and appends a NUL. The caller owns *ret_text. Returns 0; -EINVAL or -errno, with
+ * the remedy in err.
+ */
+int asym_topology_read_xml(const char *path, char **ret_text, size_t *ret_len, struct asym_error *err);
+
+/**
+ * Does so in a child process, and waits for its end: hwloc crashes on some damaged files, and where it gets no memory.
  * Returns what asym_topology_load returns; -EINVAL: hwloc crashes or does not finish; -errno.
  */
-int asym_topology_load_apart(const struct asym_root *root, struct asym_machine *m, struct asym_figures *ret_kinds,
-                             struct asym_error *err);
+int asym_topology_load_apart(const struct asym_root *root, const char *xml, struct asym_machine *m,
+                             struct asym_figures *ret_kinds, struct asym_error *err);
 
 /** Sets each online CPU's kind from the core design in its MIDR. Changes no kind when the design of a CPU stays unknown. */
 void asym_topology_midr(const struct asym_root *root, struct asym_machine *m);
@@ -54,7 +60,7 @@ bool asym_topology_contradicts(const struct asym_figures *f, const struct asym_m
 /** Sets figures from the order of the kinds alone. Returns false, and no figures, if a CPU's kind has no known order. */
 bool asym_topology_rank(const struct asym_machine *m, const struct asym_mask *cpus, struct asym_figures *ret);
 
-/** Chooses the source of speeds of the usable CPUs; sets speed, origin, favour and freq_domain. */
+/** Chooses the source of speeds of the usable CPUs; sets speed, origin, favour and freq_domain. root NULL: only kinds. */
 void asym_topology_speeds(const struct asym_root *root, const struct asym_figures *kinds, struct asym_machine *m,
                           struct asym_topology_notes *notes);
 

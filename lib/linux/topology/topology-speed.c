@@ -488,14 +488,17 @@ static void read_domains(const struct asym_root *root, struct asym_machine *m)
     }
 }
 
-/* Reads the figures of one source. */
-static void read_source(const struct asym_speed_source *s, const struct asym_root *root,
+/* Reads the figures of one source. Returns false when it has no input: with XML there is no sysfs. */
+static bool read_source(const struct asym_speed_source *s, const struct asym_root *root,
                         const struct asym_figures *kinds, const struct asym_machine *m, struct asym_figures *ret)
 {
+    if (s->path && !root)
+        return false;
     *ret = s->path ? (struct asym_figures){.name = s->name, .unit = s->unit, .tail = ""} : *kinds;
     if (s->path)
         asym_speed_read_file(root, s->path, &m->usable, ret);
     fill_missing(m, ret);
+    return true;
 }
 
 void asym_topology_speeds(const struct asym_root *root, const struct asym_figures *kinds, struct asym_machine *m,
@@ -504,7 +507,8 @@ void asym_topology_speeds(const struct asym_root *root, const struct asym_figure
     bool found = false, there = false;
     for (size_t i = 0; i < ASYM_LENGTH(sources); i++) {
         struct asym_figures figures;
-        read_source(sources[i].source, root, kinds, m, &figures);
+        if (!read_source(sources[i].source, root, kinds, m, &figures))
+            continue;
         struct asym_speed_note *note = &notes->note[notes->n++];
         note->origin = sources[i].origin;
         note->there = range_of(&figures, &m->usable).high > 0;
@@ -518,6 +522,7 @@ void asym_topology_speeds(const struct asym_root *root, const struct asym_figure
     notes->unknown = !there && !notes->unordered;
     if (!found)
         take_none(m);
-    read_favour(root, m, notes);
+    if (root)
+        read_favour(root, m, notes);
     read_domains(root, m);
 }

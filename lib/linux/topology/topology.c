@@ -103,29 +103,31 @@ static bool is_asymmetric_outside(const struct asym_root *root, const struct asy
     return asym_machine_finish(whole) == 0 && asym_machine_is_asymmetric(whole);
 }
 
-int asym_topology_read(const struct asym_root *root, struct asym_machine *ret_machine,
+int asym_topology_read(const struct asym_root *root, const char *xml, struct asym_machine *ret_machine,
                        struct asym_topology_notes *notes, struct asym_error *err)
 {
     struct asym_machine m = {.generation = ret_machine->generation + 1};
     struct asym_topology_notes said = {0};
     struct asym_figures kinds = {0};
-    int r = check_online(root, err);
+    int r = xml ? 0 : check_online(root, err);
     if (r < 0)
         return r;
-    r = asym_topology_load_apart(root, &m, &kinds, err);
+    r = asym_topology_load_apart(root, xml, &m, &kinds, err);
     if (r < 0)
         return r;
-    read_effective(root, &m.online, &m.usable);
-    read_isolated(root, &m);
+    if (!xml) {
+        read_effective(root, &m.online, &m.usable);
+        read_isolated(root, &m);
+    }
     ASYM_MASK_FOREACH (cpu, &m.online)
         if (m.cpus[cpu].core < 0)
             asym_mask_set(&said.unplaced, (unsigned)cpu);
     struct asym_machine whole = m;
-    asym_topology_speeds(root, &kinds, &m, &said);
+    asym_topology_speeds(xml ? NULL : root, &kinds, &m, &said);
     r = asym_machine_finish(&m);
     if (r < 0)
-        return asym_fail(err, r, "%s: no usable CPU", root->path);
-    said.hidden = !asym_machine_is_asymmetric(&m) && is_asymmetric_outside(root, &kinds, &whole);
+        return asym_fail(err, r, "%s: no usable CPU", xml ? xml : root->path);
+    said.hidden = !asym_machine_is_asymmetric(&m) && is_asymmetric_outside(xml ? NULL : root, &kinds, &whole);
     *ret_machine = m;
     if (notes)
         *notes = said;

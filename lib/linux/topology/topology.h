@@ -30,7 +30,7 @@ struct asym_topology_notes {
 
 /**
  * Reads the machine:
- * - CPUs, SMT, LLC and NUMA come from hwloc (HWLOC_FSROOT = the root's path).
+ * - CPUs, SMT, LLC and NUMA come from hwloc (HWLOC_FSROOT = the root's path, or xml, a file of hwloc XML of version 1 or 2).
  * - Kinds come from hwloc, the PMUs (cpu_core, cpu_atom, cpu_lowpower) and, on Arm, the MIDRs. Core types follow from kinds;
  *   machine.h has the rules.
  * - Speeds come from the first source that distinguishes cores and contradicts neither itself nor the kinds: cpu_capacity,
@@ -44,10 +44,10 @@ struct asym_topology_notes {
  *   of one type. A clock does so only for CPUs of one design.
  * - generation is 1 + the generation in *ret_machine.
  *
- * notes may be NULL. Returns 0; -EINVAL: hwloc crashes, or a list of CPUs is none; -E2BIG: more than ASYM_MAX_CPUS CPUs;
- * -ENODEV: root has no CPUs; -errno.
+ * notes may be NULL. Returns 0; -EINVAL: the XML is not hwloc's or has another version, and err has the remedy; -E2BIG: more
+ * than ASYM_MAX_CPUS CPUs; -ENODEV: root has no CPUs; -errno.
  */
-int asym_topology_read(const struct asym_root *root, struct asym_machine *ret_machine,
+int asym_topology_read(const struct asym_root *root, const char *xml, struct asym_machine *ret_machine,
                        struct asym_topology_notes *notes, struct asym_error *err);
 
 /**

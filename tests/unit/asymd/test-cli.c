@@ -28,6 +28,7 @@ TEST(without_arguments_it_explains_itself)
     assert_false(cli.json);
     assert_null(cli.config);
     assert_null(cli.root);
+    assert_null(cli.topology);
     assert_int_equal(cli.n_pids + cli.n_assignments, 0);
     asym_cli_done(&cli);
 }
@@ -63,23 +64,12 @@ TEST(each_mode_has_its_option)
 TEST(everything_at_once)
 {
     struct asym_invocation cli;
-    char *argv[] = {(char *)"asymd",
-                    (char *)"--dry-run",
-                    (char *)"--json",
-                    (char *)"--config=/c",
-                    (char *)"--policy=rr",
-                    (char *)"--pid=17",
-                    (char *)"--interval",
-                    (char *)"20ms",
-                    (char *)"--pid",
-                    (char *)"2147483647",
-                    (char *)"--slow=4-7",
-                    (char *)"--slow-speed=25%",
-                    (char *)"--root=/r",
-                    (char *)"--set=policy.pa.sp_boost=-5",
-                    (char *)"--duration=1s",
-                    (char *)"--policy=pa",
-                    NULL};
+    char *argv[] = {(char *)"asymd",         (char *)"--dry-run",      (char *)"--json",
+                    (char *)"--config=/c",   (char *)"--policy=rr",    (char *)"--pid=17",
+                    (char *)"--interval",    (char *)"20ms",           (char *)"--pid",
+                    (char *)"2147483647",    (char *)"--slow=4-7",     (char *)"--slow-speed=25%",
+                    (char *)"--root=/r",     (char *)"--topology=t.x", (char *)"--set=policy.pa.sp_boost=-5",
+                    (char *)"--duration=1s", (char *)"--policy=pa",    NULL};
     static const struct asym_invocation_setting want[] = {
         {(char *)"asymd.policy=rr", "--policy"},    {(char *)"asymd.interval=20ms", "--interval"},
         {(char *)"asymmetry.slow=4-7", "--slow"},   {(char *)"asymmetry.slow_speed=25%", "--slow-speed"},
@@ -91,6 +81,7 @@ TEST(everything_at_once)
     assert_true(cli.json);
     assert_string_equal(cli.config, "/c");
     assert_string_equal(cli.root, "/r");
+    assert_string_equal(cli.topology, "t.x");
     assert_int_equal(cli.n_pids, 2);
     assert_int_equal(cli.pids[0], 17);
     assert_int_equal(cli.pids[1], INT32_MAX);
@@ -152,7 +143,7 @@ TEST(wrong_usage_is_refused_in_words)
         {{"--policy=pa", "--duration=1s", "--json"}, "asymd does not take --duration"},
         {{"--root=/x"}, "asymd does not take --root; accepted with --dry-run or --check"},
         {{"--once", "--root=/x"}, "--once does not take --root; accepted with --dry-run or --check"},
-        {{"--root=x", "--restore"}, "--restore does not take --root; accepted with --dry-run or --check"},
+        {{"--topology=x", "--restore"}, "--restore does not take --topology; accepted with --dry-run or --check"},
         {{"--restore", "--pid=17"}, "accepted with --service, --dry-run, --once or --check"},
     };
     for (size_t i = 0; i < ASYM_LENGTH(wrong); i++) {
@@ -179,7 +170,7 @@ TEST(an_option_goes_with_the_modes_of_its_row)
         {"--config=/c", "xxxxxxxxxx"}, {"--policy=pa", "xxxxxxxxxx"},      {"--interval=1s", "xxxxxxxxxx"},
         {"--slow=2", "xxxxxxxxxx"},    {"--slow-speed=50%", "xxxxxxxxxx"}, {"--set=asymd.policy=pa", "xxxxxxxxxx"},
         {"--pid=1", "xxxx-x-xxx"},     {"--duration=1s", "--xx--xxxx"},    {"--json", "--x--x-xxx"},
-        {"--root=/r", "--x--x-xxx"},
+        {"--root=/r", "--x--x-xxx"},   {"--topology=t", "--x--x-xxx"},
     };
     struct asym_arg rows[ASYM_CLI_MAX_ROWS];
     size_t n_modes = 0;
