@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "linux/observe/phases-kernel.h"
 #include "support/live.h"
+#include "support/must.h"
 #include "support/process.h"
 #include "support/test.h"
 
@@ -423,6 +425,62 @@ TEST_F(an_exec_by_a_thread_keeps_the_process)
     list(pid, t);
     assert_int_equal(t[0].tid, pid);
     end_load(pid);
+}
+
+/* The first process of a PID namespace. Its load is number 2 there. */
+static int look_inside(void)
+{
+    const struct asym_phases_thread *t;
+    struct asym_error err;
+    if (asym_phases_open(&usual, &phases, &err) < 0)
+        return 1;
+    const pid_t pid = start_load("frame");
+    if (pid != 2 || asym_phases_follow(phases, (int32_t)pid, APP) < 0)
+        return 2;
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end; asym_live_sleep(0.01)) {
+        const size_t n = asym_phases_list(phases, &t);
+        if (n == 7 && t[0].tid == 2 && t[0].tgid == 2 && t[6].tgid == 2 && t[6].tid < 20)
+            return 0;
+    }
+    return 3;
+}
+
+TEST(in_a_pid_namespace_threads_have_the_numbers_of_that)
+{
+    const pid_t pid = asym_process_fork();
+    if (pid == 0) {
+        int status = 0;
+        MUST(unshare(CLONE_NEWPID) == 0);
+        /* The end of the first process ends all others of its namespace. */
+        const pid_t inner = asym_process_fork_orphan(60);
+        if (inner == 0)
+            _exit(look_inside());
+        MUST(waitpid(inner, &status, 0) == inner);
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 100);
+    }
+    assert_int_equal(asym_live_wait(pid), 0);
+}
+
+/* Any event that is lost or counted twice remains: no reconciliation mends it. */
+TEST_F(after_many_changes_stopped_programs_have_no_runnable_thread)
+{
+    const char *const kinds[] = {"pingpong", "pingpong", "frame", "lock", "barrier", "churn"};
+    pid_t pids[sizeof kinds / sizeof kinds[0]];
+    int32_t tid;
+    for (uint32_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        pids[i] = start_load(kinds[i]);
+        assert_int_equal(asym_phases_follow(phases, (int32_t)pids[i], i + 1), 0);
+    }
+    asym_live_sleep(SECONDS);
+    for (uint32_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        assert_int_equal(asym_process_stop(pids[i]), 0);
+        for (double end = asym_live_now() + 1; asym_live_now() < end && asym_phases_runnable(phases, i + 1, &tid) > 0;)
+            asym_live_sleep(0.01);
+        assert_int_equal(asym_phases_runnable(phases, i + 1, &tid), 0);
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        end_load(pids[i]);
+    assert_int_equal(asym_phases_stats(phases).n_threads, 0);
 }
 
 TEST_MAIN

@@ -16,12 +16,16 @@
 #include "linux/observe/phases-list.h"
 #include "phases.skel.h"
 
+/* Processes that asym_phases_reconcile() walks over one by one. */
+enum { FEW = 16 };
+
 struct asym_phases {
     struct phases_bpf *bpf;
     struct asym_phases_shared *shared;
     struct asym_phases_list *list;
     struct ring_buffer *ring;
     struct bpf_link *everything; /* the iterator of asym_phases_reconcile() */
+    bool is_new;                 /* a process is followed since the last reconciliation */
     uint64_t n_lost;             /* that asym_phases_take() has told */
     void (*fn)(void *ctx, const struct asym_phases_event *e);
     void *ctx;
@@ -142,21 +146,27 @@ static int run(const struct bpf_link *link)
     return r;
 }
 
-/* Carry out an order for all threads of a process. */
-static int give_order(struct asym_phases *p, int32_t tgid, uint32_t app)
+/* The same for the threads of one process. */
+static int run_for(const struct bpf_program *iterator, int32_t tgid)
 {
     union bpf_iter_link_info info = {.task = {.pid = (uint32_t)tgid}};
     LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof info);
-    p->shared->tgid = (uint32_t)tgid;
-    p->shared->app = app;
-    p->shared->n_met = p->shared->n_failed = 0;
-    p->shared->apps[app].holey = 1;
-    struct bpf_link *link = bpf_program__attach_iter(p->bpf->progs.iter_follow, &opts);
+    struct bpf_link *link = bpf_program__attach_iter(iterator, &opts);
     if (!link)
         return -errno;
     const int r = run(link);
     bpf_link__destroy(link);
     return r;
+}
+
+static int give_order(struct asym_phases *p, int32_t tgid, uint32_t app)
+{
+    p->shared->tgid = (uint32_t)tgid;
+    p->shared->app = app;
+    p->shared->n_met = p->shared->n_failed = 0;
+    p->shared->apps[app].holey = 1;
+    p->is_new = true;
+    return run_for(p->bpf->progs.iter_follow, tgid);
 }
 
 int asym_phases_follow(struct asym_phases *p, int32_t tgid, uint32_t app)
@@ -209,20 +219,60 @@ uint32_t asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t
     return asym_phases_list_runnable(p->shared, app, ret_tid);
 }
 
-void asym_phases_reconcile(struct asym_phases *p)
+/* Returns whether an application has holes. Threads may be missing, too, if the process made some while following began. */
+static bool has_holes(const struct asym_phases *p)
+{
+    bool has = p->is_new;
+    for (uint32_t app = 1; app <= ASYM_PHASES_APPS; app++)
+        has |= p->shared->apps[app].holey != 0;
+    return has;
+}
+
+static void reconcile_all(struct asym_phases *p)
 {
     struct asym_phases_shared *s = p->shared;
-    if (s->n_threads == 0)
-        return;
-    s->round++;
     for (uint32_t app = 1; app <= ASYM_PHASES_APPS; app++)
         s->apps[app].missed = 0;
-    const int r = run(p->everything);
-    if (r < 0)
+    if (run(p->everything) < 0)
         return;
     for (uint32_t app = 1; app <= ASYM_PHASES_APPS; app++)
         s->apps[app].holey = s->apps[app].missed;
-    s->stale = asym_phases_list_stale(s, s->round);
+    p->is_new = false;
+}
+
+/* A walk over all threads of the machine costs more than one over a few processes. */
+static void reconcile_old(struct asym_phases *p, uint64_t now)
+{
+    struct asym_phases_shared *s = p->shared;
+    uint32_t last = 0;
+    for (uint32_t slot = 0, n = 0; (slot = asym_phases_list_old(s, slot, now)) != 0;) {
+        if (s->slots[slot].tgid == last)
+            continue;
+        last = s->slots[slot].tgid;
+        if (++n > FEW) {
+            run(p->everything);
+            return;
+        }
+        run_for(p->bpf->progs.iter_reconcile, (int32_t)last);
+    }
+}
+
+void asym_phases_reconcile(struct asym_phases *p)
+{
+    struct asym_phases_shared *s = p->shared;
+    uint64_t now = 0;
+    uint32_t slot = 0;
+    asym_clock_ns(CLOCK_MONOTONIC, &now);
+    s->round++;
+    if (has_holes(p))
+        reconcile_all(p);
+    else
+        reconcile_old(p, now);
+    /* No walk meets a thread that is gone. The next one frees its slot. */
+    do
+        slot = asym_phases_list_old(s, slot, now);
+    while (slot && s->slots[slot].round == s->round);
+    s->stale = slot;
 }
 
 struct asym_phases_stats asym_phases_stats(const struct asym_phases *p)

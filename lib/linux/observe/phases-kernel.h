@@ -73,7 +73,10 @@ size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread *
 /** Runnable threads of the application now; the thread, where it is one: its tid in *ret_tid, else 0. */
 uint32_t asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid);
 
-/** Reconcile counts with what the kernel says of each thread. Call it once a second. */
+/**
+ * Compare those threads with the kernel's own record whose state has not changed for long, and find the threads that found no
+ * place. Call it once a second.
+ */
 void asym_phases_reconcile(struct asym_phases *p);
 
 struct asym_phases_stats asym_phases_stats(const struct asym_phases *p);

@@ -10,6 +10,9 @@
 /* A program writes a slot for some 50 ns. One that is still not done has lost its virtual CPU. */
 enum { TRIES = 16 };
 
+/* A thread that is runnable seldom runs or waits for longer without a switch. */
+#define OLD_NS UINT64_C(500000000)
+
 struct asym_phases_list {
     const struct asym_phases_shared *shared;
     struct asym_phases_thread *out;  /* room for all slots */
@@ -183,13 +186,14 @@ size_t asym_phases_list_read(struct asym_phases_list *l, uint64_t now_ns, const 
     return n;
 }
 
-uint32_t asym_phases_list_stale(const struct asym_phases_shared *shared, uint32_t round)
+uint32_t asym_phases_list_old(const struct asym_phases_shared *shared, uint32_t slot, uint64_t now_ns)
 {
     const uint32_t n_fresh = __atomic_load_n(&shared->n_fresh, __ATOMIC_ACQUIRE);
     const uint32_t end = ASYM_MIN(n_fresh + 1, (uint32_t)ASYM_PHASES_SLOTS);
-    for (uint32_t slot = 1; slot < end; slot++) {
+    while (++slot < end) {
         const struct asym_phases_slot *s = &shared->slots[slot];
-        if (__atomic_load_n(&s->tid, __ATOMIC_RELAXED) && __atomic_load_n(&s->round, __ATOMIC_RELAXED) != round)
+        const uint32_t state = __atomic_load_n(&s->word, __ATOMIC_RELAXED) & 255;
+        if (state >= ASYM_PHASES_WAITING && __atomic_load_n(&s->since, __ATOMIC_RELAXED) + OLD_NS < now_ns)
             return slot;
     }
     return 0;

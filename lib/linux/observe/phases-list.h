@@ -27,7 +27,10 @@ size_t asym_phases_list_read(struct asym_phases_list *l, uint64_t now_ns, const 
 uint32_t asym_phases_list_runnable(const struct asym_phases_shared *shared, uint32_t app, int32_t *ret_tid);
 struct asym_phases_stats asym_phases_list_stats(const struct asym_phases_shared *shared);
 
-/** Returns a slot that is in use and that the reconciliation of this round has not met: its thread is gone. 0: none. */
-uint32_t asym_phases_list_stale(const struct asym_phases_shared *shared, uint32_t round);
+/**
+ * Returns the next slot behind slot whose thread seems to be runnable, and has not changed for half a second; 0: no more. If an
+ * event is lost, this is what remains: a lost wake-up is found by the next switch, a lost switch or end by nothing.
+ */
+uint32_t asym_phases_list_old(const struct asym_phases_shared *shared, uint32_t slot, uint64_t now_ns);
 
 #endif
