@@ -5,12 +5,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "app/settings-setup.h"
 #include "base/clock.h"
 #include "base/macro.h"
-#include "app/own-cpu-time.h"
 #include "linux/rtx/rtx-channel.h"
 #include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-server.h"
@@ -32,7 +30,6 @@ struct asym_rtxd {
     asym_usec spent;    /* CPU time of all reactions so far, microseconds */
     asym_usec not_ours; /* the part of the present reaction that others pay */
     size_t n_refused[ASYM_RTXD_N_REFUSALS], n_lost;
-    bool is_realtime, realtime_failed;
 };
 
 /* Logs each reason once: the journal keeps every message, and a refused program decides how often it tries. */
@@ -148,59 +145,13 @@ size_t asym_rtxd_count(const struct asym_rtxd *rtx)
 /* asymd has the priority only while a program reports. */
 static void update_priority(struct asym_rtxd *rtx)
 {
-    const bool want = rtx->run->settings->rtx.realtime && asym_rtxd_server_count(rtx->server) > 0;
-    if (want == rtx->is_realtime || (want && rtx->realtime_failed))
-        return;
-    const int r = asym_realtime_set(want);
-    if (r >= 0) {
-        rtx->is_realtime = want;
-        return;
-    }
-    rtx->realtime_failed = true;
-    asym_log_say(
-        &rtx->run->log, LOG_NOTICE,
-        "no real-time priority (%s): asymd answers programs that report their threads later when all CPUs are busy",
-        strerror(-r));
-}
-
-/*
- * The kernel looks for an idle CPU only when a thread wakes, and not for a real-time thread (select_task_rq_rt). A trace shows
- * the cost: a sample ran on the CPU of a working thread, with a better nice value. The thread waited 36 to 670 ms of a slow
- * guest's clock in 8 of 13 runs, and a barrier waited for it, while another slow CPU was idle.
- */
-static void move_to_idle_cpu(void)
-{
-    const struct timespec shortest = {.tv_nsec = 1};
-    nanosleep(&shortest, NULL);
-}
-
-static bool is_pending(sd_event_source *source)
-{
-    return source && sd_event_source_get_pending(source) > 0;
-}
-
-/* Runs the next event that is pending. If it is no report, asymd handles it without the real-time priority. */
-static int dispatch(struct asym_rtxd *rtx, sd_event *event)
-{
-    const bool lower = rtx && rtx->is_realtime && !is_pending(rtx->io) && !is_pending(rtx->timer);
-    if (lower && asym_realtime_set(false) >= 0)
-        move_to_idle_cpu();
-    const int r = sd_event_dispatch(event);
-    /* asymd ends without the priority. If raising it fails, the next reaction to a program tries again. */
-    const int loop = sd_event_get_state(event);
-    if (lower && rtx->is_realtime && loop != SD_EVENT_EXITING && loop != SD_EVENT_FINISHED)
-        rtx->is_realtime = asym_realtime_set(true) == 0;
-    return r;
-}
-
-int asym_rtxd_run_event(struct asym_rtxd *rtx, sd_event *event, uint64_t timeout)
-{
-    int r = sd_event_prepare(event);
-    if (r == 0)
-        r = sd_event_wait(event, timeout);
-    if (r > 0)
-        r = dispatch(rtx, event);
-    return r;
+    const bool wants = rtx->run->settings->rtx.realtime && asym_rtxd_server_count(rtx->server) > 0;
+    const int r = asym_prompt_want(&rtx->run->prompt, ASYM_PROMPT_RTX, wants);
+    if (r < 0)
+        asym_log_say(&rtx->run->log, LOG_NOTICE,
+                     "no real-time priority (%s): asymd answers programs that report their threads later when all CPUs "
+                     "are busy",
+                     strerror(-r));
 }
 
 /* Serves the programs, and runs a cycle if a report makes the plan invalid. Returns 1: it ran; 0: it did not; -errno. */
@@ -276,11 +227,10 @@ int asym_rtxd_attach(struct asym_rtxd *rtx, sd_event *event, int (*run_cycle)(vo
     /* The timer has an accuracy of 1 us: systemd may delay the other timers of the service, but not this one. */
     if (r >= 0)
         r = sd_event_source_set_enabled(rtx->timer, SD_EVENT_OFF);
-    /* If several events are pending, the report comes first: dispatch() knows by that which one is next. */
     if (r >= 0)
-        r = sd_event_source_set_priority(rtx->io, SD_EVENT_PRIORITY_IMPORTANT);
+        r = asym_prompt_add(&rtx->run->prompt, rtx->io);
     if (r >= 0)
-        r = sd_event_source_set_priority(rtx->timer, SD_EVENT_PRIORITY_IMPORTANT);
+        r = asym_prompt_add(&rtx->run->prompt, rtx->timer);
     return r < 0 ? r : 0;
 }
 

@@ -35,16 +35,6 @@ void asym_rtxd_exclude(struct asym_rtxd *rtx, asym_usec cpu);
 /** Call this about every second. */
 void asym_rtxd_housekeeping(struct asym_rtxd *rtx, asym_usec now);
 
-/**
- * Run the next event of the loop, like sd_event_run. While a program reports, asymd waits for events with a real-time priority, to
- * answer the program soon. Only the answer keeps the priority: samples, calls over the bus, and reloads take as long as the
- * processes or the users of the machine make them, so asymd handles each other event without it. The kernel wakes a real-time
- * thread on the CPU on which it slept, whichever thread runs there. So asymd sleeps once more without that priority, for the
- * shortest time: the kernel then wakes it on an idle CPU, if there is one; on a machine without one, asymd waits for its turn
- * there. rtx: NULL is accepted. Returns 1: it ran one; 0: none came in timeout microseconds, or the loop ends; -errno.
- */
-int asym_rtxd_run_event(struct asym_rtxd *rtx, sd_event *event, uint64_t timeout);
-
 /** CPU time, in microseconds, of answering programs so far. It has its own budget (linux/rtx/rtx-server.h). Accepts NULL. */
 asym_usec asym_rtxd_spent(const struct asym_rtxd *rtx);
 

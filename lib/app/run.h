@@ -16,6 +16,7 @@
 
 #include "app/log.h"
 #include "app/policy-setup.h"
+#include "app/prompt.h"
 #include "linux/speed-cap/asymmetry.h"
 #include "linux/sys/root.h"
 #include "linux/topology/topology.h"
@@ -51,6 +52,7 @@ struct asym_run {
     const struct asym_policy *policy; /* the configured policy, or the choice of auto */
     const char *policy_why;           /* why auto chose it; NULL: the configuration names it. Static */
     bool keep_nice;                   /* asymd changes no nice value (asym_run_check_boost) */
+    struct asym_prompt prompt;        /* events that asymd answers at once */
     struct asym_log log;
 };
 

@@ -117,6 +117,7 @@ static int set_up(void **state)
     assert_int_equal(asym_settings_set(run.settings, "rtx.realtime=no", "test", NULL), 0);
     /* Log all levels, as to a journal. */
     run.log.level = LOG_DEBUG;
+    run.prompt = (struct asym_prompt){.wanted = 0};
     assert_int_equal(asym_rtxd_new(&run, NULL, &rtx, NULL), 0);
     assert_int_equal(sd_event_new(&event), 0);
     return asym_rtxd_attach(rtx, event, run_cycle, &cycles);
@@ -346,7 +347,7 @@ static void add_other_work(void)
 static void run_until_count(size_t n)
 {
     while (asym_rtxd_count(rtx) != n)
-        assert_true(asym_rtxd_run_event(rtx, event, UINT64_MAX) >= 0);
+        assert_true(asym_prompt_run_event(&run.prompt, event, UINT64_MAX) >= 0);
 }
 
 /*
@@ -358,17 +359,17 @@ TEST_WITH(only_reports_are_handled_with_the_priority, set_up, tear_down)
     calls[0] = '\0';
     assert_int_equal(asym_settings_set(run.settings, "rtx.realtime=yes", "test", NULL), 0);
     add_other_work();
-    assert_int_equal(asym_rtxd_run_event(rtx, event, UINT64_MAX), 1);
+    assert_int_equal(asym_prompt_run_event(&run.prompt, event, UINT64_MAX), 1);
     assert_string_equal(calls, "w");
     const int fd = come_with_page(0);
     run_until_count(1);
     assert_string_equal(calls, "wF");
     /* The timer of the rest after a report has to run before. */
-    while (asym_rtxd_run_event(rtx, event, 20000) > 0)
+    while (asym_prompt_run_event(&run.prompt, event, 20000) > 0)
         ;
     assert_string_equal(calls, "wF");
     add_other_work();
-    assert_int_equal(asym_rtxd_run_event(rtx, event, UINT64_MAX), 1);
+    assert_int_equal(asym_prompt_run_event(&run.prompt, event, UINT64_MAX), 1);
     assert_string_equal(calls, "wFoswF");
     close(fd);
     run_until_count(0);
@@ -413,12 +414,12 @@ TEST_WITH(the_loop_ends_without_the_priority, set_up, tear_down)
     assert_int_equal(asym_settings_set(run.settings, "rtx.realtime=yes", "test", NULL), 0);
     const int fd = come_with_page(0);
     run_until_count(1);
-    while (asym_rtxd_run_event(rtx, event, 20000) > 0)
+    while (asym_prompt_run_event(&run.prompt, event, 20000) > 0)
         ;
     calls[0] = '\0';
     assert_true(sd_event_add_defer(event, NULL, on_end, NULL) >= 0);
     while (sd_event_get_state(event) != SD_EVENT_FINISHED)
-        assert_true(asym_rtxd_run_event(rtx, event, UINT64_MAX) >= 0);
+        assert_true(asym_prompt_run_event(&run.prompt, event, UINT64_MAX) >= 0);
     assert_string_equal(calls, "oseFos");
     close(fd);
 }
