@@ -204,7 +204,7 @@ static int overlay_next(struct asym_source *source, struct asym_snapshot *ret)
     if (n > 0 && overlay(t, &s, program_reports, n, s.refreshed) < 0)
         return -ENOMEM;
     const uint64_t phases = phases_of(program_reports, n);
-    s.urgent = phases != t->phases;
+    s.urgent |= phases != t->phases;
     s.coverage.n_reporting = count_programs(program_reports, n);
     t->phases = phases;
     *ret = s;
