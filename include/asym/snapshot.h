@@ -66,6 +66,7 @@ enum {
      * and its own mask and nice value; or the leader has called exec, and has changed one of them. Not set where a process event
      * has told of the exec. */
     ASYM_TASK_EXECUTED = 1 << 6,
+    ASYM_TASK_ALONE = 1 << 7, /**< BPF: the only runnable thread of its application, since the kernel told of it */
 };
 
 /**
@@ -163,7 +164,7 @@ struct asym_coverage {
 struct asym_snapshot {
     asym_usec now;
     asym_usec interval; /**< time since the last snapshot; 0 in the first snapshot, whose shares are 0 */
-    bool urgent;        /**< RTX: a serial phase has begun or ended since the last snapshot */
+    bool urgent;        /**< RTX, BPF: a serial phase has begun or ended since the last snapshot */
     bool refreshed;     /**< returned again after asym_source.refresh: measured values are those of the last snapshot */
     bool paused;        /**< the user has told asymd to steer nothing for now */
     /** The processes that the user has told asymd to ignore, listed in procs or not, sorted by tgid. NULL if there are none. */

@@ -39,7 +39,7 @@ static void hold(struct asym_held *h, unsigned seen, unsigned hysteresis, asym_u
     *h = (struct asym_held){.value = seen, .next = seen, .since = now};
 }
 
-/* On a tie the thread keep stays the busiest. */
+/* A thread that is known to run alone is it. On a tie the thread keep stays the busiest. */
 static const struct asym_task *busiest(const struct asym_snapshot *s, const struct asym_app *app, int32_t keep)
 {
     const struct asym_task *best = NULL;
@@ -47,6 +47,8 @@ static const struct asym_task *busiest(const struct asym_snapshot *s, const stru
         const struct asym_task *t = &s->tasks[app->first_task + i];
         if (t->flags & ASYM_TASK_SPINNING)
             continue;
+        if (t->flags & ASYM_TASK_ALONE)
+            return t;
         if (!best || t->runnable > best->runnable || (t->id.tid == keep && t->runnable >= best->runnable))
             best = t;
     }

@@ -200,6 +200,7 @@ static void add_thread(struct asym_step *st, const struct asym_app_state *app, u
         .nice_group = nice_group,
         .master = task->flags & ASYM_TASK_MASTER,
         .spinning = task->flags & ASYM_TASK_SPINNING,
+        .alone = task->flags & ASYM_TASK_ALONE,
         .profile = ref->seen.proc->profile,
         .state = st->e->config.policy->task_state_size ? (void *)(m + 1) : NULL,
     };

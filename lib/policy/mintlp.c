@@ -27,6 +27,7 @@ struct thread_state {
 struct entry {
     long runnable;
     uint32_t place, n_fast;
+    bool has_alone;
 };
 
 struct queue {
@@ -37,7 +38,7 @@ struct queue {
 };
 
 /* Fields of a key. Thread states lie far apart in memory, so the keys are gathered once. */
-enum { KEY_NOT_ON_FAST = 1 << 0, KEY_SEAT_SHIFT = 1, KEY_PLACE_SHIFT = 9, KEY_SPINNING_SHIFT = 40 };
+enum { KEY_NOT_ON_FAST = 1 << 0, KEY_SEAT_SHIFT = 1, KEY_PLACE_SHIFT = 9, KEY_WAITS_SHIFT = 40 };
 
 static struct thread_state *state_of(const struct asym_policy_input *in, size_t t)
 {
@@ -65,6 +66,7 @@ static void describe(struct queue *q, uint32_t a)
         bool on_fast = asym_mask_has(&q->in->machine->fast, q->in->threads[t].preferred_cpu);
         q->keys[t] = (on_fast ? 0 : KEY_NOT_ON_FAST) | (uint64_t)asym_spread_place(s->holds) << KEY_SEAT_SHIFT;
         e->n_fast += on_fast;
+        e->has_alone |= q->in->threads[t].alone;
         if (s->place > 0)
             e->place = ASYM_MIN(e->place, s->place);
     }
@@ -87,6 +89,13 @@ static int by_key(uint32_t a, uint32_t b, const void *ctx)
     return q->keys[a] < q->keys[b] ? -1 : q->keys[a] > q->keys[b];
 }
 
+/* A thread that spins waits, and so do all others of a program while one runs alone. */
+static bool waits(const struct queue *q, uint32_t t)
+{
+    const struct asym_policy_thread *thread = &q->in->threads[t];
+    return thread->spinning || (q->entries[thread->app].has_alone && !thread->alone);
+}
+
 /* Sort the applications; within each, put the threads that already hold a fast CPU first. */
 static void line_up(struct queue *q)
 {
@@ -99,8 +108,7 @@ static void line_up(struct queue *q)
         const struct asym_policy_app *app = &q->in->apps[q->apps[i]];
         q->entries[q->apps[i]].place = i + 1;
         for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
-            q->keys[t] |= (uint64_t)(i + 1) << KEY_PLACE_SHIFT | (uint64_t)q->in->threads[t].spinning
-                                                                     << KEY_SPINNING_SHIFT;
+            q->keys[t] |= (uint64_t)(i + 1) << KEY_PLACE_SHIFT | (uint64_t)waits(q, t) << KEY_WAITS_SHIFT;
     }
     asym_sort_index(q->threads, q->in->n_threads, q->scratch, by_key, q);
 }

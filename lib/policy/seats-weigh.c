@@ -339,6 +339,32 @@ static void couple_app(struct asym_seats *q, const struct asym_policy_app *app)
     }
 }
 
+/*
+ * All of a program waits for its thread that runs alone now, and the others sleep: none of them goes before it, even if it holds a
+ * fast seat and the lone one has had much of one. They keep their place before other programs: the phase may be short.
+ */
+static void put_first(struct asym_seats *q, const struct asym_policy_app *app, uint32_t alone)
+{
+    const struct asym_seats_thread *first = asym_seats_of(q, alone);
+    set_weight(q, alone, ASYM_MAX(first->duty, q->weight[alone]));
+    for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
+        const double holds = 1 + q->p->sticky * asym_seats_slowness(q, t);
+        const double most = q->density[alone] / first->rate * asym_seats_of(q, t)->rate / holds;
+        q->behind[t] = 0;
+        if (t == alone || q->density[t] <= most)
+            continue;
+        q->weight[t] *= most / q->density[t];
+        q->density[t] = most;
+    }
+}
+
+static void look_for_alone(struct asym_seats *q, const struct asym_policy_app *app)
+{
+    for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
+        if (q->in->threads[t].alone)
+            put_first(q, app, t);
+}
+
 static void note_brief(struct asym_seats *q, size_t t, bool counts)
 {
     const struct asym_policy_thread *thread = &q->in->threads[t];
@@ -371,6 +397,7 @@ void asym_seats_weigh(struct asym_seats *q)
         const struct asym_policy_app *app = &q->in->apps[a];
         weigh_app(q, a);
         couple_app(q, app);
+        look_for_alone(q, app);
         const bool counts = app_counts(q, app);
         for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
             note_brief(q, t, counts);

@@ -334,6 +334,14 @@ TEST_F(sp_follows_the_thread_that_does_the_serial_work)
     assert_int_equal(w->orders.threads[0].class_since, since); /* one boost for both, not one each */
 }
 
+TEST_F(a_thread_that_the_kernel_calls_alone_is_the_sp_thread)
+{
+    tick(w, 3, 1, 1, 1);
+    w->threads[1].task.flags = ASYM_TASK_ALONE;
+    tick(w, 1, 1, 0.2, 0.9); /* the others were busier in the interval before */
+    assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
+}
+
 TEST_F(a_spinning_thread_is_not_the_sp_thread)
 {
     tick(w, 3, 1, 1, 1);

@@ -69,6 +69,19 @@ TEST(mintlp_fills_fast_cpus_in_order_of_parallelism)
     end(&w);
 }
 
+TEST(under_mintlp_a_thread_that_runs_alone_goes_before_the_others_of_its_program)
+{
+    struct turns w;
+    const unsigned sizes[] = {3};
+    begin(&w, "mintlp", 4, 1, sizes, 1);
+    turn(&w);
+    const unsigned slow = is_fast(&w, 0) ? 1 : 0;
+    w.load->tasks[slow].flags = ASYM_TASK_ALONE;
+    turn(&w);
+    assert_true(is_fast(&w, slow));
+    end(&w);
+}
+
 TEST(mintlp_knows_no_fairness_and_does_not_migrate_for_noise)
 {
     struct turns w;

@@ -146,6 +146,23 @@ TEST(a_measured_critical_share_goes_before_the_duties)
     assert_near(b.together[0], 2);
 }
 
+TEST(all_of_a_program_waits_for_a_thread_that_runs_alone)
+{
+    struct bench b;
+    begin(2, 4, 1, 4);
+    prepare(&b, (const double[]){0.8, 0.8}, 2);
+    b.states[0].critical = b.states[1].critical = 0.4;
+    b.states[0].rate = 0.2;
+    b.states[1].rate = 0.9;
+    b.threads[1].alone = true;
+    asym_seats_weigh(&b.q);
+    assert_near(b.weight[1], 0.8);
+    assert_near(b.density[1], 1);
+    /* The other one has had less of a fast CPU, and has one now. */
+    assert_true(b.density[0] / 0.2 * (1 + b.q.p->sticky) <= b.density[1] / 0.9);
+    assert_near(b.weight[0], 0.8 * b.density[0]);
+}
+
 /* The master of an OpenMP program, whose other threads spin until it is through (RTX). */
 TEST(a_program_waits_for_the_thread_that_does_not_spin)
 {
