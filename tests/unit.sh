@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 
 # In tenths, because systemd-analyze takes a whole number.
 most_exposed=26
-steering="sched_setaffinity sched_setscheduler sched_setattr setpriority perf_event_open"
+steering="sched_setaffinity sched_setscheduler sched_setattr setpriority perf_event_open bpf"
 speaking="accept4 recvmsg sendmsg shutdown getsockopt setsockopt bind listen connect fchmod memfd_create eventfd2 mmap"
 # Calls of posix_spawn, of the channels, and of the end of a helper.
 helping="vfork clone execve dup2 close_range socketpair pipe2 kill wait4 waitid pidfd_open pidfd_send_signal"

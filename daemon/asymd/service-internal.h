@@ -17,6 +17,7 @@
 #include "app/observer-setup.h"
 #include "app/own-cpu-time.h"
 #include "app/rtx-service.h"
+#include "base/token-bucket.h"
 #include "app/run.h"
 #include "app/settings-setup.h"
 #include "bus/bus.h"
@@ -108,6 +109,14 @@ struct asym_service_control {
  */
 #define ASYM_SERVICE_FAILED_MOST 100
 
+/** The answers to serial phases that the observer bpf has seen. */
+struct asym_service_phases {
+    struct asym_source *bpf;         /* of the observer; NULL: asymd observes without it */
+    sd_event_source *io, *rest;      /* rest: a timer, until which the next answer waits */
+    struct asym_token_bucket budget; /* of CPU time */
+    asym_usec spent;                 /* CPU time of all answers so far, microseconds */
+};
+
 struct asym_service {
     struct asym_run *run;
     sd_event *event;
@@ -116,6 +125,7 @@ struct asym_service {
     struct asym_ledger *ledger;
     struct asym_observer observer;
     struct asym_rtxd *rtx; /* NULL: asymd accepts no reports of programs */
+    struct asym_service_phases phases;
     struct asym_actuator *actuator;
     struct asym_engine *engine;
     struct asym_cycle cycle;
@@ -159,6 +169,15 @@ int asym_service_attach(struct asym_service *s);
 
 /** Run the event loop until it ends. Returns the exit status; -errno. */
 int asym_service_loop(struct asym_service *s);
+
+/* service-phases.c: an early plan when a program has come down to one runnable thread. */
+
+/** Listen to the observer bpf, if there is one. Returns 0; -errno. */
+int asym_service_phases_attach(struct asym_service *s);
+void asym_service_phases_detach(struct asym_service *s);
+
+/** Call this about every second, and when the policy or the configuration has changed. */
+void asym_service_phases_housekeeping(struct asym_service *s);
 
 /* service-cycle.c */
 

@@ -70,6 +70,8 @@ int asym_service_attach(struct asym_service *s)
     if (r >= 0 && s->rtx)
         r = asym_rtxd_attach(s->rtx, s->event, on_report, s);
     if (r >= 0)
+        r = asym_service_phases_attach(s);
+    if (r >= 0)
         r = asym_notify_watchdog(&s->notify, s->event);
     return r < 0 ? r : 0;
 }
@@ -79,7 +81,7 @@ int asym_service_loop(struct asym_service *s)
     int exit_status = ASYM_EXIT_FAILED, r = 0;
     while (r >= 0 && sd_event_get_state(s->event) != SD_EVENT_FINISHED) {
         asym_bus_begin_turn(s->bus);
-        r = asym_rtxd_run_event(s->rtx, s->event, UINT64_MAX);
+        r = asym_prompt_run_event(&s->run->prompt, s->event, UINT64_MAX);
     }
     if (r >= 0)
         r = sd_event_get_exit_code(s->event, &exit_status);

@@ -30,6 +30,7 @@ static void service_done(struct asym_service *s)
         s->actuator->close(s->actuator);
     asym_service_control_close(s);
     asym_rtxd_free(s->rtx);
+    asym_service_phases_detach(s);
     asym_observer_close(&s->observer);
     asym_engine_free(s->engine);
     asym_rivals_free(s->rivals_look);
@@ -85,6 +86,8 @@ static void start_rtx(struct asym_service *s)
 static int open_observer(struct asym_service *s, struct asym_error *err)
 {
     int r = asym_observer_open(s->run, PIECE, &s->observer, err);
+    if (r >= 0 && *s->observer.without)
+        asym_log_say(&s->run->log, LOG_NOTICE, "asymd observes without %s", s->observer.without);
     if (r >= 0)
         r = start_guard(s, err);
     if (r < 0)

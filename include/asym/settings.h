@@ -21,6 +21,9 @@
 
 enum asym_grouping { ASYM_GROUP_PROCESS, ASYM_GROUP_CGROUP, ASYM_GROUP_JOB };
 
+/** [asymd] observer. */
+enum asym_observer_choice { ASYM_OBSERVE_AUTO, ASYM_OBSERVE_BPF, ASYM_OBSERVE_PROCFS };
+
 /** The way in which CPUs become slow ([asymmetry] method). none: asymd sets nothing, and assumes the configured slow CPUs. */
 #define ASYM_CAP_METHOD_CONSTANT(constant, symbol) , ASYM_METHOD_##constant
 enum asym_method { ASYM_METHOD_NONE ASYM_CAP_METHODS(ASYM_CAP_METHOD_CONSTANT) };

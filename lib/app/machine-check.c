@@ -327,14 +327,31 @@ static int add_detected(struct asym_check *check, const struct asym_root *root, 
     return r;
 }
 
-/* Reports which busy programs use RTX, and which OpenMP programs may be spinning without it. */
-static int add_rtx_programs(struct asym_check *check, struct asym_run *run)
+static int add_observer(struct asym_check *check, const struct asym_run *run, const struct asym_observer *observer)
+{
+    if (observer->observers.links[ASYM_OBSERVER_BPF])
+        return asym_check_add(check, "observer", ASYM_FACT_GOOD, "",
+                              "bpf: the kernel counts what threads do, and tells when a program is down to one");
+    if (run->settings->daemon.observer == ASYM_OBSERVE_PROCFS)
+        return asym_check_add(check, "observer", ASYM_FACT_NOTE, "", "procfs, as asymd.observer says");
+    return asym_check_add(check, "observer", ASYM_FACT_NOTE, "", "procfs, samples of /proc; not %s", observer->without);
+}
+
+/* Reports by what asymd observes, which busy programs use RTX, and which OpenMP programs may be spinning without it. */
+static int add_observed(struct asym_check *check, struct asym_run *run)
 {
     ASYM_CLEANUP(asym_observer_close) struct asym_observer observer = {.process_events = NULL};
+    struct asym_error err = {""};
     struct asym_snapshot s;
-    if (!run->root.live || asym_observer_open(run, 0, &observer, NULL) < 0)
+    if (!run->root.live)
         return 0;
-    int r = watch(observer.source, &s);
+    int r = asym_observer_open(run, 0, &observer, &err);
+    if (r < 0)
+        return asym_check_add(check, "observer", ASYM_FACT_LACK, "set asymd.observer to auto", "%s", err.text);
+    r = add_observer(check, run, &observer);
+    if (r < 0)
+        return r;
+    r = watch(observer.source, &s);
     return r > 0 ? add_detected(check, &run->root, observer.reader, &s) : 0;
 }
 
@@ -409,5 +426,5 @@ int asym_run_check(struct asym_run *run, struct asym_check *check)
     if (r < 0)
         return r;
     check->situation = asym_situation_name(asym_assess(run, check->verdict, sizeof check->verdict));
-    return add_rtx_programs(check, run);
+    return add_observed(check, run);
 }

@@ -2,6 +2,7 @@
 #include "app/observer-setup.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -50,10 +51,10 @@ static int open_reader(struct asym_run *run, struct asym_observer *o, struct asy
     return 0;
 }
 
-static void say_absent(void *ctx, const char *name, const char *why)
+static void note_absent(void *ctx, const char *name, const char *why)
 {
-    const struct asym_log *log = ctx;
-    asym_log_say(log, LOG_NOTICE, "asymd observes without %s: %s", name, why);
+    struct asym_observer *o = ctx;
+    snprintf(o->without, sizeof o->without, "%s: %s", name, why);
 }
 
 int asym_observer_open(struct asym_run *run, asym_usec piece, struct asym_observer *ret, struct asym_error *err)
@@ -80,7 +81,10 @@ int asym_observer_open(struct asym_run *run, asym_usec piece, struct asym_observ
         .piece = piece,
     };
     const struct asym_observer_context context = {.settings = run->settings, .procfs = &config};
-    r = asym_observers_open(asym_observers, ASYM_N_OBSERVERS, &context, say_absent, &run->log, &o.observers, err);
+    r = asym_observers_open(asym_observers, ASYM_N_OBSERVERS, &context, note_absent, &o, &o.observers, err);
+    if (r >= 0 && run->root.live && run->settings->daemon.observer == ASYM_OBSERVE_BPF &&
+        !o.observers.links[ASYM_OBSERVER_BPF])
+        r = asym_fail(err, -EOPNOTSUPP, "asymd.observer is bpf, and asymd cannot observe without %s", o.without);
     if (r < 0) {
         asym_observer_close(&o);
         return r;

@@ -31,10 +31,13 @@ struct asym_observer {
      * here, and closes it before the observer.
      */
     struct asym_source *source;
+    char without
+        [280]; /* the name of an observer that cannot run here, and why; "": all do that the configuration wants */
 };
 
 /**
- * Open the reader, the process events and the observers. Logs which observer cannot run here, and leaves it out. piece: how
+ * Open the reader, the process events and the observers. Leaves out an observer that cannot run here, unless asymd.observer
+ * names it. piece: how
  * long one call of next() may take, in microseconds; 0: as long as the snapshot takes (linux/observe/procfs.h). Returns 0;
  * -errno with err.
  */

@@ -56,6 +56,12 @@ static pid_t start(pid_t target, const char *slow, const char *const *more, int 
     const char *argv[32] = {other ? other : ASYM_SERVICE, "--service", "--interval=50ms", state_option, pid};
     size_t n = 5;
     snprintf(pid, sizeof pid, "--pid=%d", (int)target);
+    /* tests/CMakeLists.txt says by what asymd observes in which build. */
+    static char observer[64];
+    if (getenv("ASYM_TEST_OBSERVER")) {
+        snprintf(observer, sizeof observer, "--set=asymd.observer=%s", getenv("ASYM_TEST_OBSERVER"));
+        argv[n++] = observer;
+    }
     if (slow)
         argv[n++] = slow;
     if (policy_for(more))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "linux/observe/observer.h"
 
+#include <errno.h>
+
 const struct asym_observer_entry *const asym_observers[ASYM_N_OBSERVERS] = {
 #define ASYM_OBSERVER(NAME, name) &asym_observer_entry_##name,
 #include <asym/observers.def>
@@ -18,10 +20,10 @@ int asym_observers_open(const struct asym_observer_entry *const *entries, size_t
         const int r = entries[i]->open(context, o.source, &o.links[i], i == 0 ? err : &why);
         if (r < 0 && i == 0)
             return r;
-        if (r < 0) {
+        if (r < 0 && r != -ECANCELED)
             absent(ctx, entries[i]->name, why.text);
+        if (r < 0)
             continue;
-        }
         o.links[i]->inner = o.source;
         o.source = o.links[i];
     }

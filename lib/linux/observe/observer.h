@@ -24,7 +24,8 @@ struct asym_observer_entry {
      * Open the observer around inner, which is NULL for the first row only. Its snapshots are those of inner with more facts.
      * It keeps the order and the number of apps, procs and tasks. asym_observers_open stores inner in the source. A sentence on
      * what it could not see goes into coverage.remarks[ASYM_OBSERVER_X]. close leaves inner open.
-     * Returns 0; -errno with err: it cannot run here. Then asymd observes without it, unless it is the first row.
+     * Returns 0; -ECANCELED: the configuration does not want it; another -errno with err: it cannot run here. Then asymd observes
+     * without it, unless it is the first row.
      */
     int (*open)(const struct asym_observer_context *context, struct asym_source *inner, struct asym_source **ret,
                 struct asym_error *err);

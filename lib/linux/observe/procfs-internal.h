@@ -235,6 +235,7 @@ enum asym_procfs_stage {
 struct asym_procfs {
     struct asym_source source;
     struct asym_procfs_config config;
+    struct asym_procfs_watcher watcher; /* process NULL: none */
     struct asym_wanted *wanted;
     struct asym_process **procs;
     struct asym_hash

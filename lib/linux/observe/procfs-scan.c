@@ -16,6 +16,20 @@
 /* Threads between two checks of the time. Reading one takes 2 to 16 us. */
 #define THREADS_AT_ONCE 64
 
+/* Returns whether a watcher knows what the thread has done since the last sample. */
+static bool is_watched(const struct asym_procfs *p, const struct asym_pthread *t, struct asym_schedstat *ret)
+{
+    uint64_t ran, waited;
+    if (!p->watcher.thread || !t->measured ||
+        p->watcher.thread(p->watcher.ctx, t->tid, &ran, &waited) == ASYM_PROCFS_UNKNOWN)
+        return false;
+    *ret = t->before;
+    ret->run_ns += ran;
+    ret->wait_ns += waited;
+    ret->slices += ran > 0 || waited > 0;
+    return true;
+}
+
 /* The descriptor stays open while fewer than kept_max are. Otherwise each sample opens the file. */
 static int read_schedstat(struct asym_procfs *p, const struct asym_process *proc, struct asym_pthread *t,
                           struct asym_schedstat *ret)
@@ -208,7 +222,7 @@ static int scan_thread(struct asym_procfs *p, struct asym_process *proc, struct 
 {
     struct asym_schedstat s = {0};
     struct asym_stat stat;
-    int r = p->no_schedstat ? 0 : read_schedstat(p, proc, t, &s);
+    int r = p->no_schedstat || is_watched(p, t, &s) ? 0 : read_schedstat(p, proc, t, &s);
     /* A captured tree may hold stat alone. */
     if (r < 0 && p->config.root->live)
         return r;

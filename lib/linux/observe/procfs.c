@@ -61,6 +61,10 @@ static int has_moved(struct asym_procfs *p, struct asym_process *proc)
     uint64_t ns;
     if (!p->config.root->live)
         return 1;
+    const enum asym_procfs_activity known = p->watcher.process ? p->watcher.process(p->watcher.ctx, proc->pid)
+                                                               : ASYM_PROCFS_UNKNOWN;
+    if (known != ASYM_PROCFS_UNKNOWN)
+        return known == ASYM_PROCFS_RAN;
     if (!asym_clock_ns(proc->clock, &ns))
         return -ESRCH;
     int moved = ns != proc->clock_ns;
@@ -478,6 +482,11 @@ void asym_procfs_job_each(struct asym_source *source, int32_t pgrp,
 }
 
 /* While processes are the applications, the cgroup of an idle process is not read: the next sample reads it. */
+void asym_procfs_set_watcher(struct asym_source *source, const struct asym_procfs_watcher *watcher)
+{
+    asym_procfs_of(source)->watcher = *watcher;
+}
+
 void asym_procfs_set_group(struct asym_source *source, enum asym_grouping group)
 {
     struct asym_procfs *p = asym_procfs_of(source);

@@ -87,6 +87,20 @@ int asym_procfs_rule_of(struct asym_source *source, const struct asym_taskid *id
 void asym_procfs_job_each(struct asym_source *source, int32_t pgrp,
                           void (*fn)(void *ctx, const struct asym_taskid *proc), void *ctx);
 
+/** Says whether a process or a thread has been runnable since the last sample. */
+enum asym_procfs_activity { ASYM_PROCFS_UNKNOWN, ASYM_PROCFS_SLEPT, ASYM_PROCFS_RAN };
+
+/** An observer that knows it. procfs then reads neither the clock of a process nor the schedstat of a thread that it knows. */
+struct asym_procfs_watcher {
+    enum asym_procfs_activity (*process)(void *ctx, int32_t tgid);
+    /** Nanoseconds since the last sample; valid unless UNKNOWN is returned. */
+    enum asym_procfs_activity (*thread)(void *ctx, int32_t tid, uint64_t *ret_ran, uint64_t *ret_waited);
+    void *ctx;
+};
+
+/** Ask the watcher from now on. Copied; ctx lives as long as the source is used. */
+void asym_procfs_set_watcher(struct asym_source *source, const struct asym_procfs_watcher *watcher);
+
 /** Use another grouping from the next snapshot on. */
 void asym_procfs_set_group(struct asym_source *source, enum asym_grouping group);
 

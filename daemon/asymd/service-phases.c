@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* An early plan when a program has come down to one runnable thread, or has left that state (the observer bpf). */
+#include "daemon/asymd/service-internal.h"
+
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/clock.h"
+#include "base/macro.h"
+#include "linux/observe/bpf.h"
+
+/* After an answer asymd gives none for this long, however many programs change meanwhile. */
+#define REST ASYM_MSEC
+
+/* CPU time that an answer may use at once, microseconds: some 100 answers. */
+#define BURST (20 * ASYM_MSEC)
+
+static bool hears(const struct asym_service *s)
+{
+    return s->run->policy->reacts && !asym_overrides_is_paused(s->control.overrides);
+}
+
+static int answer(struct asym_service *s)
+{
+    struct asym_service_phases *p = &s->phases;
+    const asym_usec before = asym_clock_thread_cpu();
+    int r = 0;
+    if (asym_bpf_take(p->bpf) && hears(s))
+        r = asym_service_prompt_cycle(s);
+    const asym_usec cost = asym_clock_thread_cpu() - before;
+    p->spent += cost;
+    asym_token_bucket_charge(&p->budget, (double)cost, asym_clock_now());
+    return r;
+}
+
+static int on_phase(sd_event_source *io, int fd, uint32_t events, void *userdata)
+{
+    struct asym_service *s = userdata;
+    (void)fd;
+    (void)events;
+    int r = answer(s);
+    /* The rest starts after the answer: a long answer must not shorten it. */
+    const asym_usec soonest = asym_clock_now() + REST;
+    if (r >= 0)
+        r = sd_event_source_set_enabled(io, SD_EVENT_OFF);
+    if (r >= 0)
+        r = sd_event_source_set_time(s->phases.rest, ASYM_MAX(soonest, asym_token_bucket_due(&s->phases.budget)));
+    return r < 0 ? r : sd_event_source_set_enabled(s->phases.rest, SD_EVENT_ONESHOT);
+}
+
+static int on_rested(sd_event_source *timer, uint64_t usec, void *userdata)
+{
+    struct asym_service *s = userdata;
+    (void)timer;
+    (void)usec;
+    return sd_event_source_set_enabled(s->phases.io, SD_EVENT_ON);
+}
+
+int asym_service_phases_attach(struct asym_service *s)
+{
+    struct asym_service_phases *p = &s->phases;
+    p->bpf = s->observer.observers.links[ASYM_OBSERVER_BPF];
+    if (!p->bpf)
+        return 0;
+    p->budget = asym_token_bucket_full(0, (double)BURST, asym_clock_now());
+    int r = sd_event_add_io(s->event, &p->io, asym_bpf_fd(p->bpf), EPOLLIN, on_phase, s);
+    if (r >= 0)
+        r = sd_event_add_time(s->event, &p->rest, CLOCK_MONOTONIC, 0, 1, on_rested, s);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(p->rest, SD_EVENT_OFF);
+    if (r >= 0)
+        r = asym_prompt_add(&s->run->prompt, p->io);
+    asym_service_phases_housekeeping(s);
+    return r < 0 ? r : 0;
+}
+
+void asym_service_phases_detach(struct asym_service *s)
+{
+    sd_event_source_unref(s->phases.io);
+    sd_event_source_unref(s->phases.rest);
+}
+
+void asym_service_phases_housekeeping(struct asym_service *s)
+{
+    struct asym_service_phases *p = &s->phases;
+    if (!p->bpf)
+        return;
+    p->budget.rate = s->run->settings->daemon.cpu_budget / 100;
+    asym_bpf_set(p->bpf, &s->run->settings->daemon, hears(s));
+    const bool is_busy = asym_bpf_housekeeping(p->bpf);
+    const int r = asym_prompt_want(&s->run->prompt, ASYM_PROMPT_BPF, is_busy && hears(s));
+    if (r < 0)
+        asym_log_say(&s->run->log, LOG_NOTICE,
+                     "no real-time priority (%s): asymd sees serial phases later when all CPUs are busy", strerror(-r));
+}

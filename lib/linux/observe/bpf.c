@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "linux/observe/bpf.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/grow.h"
+#include "base/hash.h"
+#include "base/macro.h"
+#include "base/search.h"
+#include "linux/observe/observer.h"
+#include "linux/observe/phases-kernel.h"
+#include "linux/observe/procfs.h"
+
+/* One that no snapshot has listed for so long is followed no more, so that a long list of sleepers keeps no place. */
+#define FORGOTTEN_AFTER (60 * ASYM_SEC)
+
+/* Processes that one snapshot may begin to follow. Each takes 70 us in the kernel. */
+#define FOLLOWED_AT_ONCE 16
+
+/* An application that is followed; its number is its index + 1. */
+struct followed_app {
+    struct asym_taskid id;
+    asym_usec listed; /* when a snapshot listed it last; 0: the number is free */
+    int32_t alone;    /* the thread that the kernel has named as the only runnable one; 0: none */
+    /* These two are of the last full snapshot. */
+    double runnable; /* the sum over its threads */
+    uint32_t n_measured;
+};
+
+struct followed_proc {
+    struct asym_taskid id;
+    uint32_t app; /* number */
+    asym_usec listed;
+    enum asym_procfs_activity activity; /* since the last full snapshot */
+};
+
+/* The kernel's count of a thread at the last full snapshot, and what it gives for the interval before that. */
+struct counted {
+    int32_t tid;
+    uint32_t app;
+    uint64_t running_ns, waiting_ns, critical_ns;
+    uint64_t ran_ns, waited_ns;
+    double running, runnable, critical;
+    bool is_measured; /* these five are valid: it was there at the snapshot before, too */
+};
+
+struct bpf {
+    struct asym_source source;
+    struct asym_phases *kernel;
+    struct followed_app apps[ASYM_PHASES_APPS];
+    struct asym_hash app_index; /* of apps, by id */
+    struct followed_proc *procs;
+    struct asym_hash proc_index; /* of procs, by tgid */
+    size_t n_procs, procs_capacity;
+    struct counted *counted, *counted_before; /* by tid, rising */
+    size_t n_counted, n_before, capacity;
+    uint64_t counted_at_ns;  /* 0: never */
+    struct asym_task *tasks; /* copies of the inner source's, which may be changed */
+    struct asym_app *out_apps;
+    size_t tasks_capacity, out_apps_capacity;
+    bool has_changed; /* another thread is alone than in the last snapshot */
+    bool is_full;     /* the kernel had no place for a process */
+    bool refresh;     /* the next snapshot is the last one again */
+    bool is_sampling; /* the inner source has not completed its sample */
+};
+
+static struct bpf *of(const struct asym_source *source)
+{
+    return (struct bpf *)(void *)((const char *)source - offsetof(struct bpf, source));
+}
+
+/* Returns the number of the application; 0: it is not followed. */
+static uint32_t number_of(const struct bpf *b, const struct asym_taskid *id)
+{
+    ASYM_HASH_FOREACH (i, &b->app_index, asym_hash_of_u64(id->start ^ (uint32_t)id->tgid))
+        if (asym_taskid_equal(&b->apps[i].id, id))
+            return (uint32_t)i + 1;
+    return 0;
+}
+
+static struct followed_proc *proc_of(const struct bpf *b, int32_t tgid)
+{
+    ASYM_HASH_FOREACH (i, &b->proc_index, asym_hash_of_id(tgid))
+        if (b->procs[i].id.tgid == tgid)
+            return &b->procs[i];
+    return NULL;
+}
+
+static uint32_t add_app(struct bpf *b, const struct asym_taskid *id)
+{
+    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
+        if (b->apps[i].listed != 0)
+            continue;
+        if (asym_hash_reserve(&b->app_index, 1) < 0)
+            return 0;
+        b->apps[i] = (struct followed_app){.id = *id};
+        asym_hash_add(&b->app_index, asym_hash_of_u64(id->start ^ (uint32_t)id->tgid), i);
+        return i + 1;
+    }
+    return 0;
+}
+
+static void drop_app(struct bpf *b, uint32_t number)
+{
+    struct followed_app *app = &b->apps[number - 1];
+    asym_hash_remove(&b->app_index, asym_hash_of_u64(app->id.start ^ (uint32_t)app->id.tgid), number - 1);
+    *app = (struct followed_app){.listed = 0};
+}
+
+static void drop_proc(struct bpf *b, size_t i)
+{
+    const size_t last = --b->n_procs;
+    asym_hash_remove(&b->proc_index, asym_hash_of_id(b->procs[i].id.tgid), i);
+    if (i != last) {
+        asym_hash_renumber(&b->proc_index, asym_hash_of_id(b->procs[last].id.tgid), last, i);
+        b->procs[i] = b->procs[last];
+    }
+}
+
+/* Returns 0; -errno: the process is not followed. */
+static int follow(struct bpf *b, const struct asym_taskid *id, uint32_t app)
+{
+    struct followed_proc *proc = proc_of(b, id->tgid);
+    if (proc && asym_taskid_equal(&proc->id, id) && proc->app == app)
+        return 0;
+    if (!proc && (asym_grow(&b->procs, b->n_procs, &b->procs_capacity, sizeof *b->procs) < 0 ||
+                  asym_hash_reserve(&b->proc_index, 1) < 0))
+        return -ENOMEM;
+    const int r = asym_phases_follow(b->kernel, id->tgid, app);
+    if (r < 0)
+        return r;
+    if (!proc) {
+        proc = &b->procs[b->n_procs];
+        asym_hash_add(&b->proc_index, asym_hash_of_id(id->tgid), b->n_procs++);
+    }
+    *proc = (struct followed_proc){.id = *id, .app = app};
+    return 1;
+}
+
+/* A thread that asymd does not steer needs no measure: the kernel's programs cost it time at each switch. */
+static bool is_steered(const struct asym_proc *proc)
+{
+    return !(proc->flags & (ASYM_PROC_KERNEL | ASYM_PROC_SELF | ASYM_PROC_FOREIGN_NS | ASYM_PROC_OUTSIDE)) &&
+           proc->rule != ASYM_RULE_IGNORE && proc->rule != ASYM_RULE_UNLISTED;
+}
+
+/* Begins to follow the process, if its application has several threads. Returns what follow() returns. */
+static int follow_listed(struct bpf *b, const struct asym_snapshot *s, const struct asym_proc *proc)
+{
+    const struct asym_app *app = &s->apps[proc->app];
+    uint32_t number = number_of(b, &app->id);
+    if (!is_steered(proc) || (number == 0 && app->n_threads < 2))
+        return 0;
+    if (number == 0)
+        number = add_app(b, &app->id);
+    if (number == 0)
+        return -ENOSPC;
+    b->apps[number - 1].listed = s->now;
+    const int r = follow(b, &proc->id, number);
+    struct followed_proc *followed = proc_of(b, proc->id.tgid);
+    if (followed)
+        followed->listed = s->now;
+    return r;
+}
+
+static void follow_all(struct bpf *b, const struct asym_snapshot *s)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < s->n_procs && n < FOLLOWED_AT_ONCE; i++) {
+        const int r = follow_listed(b, s, &s->procs[i]);
+        n += r == 1;
+        b->is_full |= r == -ENOSPC;
+    }
+}
+
+static const struct counted *find(const struct counted *items, size_t n, int32_t tid)
+{
+    const size_t i = ASYM_LOWER_BOUND(items, n, tid, tid);
+    return i < n && items[i].tid == tid ? &items[i] : NULL;
+}
+
+static struct counted count(const struct bpf *b, const struct asym_phases_thread *thread, double interval_ns)
+{
+    struct counted ret = {.tid = thread->tid,
+                          .app = thread->app,
+                          .running_ns = thread->running_ns,
+                          .waiting_ns = thread->waiting_ns,
+                          .critical_ns = thread->critical_ns};
+    const struct counted *before = find(b->counted_before, b->n_before, thread->tid);
+    /* A count that is lower is of another thread, which has the number now. */
+    if (!thread->is_known || !before || before->app != thread->app || before->running_ns > thread->running_ns ||
+        before->waiting_ns > thread->waiting_ns || interval_ns <= 0)
+        return ret;
+    ret.ran_ns = thread->running_ns - before->running_ns;
+    ret.waited_ns = thread->waiting_ns - before->waiting_ns;
+    ret.running = ASYM_MIN((double)ret.ran_ns / interval_ns, 1);
+    ret.runnable = ASYM_MIN((double)(ret.ran_ns + ret.waited_ns) / interval_ns, 1);
+    if (thread->critical_ns > before->critical_ns)
+        ret.critical = ASYM_MIN((double)(thread->critical_ns - before->critical_ns) / interval_ns, 1);
+    ret.is_measured = true;
+    return ret;
+}
+
+static void sum_up(struct bpf *b, const struct asym_phases_thread *thread, const struct counted *c)
+{
+    struct followed_proc *proc = proc_of(b, thread->tgid);
+    struct followed_app *app = &b->apps[thread->app - 1];
+    app->runnable += c->runnable;
+    app->n_measured += c->is_measured;
+    if (!proc)
+        return;
+    const bool ran = thread->is_runnable || !c->is_measured || c->ran_ns + c->waited_ns > 0;
+    proc->activity = ran ? ASYM_PROCFS_RAN : proc->activity == ASYM_PROCFS_UNKNOWN ? ASYM_PROCFS_SLEPT : proc->activity;
+}
+
+/* Reads what the kernel has counted since the last full snapshot. Returns 0; -ENOMEM. */
+static int count_all(struct bpf *b)
+{
+    const struct asym_phases_thread *threads;
+    const size_t n = asym_phases_list(b->kernel, &threads);
+    uint64_t now_ns = 0;
+    asym_clock_ns(CLOCK_MONOTONIC, &now_ns);
+    if (n > b->capacity) {
+        struct counted *first = reallocarray(b->counted, n, sizeof *first);
+        b->counted = first ? first : b->counted;
+        struct counted *second = reallocarray(b->counted_before, n, sizeof *second);
+        b->counted_before = second ? second : b->counted_before;
+        if (!first || !second)
+            return -ENOMEM;
+        b->capacity = n;
+    }
+    struct counted *const earlier = b->counted;
+    b->counted = b->counted_before;
+    b->counted_before = earlier;
+    b->n_before = b->n_counted;
+    const double interval_ns = b->counted_at_ns == 0 ? 0 : (double)(now_ns - b->counted_at_ns);
+    for (size_t i = 0; i < ASYM_PHASES_APPS; i++)
+        b->apps[i].runnable = b->apps[i].n_measured = 0;
+    for (size_t i = 0; i < b->n_procs; i++)
+        b->procs[i].activity = ASYM_PROCFS_UNKNOWN;
+    for (size_t i = 0; i < n; i++) {
+        b->counted[i] = count(b, &threads[i], interval_ns);
+        sum_up(b, &threads[i], &b->counted[i]);
+    }
+    b->n_counted = n;
+    b->counted_at_ns = now_ns;
+    return 0;
+}
+
+/* alone: the only runnable thread of the application; 0: it has none, or several. */
+static void take_task(const struct bpf *b, int32_t alone, struct asym_task *task)
+{
+    const struct counted *c = find(b->counted, b->n_counted, task->id.tid);
+    if (alone != 0 && task->id.tid == alone) {
+        task->flags |= ASYM_TASK_ALONE;
+        task->state = 'R';
+    } else if (alone != 0 && task->state == 'R') {
+        task->state = 'S';
+    }
+    if (!c || !c->is_measured)
+        return;
+    task->running = c->running;
+    task->runnable = c->runnable;
+    task->critical = c->critical;
+}
+
+/* While one thread is alone, the application counts as one thread, whatever it was in the interval before. */
+static void take_app(const struct bpf *b, const struct asym_snapshot *s, struct asym_app *out)
+{
+    const uint32_t number = number_of(b, &out->id);
+    if (number == 0)
+        return;
+    const struct followed_app *app = &b->apps[number - 1];
+    int32_t only;
+    out->runnable_instant = asym_phases_runnable(b->kernel, number, &only);
+    const int32_t alone = only == app->alone ? only : 0;
+    for (uint32_t i = 0; i < out->n_tasks; i++)
+        take_task(b, alone, &b->tasks[out->first_task + i]);
+    if (app->n_measured > 0)
+        out->runnable_mean = app->runnable;
+    if (alone != 0)
+        out->runnable_mean = 1;
+    else if (s->refreshed)
+        out->runnable_mean = ASYM_MAX(out->runnable_mean, out->runnable_instant);
+}
+
+static int copy(const void *from, size_t n, size_t size, void *to, size_t *capacity)
+{
+    void *items;
+    memcpy(&items, to, sizeof items); /* *to has a type of its own */
+    if (n > *capacity) {
+        items = reallocarray(items, n, size);
+        if (!items)
+            return -ENOMEM;
+        memcpy(to, &items, sizeof items);
+        *capacity = n;
+    }
+    if (n > 0)
+        memcpy(items, from, n * size);
+    return 0;
+}
+
+static int bpf_next(struct asym_source *source, struct asym_snapshot *ret)
+{
+    struct bpf *b = of(source);
+    struct asym_snapshot s;
+    /* procfs asks what has run, so the count comes first; one sample may take several calls. */
+    int r = b->refresh || b->is_sampling ? 0 : count_all(b);
+    b->refresh = false;
+    if (r >= 0)
+        r = source->inner->next(source->inner, &s);
+    b->is_sampling = r == -EINPROGRESS;
+    if (r <= 0)
+        return r;
+    if (copy(s.tasks, s.n_tasks, sizeof *s.tasks, &b->tasks, &b->tasks_capacity) < 0 ||
+        copy(s.apps, s.n_apps, sizeof *s.apps, &b->out_apps, &b->out_apps_capacity) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < s.n_apps; i++)
+        take_app(b, &s, &b->out_apps[i]);
+    s.tasks = b->tasks;
+    s.apps = b->out_apps;
+    s.urgent |= b->has_changed;
+    b->has_changed = false;
+    if (!s.refreshed)
+        follow_all(b, &s);
+    if (b->is_full)
+        s.coverage.remarks[ASYM_OBSERVER_BPF] =
+            "more programs or threads run than the BPF observer has places for; asymd samples the others by /proc";
+    *ret = s;
+    return 1;
+}
+
+static void bpf_refresh(struct asym_source *source)
+{
+    of(source)->refresh = true;
+}
+
+static enum asym_procfs_activity process_activity(void *ctx, int32_t tgid)
+{
+    const struct followed_proc *proc = proc_of(ctx, tgid);
+    return proc ? proc->activity : ASYM_PROCFS_UNKNOWN;
+}
+
+static enum asym_procfs_activity thread_activity(void *ctx, int32_t tid, uint64_t *ret_ran, uint64_t *ret_waited)
+{
+    const struct bpf *b = ctx;
+    const struct counted *c = find(b->counted, b->n_counted, tid);
+    if (!c || !c->is_measured)
+        return ASYM_PROCFS_UNKNOWN;
+    *ret_ran = c->ran_ns;
+    *ret_waited = c->waited_ns;
+    return c->ran_ns + c->waited_ns > 0 ? ASYM_PROCFS_RAN : ASYM_PROCFS_SLEPT;
+}
+
+static void bpf_close(struct asym_source *source)
+{
+    static const struct asym_procfs_watcher nobody = {.ctx = NULL};
+    struct bpf *b = of(source);
+    asym_procfs_set_watcher(source->inner, &nobody);
+    asym_phases_close(b->kernel);
+    asym_hash_done(&b->app_index);
+    asym_hash_done(&b->proc_index);
+    free(b->procs);
+    free(b->counted);
+    free(b->counted_before);
+    free(b->tasks);
+    free(b->out_apps);
+    free(b);
+}
+
+int asym_bpf_fd(const struct asym_source *source)
+{
+    return asym_phases_fd(of(source)->kernel);
+}
+
+static void take_event(void *ctx, const struct asym_phases_event *e)
+{
+    struct bpf *b = ctx;
+    if (e->kind == ASYM_PHASES_LOST) {
+        for (size_t i = 0; i < ASYM_PHASES_APPS; i++)
+            b->apps[i].alone = 0;
+        b->has_changed = true;
+        return;
+    }
+    if (e->app == 0 || e->app > ASYM_PHASES_APPS || b->apps[e->app - 1].listed == 0)
+        return;
+    struct followed_app *app = &b->apps[e->app - 1];
+    const int32_t alone = e->kind == ASYM_PHASES_SERIAL ? e->tid : 0;
+    b->has_changed |= app->alone != alone;
+    app->alone = alone;
+}
+
+bool asym_bpf_take(struct asym_source *source)
+{
+    struct bpf *b = of(source);
+    asym_phases_take(b->kernel, take_event, b);
+    return b->has_changed;
+}
+
+void asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings *settings, bool hears)
+{
+    const struct asym_phases_limits limits = {
+        .gap = settings->phase_gap, .settle = settings->phase_settle, .rate = hears ? settings->phase_rate : 0};
+    asym_phases_set(of(source)->kernel, &limits);
+}
+
+bool asym_bpf_housekeeping(struct asym_source *source)
+{
+    struct bpf *b = of(source);
+    const asym_usec now = asym_clock_now();
+    for (size_t i = b->n_procs; i-- > 0;) {
+        if (now - ASYM_MIN(now, b->procs[i].listed) < FORGOTTEN_AFTER)
+            continue;
+        asym_phases_unfollow(b->kernel, b->procs[i].id.tgid);
+        drop_proc(b, i);
+    }
+    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++)
+        if (b->apps[i].listed != 0 && now - ASYM_MIN(now, b->apps[i].listed) >= FORGOTTEN_AFTER)
+            drop_app(b, i + 1);
+    b->is_full = false;
+    asym_phases_reconcile(b->kernel);
+    return b->n_procs > 0;
+}
+
+static int bpf_open(const struct asym_observer_context *context, struct asym_source *inner, struct asym_source **ret,
+                    struct asym_error *err)
+{
+    const struct asym_daemon_settings *settings = &context->settings->daemon;
+    const struct asym_phases_limits none = {.gap = settings->phase_gap, .settle = settings->phase_settle};
+    if (settings->observer == ASYM_OBSERVE_PROCFS)
+        return -ECANCELED;
+    if (!context->procfs->root->live)
+        return -ECANCELED;
+    struct bpf *b = calloc(1, sizeof *b);
+    if (!b)
+        return asym_fail(err, -ENOMEM, "no memory");
+    const int r = asym_phases_open(&none, &b->kernel, err);
+    if (r < 0) {
+        free(b);
+        return r;
+    }
+    b->source = (struct asym_source){.next = bpf_next, .refresh = bpf_refresh, .close = bpf_close};
+    const struct asym_procfs_watcher watcher = {.process = process_activity, .thread = thread_activity, .ctx = b};
+    asym_procfs_set_watcher(inner, &watcher);
+    *ret = &b->source;
+    return 0;
+}
+
+const struct asym_observer_entry asym_observer_entry_bpf = {.name = "bpf", .open = bpf_open};

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * The observer bpf: a source around procfs. It follows the applications of several threads that procfs lists, and replaces what
+ * procfs sampled by what the kernel counted (phases-kernel.h): how long each thread ran, how long it was runnable, and for which
+ * share the others waited for it (critical). It also knows when an application has come down to one runnable thread.
+ *
+ * A thread that is the only runnable one of its application has ASYM_TASK_ALONE from the moment that the kernel says so, which
+ * needs no sample: the caller waits for the descriptor, takes the events, and refreshes the source.
+ */
+#ifndef ASYM_LINUX_OBSERVE_BPF_H
+#define ASYM_LINUX_OBSERVE_BPF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <asym/port.h>
+#include <asym/settings.h>
+
+/** Readable when an application has changed to one runnable thread, or from it. Borrowed. */
+int asym_bpf_fd(const struct asym_source *source);
+
+/** Take the events. Returns whether the next snapshot has another thread alone than the last one. */
+bool asym_bpf_take(struct asym_source *source);
+
+/** Use the limits of these settings. hears: whether the caller waits for the descriptor; if not, the kernel tells of no phase. */
+void asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings *settings, bool hears);
+
+/** Call it about once a second: drops who has not run for long, and puts counts right that the kernel missed. Returns whether
+ * it follows a process. */
+bool asym_bpf_housekeeping(struct asym_source *source);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The service and a program that tells nothing, end to end. Its threads sleep at a barrier, and asymd samples once a second: every
+ * faster reaction comes from the observer bpf.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macro.h"
+#include "support/live.h"
+#include "support/service.h"
+#include "support/talker.h"
+#include "support/test.h"
+
+static struct asym_talker start_silent(void)
+{
+    static const char *const command[] = {"tests/load-silent", NULL};
+    return asym_talker_start(command);
+}
+
+static pid_t start_service(pid_t target, const char *observer)
+{
+    const char *const argv[] = {"--interval=1s", "--set=asymd.cpu_budget=50", observer, NULL};
+    return asym_service_start(target, argv);
+}
+
+static void end(struct asym_talker *talker, pid_t asymd)
+{
+    asym_live_signal(asymd, SIGTERM);
+    assert_int_equal(asym_live_wait(asymd), 0);
+    assert_int_equal(asym_live_odd_threads(talker->pid, asym_live_cpus(), 0), 0);
+    asym_talker_end(talker);
+}
+
+/* After a restart of asymd the kernel's programs are there again. */
+TEST_WITH(a_serial_phase_that_nobody_tells_has_its_cpu_long_before_the_next_sample, asym_service_set_up,
+          asym_service_tear_down)
+{
+    char text[1024];
+    double worst;
+    struct asym_talker talker = start_silent();
+    pid_t asymd = start_service(talker.pid, "--set=asymd.observer=bpf");
+    asym_talker_await_answer(&talker);
+    int answered = asym_talker_answered(&talker, &worst);
+    print_message("%d of %d serial phases, at most %.1f ms after their begin\n", answered, ASYM_TALKER_LAST, worst);
+    assert_true(answered >= ASYM_TALKER_LAST / 2);
+    asym_live_end(asymd, SIGKILL);
+    assert_int_equal(asym_service_restore(text, sizeof text), 0);
+    asymd = start_service(talker.pid, "--set=asymd.observer=bpf");
+    asym_talker_await_answer(&talker);
+    answered = asym_talker_answered(&talker, &worst);
+    print_message("%d of %d serial phases after a restart\n", answered, ASYM_TALKER_LAST);
+    assert_true(answered >= ASYM_TALKER_LAST / 2);
+    end(&talker, asymd);
+}
+
+/* The same by samples of /proc: the reactions in the test above come from the kernel's programs. */
+TEST_WITH(without_bpf_it_has_none, asym_service_set_up, asym_service_tear_down)
+{
+    double worst;
+    struct asym_talker talker = start_silent();
+    pid_t asymd = start_service(talker.pid, "--set=asymd.observer=procfs");
+    asym_talker_await_start(&talker);
+    asym_talker_count(&talker, ASYM_TALKER_LAST, &worst); /* in these asymd may not know the program yet */
+    int answered = asym_talker_answered(&talker, &worst);
+    print_message("%d of %d serial phases\n", answered, ASYM_TALKER_LAST);
+    assert_true(answered <= ASYM_TALKER_LAST / 4);
+    end(&talker, asymd);
+}
+
+TEST_WITH(check_says_by_what_asymd_observes, asym_service_set_up, asym_service_tear_down)
+{
+    static char text[65536];
+    const char *const bpf[] = {ASYM_SERVICE, "--check", "--set=asymd.observer=bpf", NULL};
+    asym_live_run(bpf, text, sizeof text);
+    assert_non_null(strstr(text, "bpf: the kernel counts what threads do"));
+    const char *const procfs[] = {ASYM_SERVICE, "--check", "--set=asymd.observer=procfs", NULL};
+    asym_live_run(procfs, text, sizeof text);
+    assert_non_null(strstr(text, "procfs, as asymd.observer says"));
+}
+
+TEST_MAIN

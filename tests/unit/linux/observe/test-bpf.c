@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The observer bpf (linux/observe/bpf.h), without a kernel: what the BPF programs would have counted stands in `kernel`. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/macro.h"
+#include "linux/observe/bpf.h"
+#include "linux/observe/observer.h"
+#include "linux/observe/phases-kernel.h"
+#include "linux/observe/procfs.h"
+#include "support/test.h"
+
+#define MAIN     100
+#define WORKER   101
+#define OTHER    200
+#define MS       UINT64_C(1000000)
+#define BEGIN    (10 * ASYM_SEC)
+#define A_MINUTE (60 * ASYM_SEC)
+
+/* --- the kernel's side, and the clock --- */
+
+static struct {
+    struct asym_phases_thread threads[8];
+    struct asym_phases_event events[8];
+    size_t n_threads, n_events;
+    uint32_t runnable;
+    int32_t only;
+    int32_t followed[64];
+    uint32_t app_of[64];
+    size_t n_followed;
+    int refuses; /* what follow returns, if it is not 0 */
+    struct asym_phases_limits limits;
+    bool is_open;
+} kernel;
+
+static asym_usec now;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+    (void)clock;
+    *ret = (struct timespec){.tv_sec = (time_t)(now / ASYM_SEC), .tv_nsec = (long)(now % ASYM_SEC) * 1000};
+    return 0;
+}
+
+int __wrap_asym_phases_open(const struct asym_phases_limits *limits, struct asym_phases **ret, struct asym_error *err);
+int __wrap_asym_phases_open(const struct asym_phases_limits *limits, struct asym_phases **ret, struct asym_error *err)
+{
+    kernel.limits = *limits;
+    if (kernel.refuses)
+        return asym_fail(err, kernel.refuses, "no BTF");
+    kernel.is_open = true;
+    *ret = (struct asym_phases *)(void *)&kernel;
+    return 0;
+}
+
+void __wrap_asym_phases_close(struct asym_phases *p);
+void __wrap_asym_phases_close(struct asym_phases *p)
+{
+    (void)p;
+    kernel.is_open = false;
+}
+
+void __wrap_asym_phases_set(struct asym_phases *p, const struct asym_phases_limits *limits);
+void __wrap_asym_phases_set(struct asym_phases *p, const struct asym_phases_limits *limits)
+{
+    (void)p;
+    kernel.limits = *limits;
+}
+
+int __wrap_asym_phases_follow(struct asym_phases *p, int32_t tgid, uint32_t app);
+int __wrap_asym_phases_follow(struct asym_phases *p, int32_t tgid, uint32_t app)
+{
+    (void)p;
+    if (kernel.refuses)
+        return kernel.refuses;
+    kernel.app_of[kernel.n_followed] = app;
+    kernel.followed[kernel.n_followed++] = tgid;
+    return 0;
+}
+
+void __wrap_asym_phases_unfollow(struct asym_phases *p, int32_t tgid);
+void __wrap_asym_phases_unfollow(struct asym_phases *p, int32_t tgid)
+{
+    (void)p;
+    for (size_t i = 0; i < kernel.n_followed; i++)
+        if (kernel.followed[i] == tgid)
+            kernel.followed[i] = kernel.followed[--kernel.n_followed];
+}
+
+int __wrap_asym_phases_fd(const struct asym_phases *p);
+int __wrap_asym_phases_fd(const struct asym_phases *p)
+{
+    (void)p;
+    return 7;
+}
+
+size_t __wrap_asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct asym_phases_event *e),
+                               void *ctx);
+size_t __wrap_asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct asym_phases_event *e),
+                               void *ctx)
+{
+    const size_t n = kernel.n_events;
+    (void)p;
+    for (size_t i = 0; i < n; i++)
+        fn(ctx, &kernel.events[i]);
+    kernel.n_events = 0;
+    return n;
+}
+
+size_t __wrap_asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret);
+size_t __wrap_asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret)
+{
+    (void)p;
+    *ret = kernel.threads;
+    return kernel.n_threads;
+}
+
+uint32_t __wrap_asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid);
+uint32_t __wrap_asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid)
+{
+    (void)p;
+    assert_in_range(app, 1, ASYM_PHASES_APPS);
+    *ret_tid = kernel.runnable == 1 ? kernel.only : 0;
+    return kernel.runnable;
+}
+
+void __wrap_asym_phases_reconcile(struct asym_phases *p);
+void __wrap_asym_phases_reconcile(struct asym_phases *p)
+{
+    (void)p;
+}
+
+static struct asym_procfs_watcher watcher;
+
+void __wrap_asym_procfs_set_watcher(struct asym_source *procfs, const struct asym_procfs_watcher *w);
+void __wrap_asym_procfs_set_watcher(struct asym_source *procfs, const struct asym_procfs_watcher *w)
+{
+    (void)procfs;
+    watcher = *w;
+}
+
+/* --- the inner source: one program of two threads, as procfs sampled it, and one of a single thread --- */
+
+static struct asym_task tasks[3];
+static struct asym_proc procs[2];
+static struct asym_app apps[2];
+static bool refresh;
+static int inner_returns;
+
+/* The answers of the watcher that the inner source gets during its sample. */
+static enum asym_procfs_activity of_main, of_worker, of_other;
+static uint64_t seen_ran, seen_waited;
+
+static int inner_next(struct asym_source *source, struct asym_snapshot *ret)
+{
+    uint64_t ran, waited;
+    (void)source;
+    of_main = watcher.process(watcher.ctx, MAIN);
+    of_other = watcher.process(watcher.ctx, OTHER);
+    of_worker = watcher.thread(watcher.ctx, WORKER, &seen_ran, &seen_waited);
+    assert_int_equal(watcher.thread(watcher.ctx, OTHER, &ran, &waited), ASYM_PROCFS_UNKNOWN);
+    *ret = (struct asym_snapshot){.now = now,
+                                  .interval = 100 * ASYM_MSEC,
+                                  .refreshed = refresh,
+                                  .apps = apps,
+                                  .procs = procs,
+                                  .tasks = tasks,
+                                  .n_apps = ASYM_LENGTH(apps),
+                                  .n_procs = ASYM_LENGTH(procs),
+                                  .n_tasks = ASYM_LENGTH(tasks)};
+    refresh = false;
+    return inner_returns;
+}
+
+static void inner_refresh(struct asym_source *source)
+{
+    (void)source;
+    refresh = true;
+}
+
+static struct asym_source inner = {.next = inner_next, .refresh = inner_refresh};
+static struct asym_source *source;
+static struct asym_settings *settings;
+static struct asym_snapshot s;
+
+static int open_source(struct asym_error *err)
+{
+    static const struct asym_root root = {.live = true};
+    static const struct asym_procfs_config procfs = {.root = &root};
+    const struct asym_observer_context context = {.settings = settings, .procfs = &procfs};
+    const int r = asym_observer_entry_bpf.open(&context, &inner, &source, err);
+    if (r >= 0)
+        source->inner = &inner;
+    return r;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&kernel, 0, sizeof kernel);
+    now = BEGIN;
+    inner_returns = 1;
+    refresh = false;
+    for (size_t i = 0; i < ASYM_LENGTH(procs); i++) {
+        const int32_t pid = i == 0 ? MAIN : OTHER;
+        procs[i] = (struct asym_proc){.id = {.tid = pid, .tgid = pid, .start = 5}, .app = (uint32_t)i};
+        apps[i] = (struct asym_app){.id = procs[i].id,
+                                    .first_task = i == 0 ? 0 : 2,
+                                    .n_tasks = i == 0 ? 2 : 1,
+                                    .n_procs = 1,
+                                    .n_threads = i == 0 ? 2 : 1,
+                                    .runnable_mean = 1.3};
+    }
+    for (size_t i = 0; i < ASYM_LENGTH(tasks); i++)
+        tasks[i] = (struct asym_task){
+            .id = {.tid = i == 2 ? OTHER : MAIN + (int32_t)i, .tgid = i == 2 ? OTHER : MAIN, .start = 5},
+            .proc = i == 2,
+            .state = 'R',
+            .runnable = 0.8,
+            .running = 0.5};
+    assert_int_equal(asym_settings_new(&settings), 0);
+    assert_int_equal(open_source(NULL), 0);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    source->close(source);
+    assert_false(kernel.is_open);
+    asym_settings_free(settings);
+    return 0;
+}
+
+#define TEST_F(name) TEST_WITH(name, set_up, tear_down)
+
+static void take(void)
+{
+    assert_int_equal(source->next(source, &s), 1);
+}
+
+/* The counts of MAIN and WORKER; milliseconds. */
+static void count(uint64_t main_ran, uint64_t main_critical, uint64_t worker_ran, uint64_t worker_waited)
+{
+    kernel.n_threads = 2;
+    kernel.threads[0] = (struct asym_phases_thread){.tid = MAIN,
+                                                    .tgid = MAIN,
+                                                    .app = 1,
+                                                    .is_known = true,
+                                                    .running_ns = main_ran * MS,
+                                                    .critical_ns = main_critical * MS};
+    kernel.threads[1] = (struct asym_phases_thread){.tid = WORKER,
+                                                    .tgid = MAIN,
+                                                    .app = 1,
+                                                    .is_known = true,
+                                                    .running_ns = worker_ran * MS,
+                                                    .waiting_ns = worker_waited * MS};
+}
+
+/* Two full snapshots: the second one has the counts of the 100 ms between them. */
+static void measure(void)
+{
+    take();
+    count(0, 0, 1000, 50);
+    take();
+    now += 100 * ASYM_MSEC;
+    count(40, 30, 1020, 90);
+    take();
+}
+
+static void tell(enum asym_phases_kind kind, uint32_t app, int32_t tid)
+{
+    kernel.events[kernel.n_events++] = (struct asym_phases_event){.kind = kind, .app = app, .tid = tid};
+}
+
+static void come_down_to(int32_t tid)
+{
+    kernel.runnable = 1;
+    kernel.only = tid;
+    tell(ASYM_PHASES_SERIAL, 1, tid);
+}
+
+TEST_F(it_follows_programs_of_several_threads_that_asymd_may_steer)
+{
+    take();
+    assert_int_equal(kernel.n_followed, 1);
+    assert_int_equal(kernel.followed[0], MAIN);
+    take();
+    assert_int_equal(kernel.n_followed, 1);
+}
+
+/* A job or a cgroup: two processes of one thread each. */
+TEST_F(the_processes_of_an_application_are_followed_as_one)
+{
+    tasks[1].id.tgid = tasks[1].id.tid = OTHER;
+    procs[1].app = 0;
+    tasks[1].proc = tasks[2].proc = 1;
+    apps[0] = (struct asym_app){
+        .id = {.start = 99}, .cgroup = "/user.slice", .n_tasks = 3, .n_procs = 2, .n_threads = 2};
+    apps[1] = (struct asym_app){.id = procs[1].id};
+    take();
+    assert_int_equal(kernel.n_followed, 2);
+    assert_int_equal(kernel.app_of[0], kernel.app_of[1]);
+    /* The user has them grouped by process. */
+    procs[1].app = 1;
+    apps[0] = (struct asym_app){.id = procs[0].id, .n_tasks = 1, .n_threads = 2};
+    apps[1] = (struct asym_app){.id = procs[1].id, .first_task = 1, .n_tasks = 2, .n_threads = 2};
+    take();
+    assert_int_equal(kernel.n_followed, 4);
+    assert_int_not_equal(kernel.app_of[2], kernel.app_of[3]);
+}
+
+TEST_F(it_follows_none_that_asymd_leaves_alone)
+{
+    static const uint32_t flags[] = {ASYM_PROC_KERNEL, ASYM_PROC_SELF, ASYM_PROC_FOREIGN_NS, ASYM_PROC_OUTSIDE};
+    for (size_t i = 0; i < ASYM_LENGTH(flags); i++) {
+        procs[0].flags = flags[i];
+        take();
+        assert_int_equal(kernel.n_followed, 0);
+    }
+    procs[0].flags = 0;
+    procs[0].rule = ASYM_RULE_IGNORE;
+    take();
+    assert_int_equal(kernel.n_followed, 0);
+}
+
+TEST_F(what_the_kernel_counted_replaces_the_sample)
+{
+    measure();
+    assert_float_equal(s.tasks[0].running, 0.4, 1e-9);
+    assert_float_equal(s.tasks[0].runnable, 0.4, 1e-9);
+    assert_float_equal(s.tasks[0].critical, 0.3, 1e-9);
+    assert_float_equal(s.tasks[1].running, 0.2, 1e-9);
+    assert_float_equal(s.tasks[1].runnable, 0.6, 1e-9);
+    assert_float_equal(s.apps[0].runnable_mean, 1.0, 1e-9);
+    /* The other program is not followed. */
+    assert_float_equal(s.tasks[2].runnable, 0.8, 1e-9);
+    assert_float_equal(s.apps[1].runnable_mean, 1.3, 1e-9);
+    assert_false(s.urgent);
+}
+
+TEST_F(procfs_learns_what_has_run)
+{
+    measure();
+    assert_int_equal(of_main, ASYM_PROCFS_RAN);
+    assert_int_equal(of_worker, ASYM_PROCFS_RAN);
+    assert_int_equal(seen_ran, 20 * MS);
+    assert_int_equal(seen_waited, 40 * MS);
+    assert_int_equal(of_other, ASYM_PROCFS_UNKNOWN);
+    now += 100 * ASYM_MSEC;
+    take();
+    assert_int_equal(of_main, ASYM_PROCFS_SLEPT);
+    assert_int_equal(of_worker, ASYM_PROCFS_SLEPT);
+    /* Its threads have ended. */
+    kernel.n_threads = 0;
+    take();
+    assert_int_equal(of_main, ASYM_PROCFS_UNKNOWN);
+    assert_int_equal(of_worker, ASYM_PROCFS_UNKNOWN);
+}
+
+TEST_F(a_sample_in_pieces_is_counted_once)
+{
+    measure();
+    now += 100 * ASYM_MSEC;
+    count(60, 30, 1020, 90);
+    inner_returns = -EINPROGRESS;
+    assert_int_equal(source->next(source, &s), -EINPROGRESS);
+    inner_returns = 1;
+    now += 50 * ASYM_MSEC;
+    count(100, 30, 1020, 90);
+    take();
+    assert_float_equal(s.tasks[0].running, 0.2, 1e-9);
+}
+
+TEST_F(a_refresh_repeats_the_shares)
+{
+    measure();
+    count(90, 90, 2000, 2000);
+    now += ASYM_MSEC;
+    asym_source_refresh(source);
+    take();
+    assert_true(s.refreshed);
+    assert_float_equal(s.tasks[0].running, 0.4, 1e-9);
+    assert_float_equal(s.tasks[1].runnable, 0.6, 1e-9);
+}
+
+TEST_F(a_thread_that_is_new_or_unknown_keeps_its_sample)
+{
+    measure();
+    now += 100 * ASYM_MSEC;
+    count(80, 60, 1030, 90);
+    kernel.threads[0].is_known = false;
+    kernel.threads[1].running_ns = 5 * MS; /* another thread has the number */
+    take();
+    assert_float_equal(s.tasks[0].runnable, 0.8, 1e-9);
+    assert_float_equal(s.tasks[1].runnable, 0.8, 1e-9);
+    assert_float_equal(s.apps[0].runnable_mean, 1.3, 1e-9);
+}
+
+TEST_F(one_runnable_thread_is_alone_at_once)
+{
+    measure();
+    assert_false(asym_bpf_take(source));
+    come_down_to(WORKER);
+    assert_true(asym_bpf_take(source));
+    asym_source_refresh(source);
+    take();
+    assert_true(s.urgent && s.refreshed);
+    assert_int_equal(s.tasks[1].flags, ASYM_TASK_ALONE);
+    assert_int_equal(s.tasks[1].state, 'R');
+    assert_int_equal(s.tasks[0].flags, 0);
+    assert_int_equal(s.tasks[0].state, 'S');
+    assert_float_equal(s.apps[0].runnable_mean, 1, 1e-9);
+    assert_int_equal(s.apps[0].runnable_instant, 1);
+    assert_false(asym_bpf_take(source));
+    take();
+    assert_false(s.urgent);
+    assert_int_equal(s.tasks[1].flags, ASYM_TASK_ALONE);
+}
+
+TEST_F(a_second_runnable_thread_ends_it)
+{
+    measure();
+    come_down_to(WORKER);
+    (void)asym_bpf_take(source);
+    take();
+    kernel.runnable = 2;
+    tell(ASYM_PHASES_PARALLEL, 1, 0);
+    assert_true(asym_bpf_take(source));
+    asym_source_refresh(source);
+    take();
+    assert_true(s.urgent);
+    assert_int_equal(s.tasks[1].flags, 0);
+    assert_float_equal(s.apps[0].runnable_mean, 2, 1e-9);
+}
+
+TEST_F(a_phase_that_is_over_before_it_is_planned_is_none)
+{
+    measure();
+    come_down_to(WORKER);
+    (void)asym_bpf_take(source);
+    kernel.runnable = 2;
+    asym_source_refresh(source);
+    take();
+    assert_int_equal(s.tasks[1].flags, 0);
+}
+
+TEST_F(after_lost_events_nobody_is_alone)
+{
+    measure();
+    come_down_to(WORKER);
+    (void)asym_bpf_take(source);
+    take();
+    tell(ASYM_PHASES_LOST, 0, 0);
+    assert_true(asym_bpf_take(source));
+    take();
+    assert_int_equal(s.tasks[1].flags, 0);
+}
+
+TEST_F(events_of_unknown_applications_are_ignored)
+{
+    measure();
+    tell(ASYM_PHASES_SERIAL, 0, WORKER);
+    tell(ASYM_PHASES_SERIAL, 2, WORKER);
+    tell(ASYM_PHASES_SERIAL, ASYM_PHASES_APPS + 1, WORKER);
+    assert_false(asym_bpf_take(source));
+}
+
+TEST_F(one_that_has_not_run_for_a_minute_is_followed_no_more)
+{
+    take();
+    assert_true(asym_bpf_housekeeping(source));
+    now += A_MINUTE + ASYM_SEC;
+    assert_false(asym_bpf_housekeeping(source));
+    assert_int_equal(kernel.n_followed, 0);
+    take();
+    assert_int_equal(kernel.n_followed, 1);
+    assert_int_equal(kernel.app_of[0], 1);
+}
+
+TEST_F(a_successor_with_the_same_pid_is_followed_anew)
+{
+    take();
+    procs[0].id.start = apps[0].id.start = tasks[0].id.start = 77;
+    take();
+    assert_int_equal(kernel.n_followed, 2);
+    assert_int_equal(kernel.app_of[1], 2);
+}
+
+TEST_F(without_a_place_a_program_is_sampled_and_it_says_so)
+{
+    kernel.refuses = -ENOSPC;
+    take();
+    assert_int_equal(kernel.n_followed, 0);
+    assert_non_null(s.coverage.remarks[ASYM_OBSERVER_BPF]);
+    assert_float_equal(s.tasks[0].runnable, 0.8, 1e-9);
+    kernel.refuses = 0;
+    (void)asym_bpf_housekeeping(source);
+    take();
+    assert_null(s.coverage.remarks[ASYM_OBSERVER_BPF]);
+    assert_int_equal(kernel.n_followed, 1);
+}
+
+TEST_F(a_snapshot_that_is_not_there_is_handed_on)
+{
+    inner_returns = -EINPROGRESS;
+    assert_int_equal(source->next(source, &s), -EINPROGRESS);
+    assert_int_equal(kernel.n_followed, 0);
+}
+
+TEST_F(events_are_told_only_while_somebody_hears)
+{
+    assert_int_equal(kernel.limits.rate, 0);
+    asym_bpf_set(source, &settings->daemon, true);
+    assert_int_equal(kernel.limits.rate, settings->daemon.phase_rate);
+    assert_int_equal(kernel.limits.gap, settings->daemon.phase_gap);
+    asym_bpf_set(source, &settings->daemon, false);
+    assert_int_equal(kernel.limits.rate, 0);
+    assert_int_equal(asym_bpf_fd(source), 7);
+}
+
+TEST_F(the_configuration_can_refuse_it)
+{
+    settings->daemon.observer = ASYM_OBSERVE_PROCFS;
+    assert_int_equal(open_source(NULL), -ECANCELED);
+    settings->daemon.observer = ASYM_OBSERVE_AUTO;
+    struct asym_error err = {""};
+    kernel.refuses = -EPERM;
+    assert_int_equal(open_source(&err), -EPERM);
+    assert_string_equal(err.text, "no BTF");
+}
+
+TEST_MAIN
