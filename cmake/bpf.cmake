@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # asym_add_skeleton(NAME SOURCE [DEPENDS HEADER...]): compiles a BPF program, and makes NAME.skel.h, which holds the object and the
-# functions NAME_bpf__open and so on, in the binary directory. -mcpu=v3 has the atomic operations; Linux 5.12 and later run it.
+# functions NAME_bpf__open and so on, in the binary directory. The target NAME_skeleton is for those that need only the header.
+# -mcpu=v3 has the atomic operations; Linux 5.12 and later run it.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   set(asym_bpf_arch arm64)
 else()
@@ -25,4 +26,5 @@ function(asym_add_skeleton name source)
     DEPENDS ${source} ${arg_DEPENDS}
     COMMENT "Compiling BPF programs: ${name}"
     VERBATIM)
+  add_custom_target(${name}_skeleton DEPENDS ${skeleton})
 endfunction()

@@ -150,7 +150,12 @@ static int run(const struct bpf_link *link)
 static int run_for(const struct bpf_program *iterator, int32_t tgid)
 {
     union bpf_iter_link_info info = {.task = {.pid = (uint32_t)tgid}};
-    LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof info);
+    struct bpf_iter_attach_opts opts;
+    /* libbpf wants zeroes between the members, too. */
+    memset(&opts, 0, sizeof opts);
+    opts.sz = sizeof opts;
+    opts.link_info = &info;
+    opts.link_info_len = sizeof info;
     struct bpf_link *link = bpf_program__attach_iter(iterator, &opts);
     if (!link)
         return -errno;

@@ -403,8 +403,8 @@ static __noinline void leave(__u32 slot, __u32 app, __u64 now)
     t->tid = 0;
     write_end(t);
     forget_phase(a, slot);
-    __sync_fetch_and_add(&a->n_threads, -1);
-    __sync_fetch_and_add(&shared.n_threads, -1);
+    __sync_fetch_and_sub(&a->n_threads, 1);
+    __sync_fetch_and_sub(&shared.n_threads, 1);
     bpf_map_push_elem(&free_slots, &slot, 0);
 }
 
@@ -574,7 +574,7 @@ static __always_inline void move(struct tag *g, __u32 app)
             break;
     }
     forget_phase(from, g->slot);
-    __sync_fetch_and_add(&from->n_threads, -1);
+    __sync_fetch_and_sub(&from->n_threads, 1);
 }
 
 static __always_inline void release(struct task_struct *p, struct tag *g)
