@@ -439,7 +439,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
     if (!any && !h)
         return 0;
     const __u64 now = bpf_ktime_get_ns();
-    /* The next one comes first: a CPU that goes from thread to thread of a program is no moment with one thread less. */
+    /* The next one comes first: if its wake-up was lost, this is still no moment with one thread less. */
     if (h)
         switch_in(h, now);
     if (g)
@@ -471,8 +471,11 @@ static __always_inline __u32 take_slot(void)
     return slot < ASYM_PHASES_SLOTS ? slot : 0;
 }
 
-static __always_inline void start_app(struct asym_phases_app *a)
+/* One thread more. The first one finds nothing of an application that had this number before. */
+static __always_inline void join_app(struct asym_phases_app *a)
 {
+    if (__sync_fetch_and_add(&a->n_threads, 1) > 0)
+        return;
     a->alone = a->told = 0;
     a->calm = a->paid = a->back_off = 0;
     a->missed = 0;
@@ -483,8 +486,7 @@ static __always_inline void fill(__u32 slot, __u32 app, __u32 tid, __u32 tgid, _
     struct asym_phases_slot *t = slot_at(slot);
     struct asym_phases_app *a = app_at(app);
     const __u32 word = word_of(app, ASYM_PHASES_UNKNOWN);
-    if (__sync_fetch_and_add(&a->n_threads, 1) == 0)
-        start_app(a);
+    join_app(a);
     __sync_fetch_and_add(&shared.n_threads, 1);
     write_begin(t);
     book(t, slot, __sync_lock_test_and_set(&t->word, word), word, now);
@@ -566,8 +568,7 @@ static __always_inline void move(struct tag *g, __u32 app)
     struct asym_phases_app *from = app_at(g->app), *to = app_at(app);
     from->holey = 1;
     g->app = app;
-    if (__sync_fetch_and_add(&to->n_threads, 1) == 0)
-        start_app(to);
+    join_app(to);
     for (int i = 0; i < 4; i++) {
         const __u32 old = t->word;
         if (mend(t, g->slot, old, word_of(app, old & STATE_MASK), now))

@@ -17,7 +17,7 @@
 #define __noinline          __attribute__((noinline))
 #define __uint(name, value) int(*name)[value]
 #define __type(name, type)  __typeof__(type) *name
-#define barrier()
+#define barrier()           at_barrier()
 #define barrier_var(x)
 #define BPF_PROG(name, ...)                                                                                            \
     name(__VA_ARGS__);                                                                                                 \
@@ -33,8 +33,9 @@ int iter_reconcile(struct bpf_iter__task *ctx);
 
 static uint64_t clock_ns;
 static struct task_struct *current;
-/* Called in place of another CPU, when a program makes storage. */
+/* Called once in place of another CPU: a program makes storage, begins to change a slot that it has found, tells an event. */
 static void (*interrupt)(struct task_struct *p);
+static void (*interrupt_change)(void), (*interrupt_emit)(void);
 
 static void *map_at(const void *map, const uint32_t *key);
 static int pop(uint32_t *ret);
@@ -43,6 +44,7 @@ static struct tag *storage_of(struct task_struct *p, const struct tag *tag, int 
 static void forget_storage(struct task_struct *p);
 static void *reserve(void);
 static int timer_start(void *timer, uint64_t ns);
+static void at_barrier(void);
 
 #define bpf_ktime_get_ns()                         clock_ns
 #define bpf_get_smp_processor_id()                 1

@@ -59,8 +59,22 @@ static void forget_storage(struct task_struct *p)
     p->bpf_storage = NULL;
 }
 
+static void call_once(void (**which)(void))
+{
+    void (*const call)(void) = *which;
+    *which = NULL;
+    if (call)
+        call();
+}
+
+static void at_barrier(void)
+{
+    call_once(&interrupt_change);
+}
+
 static void *reserve(void)
 {
+    call_once(&interrupt_emit);
     return n_got < room ? &got[n_got++] : NULL;
 }
 
@@ -88,6 +102,7 @@ static int set_up(void **state __attribute__((unused)))
     room = EVENTS;
     no_storage = false;
     interrupt = NULL;
+    interrupt_change = interrupt_emit = NULL;
     current = &task[0];
     clock_ns = UINT64_C(1000000000);
     limits(1000, 200, 1000);
@@ -222,6 +237,22 @@ TEST_F(the_first_serial_phase_is_told_at_once_and_its_end_too)
     assert_int_equal(n_runnable(), 2);
 }
 
+static void wake_the_first(void)
+{
+    wake(0);
+}
+
+TEST_F(a_phase_that_another_cpu_ends_while_it_is_told_is_told_to_end)
+{
+    follow_all(2, APP);
+    start_both();
+    interrupt_emit = wake_the_first;
+    stop(0, SLEEPS);
+    assert_int_equal(got[0].tid, TGID + 1);
+    expect(2, -1);
+    assert_int_equal(shared.apps[APP].told, 0);
+}
+
 TEST_F(a_serial_thread_that_sleeps_is_told_once_and_another_one_that_follows_it_too)
 {
     follow_all(3, APP);
@@ -346,6 +377,13 @@ TEST_F(a_lost_wake_up_is_mended_by_the_switch)
     run(0);
     assert_int_equal(n_runnable(), 1);
     assert_int_equal(shared.apps[APP].n_repaired, 1);
+    set_up(NULL);
+    follow_all(3, APP);
+    start_both();
+    stop(2, SLEEPS);
+    on_switch(false, &task[0], &task[2], SLEEPS);
+    assert_int_equal(n_runnable(), 2);
+    assert_int_equal(n_got, 0);
 }
 
 TEST_F(a_lost_switch_is_mended_by_the_wake_up)
@@ -438,7 +476,7 @@ TEST_F(new_threads_are_followed_and_children_are_not)
     assert_int_equal(shared.n_threads, 2);
     /* The iterator came first. */
     on_fork(&task[0], &task[1]);
-    assert_int_equal(shared.n_threads, 2);
+    assert_true(shared.n_threads == 2 && shared.apps[APP].n_full == 0);
 }
 
 static void enter_too(struct task_struct *p)
@@ -618,22 +656,18 @@ TEST_F(unfollowed_threads_leave_nothing_behind)
     assert_int_equal(n_runnable(), 0);
 }
 
+static void unfollow_now(void)
+{
+    follow_all(2, 0);
+}
+
 TEST_F(an_event_that_finds_the_slot_just_before_it_is_freed_counts_nothing)
 {
     follow_all(2, APP);
-    /* The tag that the program holds when asymd unfollows the thread: its slot is known, and then gone. */
-    struct tag *g = &tag_at[0];
-    const uint32_t slot = g->slot;
-    struct asym_phases_slot *t = slot_at(slot);
-    follow_all(2, 0);
-    write_begin(t);
-    const uint32_t word = word_of(APP, ASYM_PHASES_WAITING);
-    book(t, slot, __sync_lock_test_and_set(&t->word, word), word, clock_ns);
-    write_end(t);
-    assert_int_equal(n_runnable(), 1);
-    /* The next owner of the slot takes it out of the counts. */
-    follow_all(2, APP + 1);
+    interrupt_change = unfollow_now;
+    wake(0);
     assert_int_equal(n_runnable(), 0);
+    assert_int_equal(shared.n_threads, 0);
 }
 
 TEST_F(a_process_moves_with_its_counts)
