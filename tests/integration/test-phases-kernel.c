@@ -427,6 +427,18 @@ TEST_F(an_exec_by_a_thread_keeps_the_process)
     end_load(pid);
 }
 
+TEST(without_rights_it_says_which)
+{
+    const pid_t pid = asym_process_fork();
+    if (pid == 0) {
+        struct asym_error err = {""};
+        MUST(setresgid(65534, 65534, 65534) == 0 && setresuid(65534, 65534, 65534) == 0);
+        MUST(asym_phases_open(&usual, &phases, &err) == -EPERM && strstr(err.text, "CAP_BPF"));
+        _exit(0);
+    }
+    assert_int_equal(asym_live_wait(pid), 0);
+}
+
 /* The first process of a PID namespace. Its load is number 2 there. */
 static int look_inside(void)
 {

@@ -313,11 +313,12 @@ static __always_inline void book(struct asym_phases_slot *t, __u32 slot, __u32 o
 
 /*
  * A reader sees an odd number while a slot changes. x86 keeps the order of stores, so there a barrier for the compiler is enough.
- * The exchange of the word between the two orders the first one everywhere.
+ * The exchange of the word between the two orders the first one everywhere. An iterator may write beside an event: then the number
+ * is even too soon, but never odd for ever.
  */
 static __always_inline void write_begin(struct asym_phases_slot *t)
 {
-    t->seq++;
+    t->seq |= 1;
     barrier();
 }
 
@@ -325,9 +326,9 @@ static __always_inline void write_end(struct asym_phases_slot *t)
 {
 #ifdef __TARGET_ARCH_x86
     barrier();
-    t->seq++;
+    t->seq = (t->seq | 1) + 1;
 #else
-    __sync_lock_test_and_set(&t->seq, t->seq + 1);
+    __sync_lock_test_and_set(&t->seq, (t->seq | 1) + 1);
 #endif
 }
 
@@ -353,12 +354,12 @@ static __always_inline void change(struct tag *g, __u32 state, __u64 now)
 /* Change a word that no event has changed meanwhile: an event knows better. */
 static __always_inline bool mend(struct asym_phases_slot *t, __u32 slot, __u32 old, __u32 word, __u64 now)
 {
-    if (__sync_val_compare_and_swap(&t->word, old, word) != old)
-        return false;
     write_begin(t);
-    book(t, slot, old, word, now);
+    const bool is_mine = __sync_val_compare_and_swap(&t->word, old, word) == old;
+    if (is_mine)
+        book(t, slot, old, word, now);
     write_end(t);
-    return true;
+    return is_mine;
 }
 
 SEC("tp_btf/sched_wakeup")

@@ -789,4 +789,14 @@ TEST_F(a_reader_sees_times_that_never_go_back)
     asym_phases_list_free(l);
 }
 
+TEST_F(a_slot_that_a_second_writer_left_odd_can_be_read_after_the_next_change)
+{
+    follow_all(2, APP);
+    shared.slots[tag_at[1].slot].seq = 5;
+    start(1);
+    assert_int_equal(shared.slots[tag_at[1].slot].seq % 2, 0);
+    pass(1000);
+    assert_int_equal(seen(1).running_ns, 1 * MS);
+}
+
 TEST_MAIN
