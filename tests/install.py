@@ -109,7 +109,7 @@ def check_texts(name, staged, prefix):
     """Checks that the installed texts name this prefix, and no other."""
     unit = (staged / "lib/systemd/system/asymd.service").read_text()
     program = str(prefix).replace("%", "%%").replace(" ", "\\x20") + "/sbin/asymd"
-    starts = re.findall(r"^Exec(?:Start|StopPost)=(\S+)", unit, re.M)
+    starts = re.findall(r"^Exec(?:Start|StopPost)=(\S*asymd)\b", unit, re.M)
     check(starts == [program, program], f"{name}: the unit starts {starts}")
     exporter = re.findall(r"^ExecStart=(\S+)", (staged / "lib/systemd/system/asymd-exporter.service").read_text(), re.M)
     check(exporter == [f"{program}-exporter"], f"{name}: the unit of the exporter starts {exporter}")

@@ -12,7 +12,8 @@ trap 'rm -rf "$work"' EXIT
 # In tenths, because systemd-analyze takes a whole number.
 most_exposed=26
 steering="sched_setaffinity sched_setscheduler sched_setattr setpriority perf_event_open bpf"
-speaking="accept4 recvmsg sendmsg shutdown getsockopt setsockopt bind listen connect fchmod memfd_create eventfd2 mmap"
+speaking="accept4 recvmsg sendmsg shutdown getsockopt setsockopt bind listen connect fchmod memfd_create mmap openat2 mkdirat
+  setxattr inotify_add_watch"
 # Calls of posix_spawn, of the channels, and of the end of a helper.
 helping="vfork clone execve dup2 close_range socketpair pipe2 kill wait4 waitid pidfd_open pidfd_send_signal"
 # If the unit refused one of these calls, the helper would keep a privilege that it must drop.
@@ -56,7 +57,7 @@ check() {
     # asymd writes to the limits of CPUs and to files of orders, and nowhere else; each bound is there.
     [ "$(grep -c '^ReadWritePaths=' "$1")" = 2 ] && grep -q '^ReadWritePaths="-/.*/asymd/rules\.d"$' "$1" &&
         grep -qx 'ReadWritePaths=-/sys/devices/system/cpu/cpufreq' "$1" || fail "ReadWritePaths= is too wide" || return
-    for limit in TasksMax=512 MemoryMax=512M; do
+    for limit in TasksMax=64 MemoryMax=512M; do
         grep -qx "$limit" "$1" || fail "$limit is missing" || return
     done
     allowed "$work/asymd.service" >"$work/allowed"

@@ -145,17 +145,11 @@ static bool can_report(const struct launch *l)
     return true;
 }
 
-/* Returns whether nothing listens on the socket to which programs report. A socket that may not be used says nothing. */
+/* Returns whether asymd has no directory for the pages of this user's programs. It lends one to a new user within a sample. */
 static bool is_unheard(void)
 {
-    const char *given = getenv(ASYM_RTX_SOCKET_ENV), *path = given && *given ? given : ASYM_RTX_SOCKET;
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    ASYM_AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || strlen(path) >= sizeof address.sun_path)
-        return false;
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    return connect(fd, (const struct sockaddr *)&address, sizeof address) < 0 &&
-           (errno == ENOENT || errno == ECONNREFUSED);
+    const char *given = getenv(ASYM_RTX_DIR_ENV);
+    return access(given && *given ? given : ASYM_RTX_DIR, X_OK) < 0;
 }
 
 static void enable_reports(const struct launch *l)

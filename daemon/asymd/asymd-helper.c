@@ -3,13 +3,11 @@
 #include "base/macro.h"
 #include "linux/observe/hidepid.h"
 #include "linux/observe/proc-reader.h"
-#include "linux/rtx/rtx-acceptor.h"
 #include "linux/sys/helper-process.h"
 
 static const struct asym_helper_role roles[] = {
     {"read", ASYM_HELPER_MAY_READ_FILES | ASYM_HELPER_MAY_PTRACE, asym_proc_reader_run},
     {"hidepid", ASYM_HELPER_MAY_READ_FILES, asym_hidepid_run},
-    {"rtx", 0, asym_rtxd_acceptor_run},
 };
 
 int main(int argc, char **argv)

@@ -3,7 +3,7 @@
  * Runtime extensions: a program reports thread states that the kernel cannot see (Saez 2010, 2.2).
  *
  * To the kernel, a thread that spins at a barrier is running. So a program, or its runtime library, keeps a page of memory in
- * which each thread has a slot. asymd creates that memory and hands it to the program once. From then on a thread changes its
+ * which each thread has a slot. The page is a file that the program creates and maps, and that asymd reads. A thread changes its
  * state with one relaxed store: no system call, no lock, no clock. Only the start and the end of a serial phase wake asymd.
  *
  * A report is not a command: asymd decides. The program need not handle failures. If asymd does not run, or has stopped, the
@@ -32,8 +32,8 @@ extern "C" {
 #define ASYM_RTX_NOTIFY_MIN_MAX     1000000
 
 /**
- * The page begins with this header. The program writes it, magic last, into memory that asymd has created. asymd reads no other
- * field before magic is set. A later version may append fields to the header and to the slots. A reader uses header_size and
+ * The page begins with this header. The program writes it, magic last. asymd reads no page without magic, and stops reading a
+ * page that has lost it. A later version may append fields to the header and to the slots. A reader uses header_size and
  * slot_size, so that old programs work with new daemons. Both are multiples of ASYM_RTX_LINE, and the page is at
  * least header_size + n_slots * slot_size bytes. Reserved fields are 0, and 0 is the default of a field that replaces them.
  */
@@ -51,7 +51,8 @@ struct asym_rtx_header {
      * is 0.
      */
     uint32_t notify_min_usec;
-    uint32_t reserved[9];
+    uint32_t rung; /**< wakeups of asymd so far; asymd does not read it */
+    uint32_t reserved[8];
 };
 
 /** The slot of a thread. Only that thread writes its word. */
@@ -76,44 +77,48 @@ enum asym_rtx_state {
 #define ASYM_RTX_MARKS  (ASYM_RTX_MASTER | ASYM_RTX_PHASES | ASYM_RTX_SERIAL)
 #define ASYM_RTX_CHANGE UINT64_C(0x100000000) /**< added at each change: the upper half counts the changes, and wraps */
 
-/* ---- The socket. ---- */
+/* ---- The file. ---- */
 
-/** The socket, of type SOCK_SEQPACKET, in the state directory of asymd. */
-#define ASYM_RTX_SOCKET "/run/asymd/rtx"
+/**
+ * The directory of pages. In it asymd has ASYM_RTX_DIRS directories, with the numbers from 0 as their names. Each is for one
+ * user, who alone may create files in it. That of user UID is the first to which the user may write, counted from UID modulo
+ * ASYM_RTX_DIRS, and from 0 on after the last one.
+ */
+#define ASYM_RTX_DIR  "/run/asymd/rtx"
+#define ASYM_RTX_DIRS 256
 
 /** This variable overrides the path. The library ignores it in a program that gained privileges by execve(2). */
-#define ASYM_RTX_SOCKET_ENV "ASYM_RTX_SOCKET"
+#define ASYM_RTX_DIR_ENV "ASYM_RTX_DIR"
 /** Microseconds, 1 to 1000000: notify_min_usec of programs that do not set it. Ignored in such privileged programs, too. */
 #define ASYM_RTX_NOTIFY_MIN_ENV "ASYM_RTX_NOTIFY_MIN"
 
 /**
- * The only message of the protocol. asymd sends it to a program that connects, if asymd has a free place for it. An SCM_RIGHTS
- * control message carries two descriptors in this order: a memfd of page_size bytes, all zero, sealed against shrinking and
- * growing; and a non-blocking eventfd. The program maps the part of the memfd that it needs, writes the header, and then writes
- * to the eventfd once. asymd refuses a page that has no header after a few seconds. The kernel charges the memory to the
- * program when the program touches it. The program should call fallocate(2), which fails if memory is short; a first store
- * could raise SIGBUS.
- *
- * The program sends nothing: asymd closes a connection on which data arrives. asymd closes a connection without a message if it
- * has no free place. It refuses a program sooner that tries more often than once a second. asymd reads the page as long as the
- * connection stays open. asymd identifies the program by the SO_PEERCRED of the socket, and ignores the slots of threads of
- * other processes.
+ * A program reports in these steps. PID is its process number, N any number that is new.
+ * 1. It creates the file asym-rtx.PID.N in its user's directory with O_EXCL and mode 0644. It must have one user: the real,
+ *    effective and saved user IDs are equal. Without a directory asymd does not run, or has not seen a process of this user yet:
+ *    the program tries again later.
+ * 2. It allocates the page by fallocate(2), which fails if memory is short, maps it (MAP_SHARED), and fills it. A page has at most
+ *    ASYM_RTX_PAGE_MAX bytes.
+ * 3. It announces the file by fchmod(2) with mode 0644. asymd gets the name by inotify(7), and reads the page from then on if the
+ *    file is a regular one with one link, and belongs to the user to whom the process PID belongs. The program repeats this about
+ *    once a second: asymd may have had no place for it.
+ * 4. It wakes asymd by writing any byte of the page with pwrite(2). The library writes the field rung.
+ * 5. At the end it clears magic, wakes asymd, and removes the file. asymd also stops reading when the file is closed or the
+ *    process ends. It removes no file: the library removes those of processes that have ended.
+ * When asymd starts, the directory is another file system, or asymd has removed all files in it: a program whose file was in the
+ * earlier one creates another.
+ * A program opens ASYM_RTX_DIR by openat2(2) with RESOLVE_CACHED, and then waits for no other user.
  */
-struct asym_rtx_handshake {
-    uint32_t magic;   /**< ASYM_RTX_MAGIC */
-    uint32_t version; /**< ASYM_RTX_VERSION: version of the message, and the highest page version that asymd reads */
-    uint32_t size;    /**< bytes of this message */
-    /** Bytes of the memfd, a multiple of the machine's page size: 4096 slots of 64 bytes and more. */
-    uint32_t page_size;
-};
+#define ASYM_RTX_PAGE_MAX (4096 * 64 + 65536)
+#define ASYM_RTX_FILE     "asym-rtx." /**< the beginning of the name */
 
 /* ---- The library: libasym-rtx. ---- */
 
 /** Options of asym_rtx_join(). Zero or NULL selects the default. */
 struct asym_rtx_options {
-    size_t size;        /**< sizeof(struct asym_rtx_options): fields beyond this size take their defaults */
-    const char *socket; /**< path; default: ASYM_RTX_SOCKET_ENV, else ASYM_RTX_SOCKET. Copied */
-    uint32_t n_slots;   /**< most threads at a time, 1 to 4096; default: 512 */
+    size_t size;      /**< sizeof(struct asym_rtx_options): fields beyond this size take their defaults */
+    const char *dir;  /**< path; default: ASYM_RTX_DIR_ENV, else ASYM_RTX_DIR. Copied */
+    uint32_t n_slots; /**< most threads at a time, 1 to 4096; default: 512 */
     /**
      * Least microseconds between two wakeups of asymd; default: ASYM_RTX_NOTIFY_MIN_ENV, else 1000. Larger values mean 1000000.
      */
@@ -121,19 +126,18 @@ struct asym_rtx_options {
 };
 
 /**
- * Set up the page, connect to asymd and wait at most 10 ms for its answer. The first call decides the page and the options.
- * A later call checks the connection, and connects again if asymd has closed it, at most once a second. Only a call that
- * has just connected waits. asym_rtx_serial_begin() does the same without waiting: while an answer is due, it polls at
- * most once a millisecond. A program that reports no phases should call this about once a second. Otherwise it stays
- * disconnected after a restart of asymd. A call costs a few system calls. options may be NULL.
+ * Set up the page and announce it to asymd. The first call decides the page and the options. A later call checks whether asymd
+ * still has the page, and creates another file if not, at most once a second; asym_rtx_serial_begin() does the same. A program
+ * that reports no phases should call this about once a second. Otherwise it is not heard after a restart of asymd. A call costs
+ * a few system calls. options may be NULL.
  * Returns 0 if asymd reads the page, or will do so once it runs; -ENOMEM if there is no page: then every call does nothing.
  */
 int asym_rtx_join(const struct asym_rtx_options *options);
 
-/** Disconnect. From now on asymd uses the kernel's data alone. asym_rtx_join() joins again. */
+/** Remove the file. From now on asymd uses the kernel's data alone. asym_rtx_join() joins again. */
 void asym_rtx_leave(void);
 
-/** Returns 1 if asymd has handed out a page on this connection, else 0. For diagnostics; a program need not call it. */
+/** Returns 1 if the page is a file in the directory of asymd, else 0. For diagnostics; a program need not call it. */
 int asym_rtx_is_joined(void);
 
 /**
@@ -166,8 +170,8 @@ void asym_rtx_master(int is_master);
  * Report that the calling thread begins, or ends, a serial phase: every other thread waits for it. The call wakes asymd, at
  * most once per notify_min. If the last eight serial phases were all shorter than notify_min, the start of the next one does
  * not wake asymd, because the phase ends before asymd can act. asymd reads changes within notify_min after a wakeup when that
- * time is over, and other changes without a wakeup in its next cycle. The call never blocks. Without a connection it connects
- * again, at most once a second.
+ * time is over, and other changes without a wakeup in its next cycle. The call waits for no other user's process. Without a file
+ * it creates one, at most once a second.
  */
 void asym_rtx_serial_begin(void);
 void asym_rtx_serial_end(void);

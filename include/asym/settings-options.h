@@ -100,7 +100,7 @@
 /** struct asym_rtx_settings. */
 #define ASYM_OPTIONS_RTX(ROW)                                                                                          \
     ROW(BOOL, listen, .def = "yes",                                                                                    \
-        .help = "Let programs report what their threads do, by the socket rtx in asymd.state_dir; read at the start.") \
+        .help = "Let programs report what their threads do, by files in asymd.state_dir/rtx; read at the start.") \
     ROW(BOOL, realtime, .def = "yes",                                                                                  \
         .help = "Run with real-time priority while a program uses RTX, so that asymd reacts when all CPUs are busy.")  \
     ROW(DURATION, spin_notify, .def = "20us", .min = 0, .max = 3600e6,                                                 \

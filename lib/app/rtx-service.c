@@ -2,14 +2,12 @@
 #include "app/rtx-service.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "app/settings-setup.h"
 #include "base/clock.h"
 #include "base/macro.h"
-#include "linux/rtx/rtx-channel.h"
 #include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-server.h"
 #include "linux/rtx/rtx-overlay.h"
@@ -29,29 +27,18 @@ struct asym_rtxd {
     void *userdata;
     asym_usec spent;    /* CPU time of all reactions so far, microseconds */
     asym_usec not_ours; /* the part of the present reaction that others pay */
-    size_t n_refused[ASYM_RTXD_N_REFUSALS], n_lost;
+    size_t n_refused[ASYM_RTXD_N_REFUSALS];
 };
 
 /* Logs each reason once: the journal keeps every message, and a refused program decides how often it tries. */
 static void on_refused(void *ctx, enum asym_rtxd_refusal refusal, pid_t pid, uid_t uid)
 {
     struct asym_rtxd *rtx = ctx;
-    char name[ASYM_RTXD_REFUSED_NAME];
     if (rtx->n_refused[refusal]++ == 0)
         asym_log_say(&rtx->run->log, LOG_NOTICE,
-                     "asymd refuses the reports of %s: %s (further refusals for this reason are not logged)",
-                     asym_rtxd_refused_name(pid, uid, name), asym_rtxd_refusal_text(refusal));
-}
-
-/* Logs once: a user can make the helper hang again and again, and asymd replaces it each time. */
-static void on_lost(void *ctx, const char *why)
-{
-    struct asym_rtxd *rtx = ctx;
-    if (rtx->n_lost++ == 0)
-        asym_log_say(&rtx->run->log, LOG_WARNING,
-                     "the helper process that accepts the reports of programs: %s; asymd starts another one "
-                     "(further times are not logged)",
-                     why);
+                     "asymd refuses the reports of process %d of user %u: %s (further refusals for this reason are not "
+                     "logged)",
+                     (int)pid, (unsigned)uid, asym_rtxd_refusal_text(refusal));
 }
 
 static void report_refused(const struct asym_rtxd *rtx)
@@ -60,34 +47,20 @@ static void report_refused(const struct asym_rtxd *rtx)
         if (rtx->n_refused[i] > 1)
             asym_log_say(&rtx->run->log, LOG_INFO, "asymd refused the reports of programs %zu times: %s",
                          rtx->n_refused[i], asym_rtxd_refusal_text(i));
-    if (rtx->n_lost > 1)
-        asym_log_say(&rtx->run->log, LOG_INFO, "the helper process for programs was replaced %zu times", rtx->n_lost);
-    if (!rtx->server)
-        return;
-    const struct asym_rtxd_helper_use use = asym_rtxd_server_helper_use(rtx->server);
-    if (use.turned_away > 0)
-        asym_log_say(&rtx->run->log, LOG_INFO,
-                     "%" PRIu64 " connections were closed at once, because their users connected too often or left "
-                     "pages unread; the helper process "
-                     "used %.2f s of CPU time",
-                     use.turned_away, (double)use.cpu / ASYM_SEC);
 }
 
 int asym_rtxd_new(struct asym_run *run, struct asym_source *inner, struct asym_rtxd **ret_rtx, struct asym_error *err)
 {
-    char helper[ASYM_PATH_SIZE];
     struct asym_rtxd *rtx = calloc(1, sizeof *rtx);
     if (!rtx)
         return asym_fail(err, -ENOMEM, "no memory");
     rtx->run = run;
     const struct asym_rtxd_server_config config = {
         .dir = run->settings->daemon.state_dir,
-        .helper = asym_path(ASYM_PATH_HELPER, helper),
         .spin_notify = run->settings->rtx.spin_notify,
         .cpu_budget = run->settings->daemon.cpu_budget,
         .now = asym_clock_now(),
         .refused = on_refused,
-        .lost = on_lost,
         .ctx = rtx,
     };
     int r = asym_rtxd_server_open(&config, &rtx->server, err);
@@ -105,6 +78,10 @@ int asym_rtxd_new(struct asym_run *run, struct asym_source *inner, struct asym_r
         asym_rtxd_free(rtx);
         return r;
     }
+    if (!asym_rtxd_server_is_for_all(rtx->server))
+        asym_log_say(&run->log, LOG_INFO,
+                     "programs of other users cannot report what their threads do: %s/rtx is no file system of its own",
+                     config.dir);
     *ret_rtx = rtx;
     return 0;
 }

@@ -1,24 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* The connection: gets a page from asymd, detects that asymd has ended, and wakes asymd. */
+/* The file of the page: announces it to asymd, detects that asymd has ended, and wakes asymd. */
 #include "rtx-client-internal.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* Since Linux 5.12. */
+#ifndef RESOLVE_CACHED
+#define RESOLVE_CACHED 0x20
+#endif
 
 /*
  * Some programs close every low descriptor and open others in their place. The kernel reuses a number this high only in a
  * program with as many open files.
  */
 #define HIGH_FD 900
+/* Files of processes that have ended which one call removes at most. */
+#define REMOVED_AT_ONCE 64
 
-struct asym_rtx_fd asym_rtx_fd_own(int fd)
+static struct asym_rtx_fd own(int fd)
 {
     struct asym_rtx_fd f = {.fd = fd};
     struct rlimit limit;
@@ -37,173 +48,185 @@ struct asym_rtx_fd asym_rtx_fd_own(int fd)
     return f;
 }
 
-static bool is_ours(const struct asym_rtx_fd *f)
+static bool is_same(const struct asym_rtx_fd *f, const struct stat *st)
 {
-    struct stat st;
-    return f->fd >= 0 && fstat(f->fd, &st) == 0 && st.st_dev == f->device && st.st_ino == f->inode;
+    return st->st_dev == f->device && st->st_ino == f->inode;
 }
 
-void asym_rtx_fd_close(struct asym_rtx_fd *f)
+/* Programs also close descriptors that they did not open: the number may be another file's by now. */
+static bool has_fd(const struct asym_rtx_fd *f)
 {
-    const int fd = f->fd;
-    const bool ours = is_ours(f);
-    __atomic_store_n(&f->fd, -1, __ATOMIC_RELAXED);
+    struct stat st;
+    return f->fd >= 0 && fstat(f->fd, &st) == 0 && is_same(f, &st);
+}
+
+/* The lookup waits for no lock of a directory, which another user may hold: it fails instead. */
+static int open_dir(const struct asym_rtx_process *p)
+{
+    const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_CACHED};
+    return (int)syscall(SYS_openat2, AT_FDCWD, p->dir, &how, sizeof how);
+}
+
+/*
+ * When asymd starts, its directory is another file system, or it has removed the file. The lookup also fails while any process
+ * mounts something: the next check sees more.
+ */
+static bool is_current(const struct asym_rtx_process *p)
+{
+    struct stat file, dir;
+    const int fd = open_dir(p);
+    const bool is = (fd < 0 ? errno == EAGAIN : fstat(fd, &dir) == 0 && dir.st_dev == p->file.device) &&
+                    fstat(p->file.fd, &file) == 0 && file.st_nlink > 0;
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
+/* A write behind RLIMIT_FSIZE, which the program may have lowered, would raise SIGXFSZ. */
+static bool wake(struct asym_rtx_process *p, int fd)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur < sizeof(struct asym_rtx_header))
+        return false;
+    const uint32_t n = __atomic_add_fetch(&p->rung, 1, __ATOMIC_RELAXED);
+    return pwrite(fd, &n, sizeof n, offsetof(struct asym_rtx_header, rung)) == (ssize_t)sizeof n;
+}
+
+void asym_rtx_forget(struct asym_rtx_process *p)
+{
+    const int fd = p->file.fd;
+    const bool ours = has_fd(&p->file);
+    __atomic_store_n(&p->file.fd, -1, __ATOMIC_RELAXED);
     if (ours)
         close(fd);
 }
 
-static void set_state(struct asym_rtx_process *p, enum asym_rtx_connection state)
-{
-    __atomic_store_n(&p->state, state, __ATOMIC_RELAXED);
-}
-
+/* The mapping keeps the file open, so asymd learns of the end by the page. */
 void asym_rtx_disconnect(struct asym_rtx_process *p)
 {
-    set_state(p, ASYM_RTX_APART);
-    asym_rtx_fd_close(&p->socket);
-    asym_rtx_fd_close(&p->event);
-    asym_rtx_fd_close(&p->memfd);
+    if (p->file.fd < 0)
+        return;
+    __atomic_store_n(&p->page->magic, 0, __ATOMIC_RELEASE);
+    if (has_fd(&p->file))
+        wake(p, p->file.fd);
+    const int dir = open_dir(p);
+    if (dir >= 0) {
+        unlinkat(dir, p->name, 0);
+        close(dir);
+    }
+    asym_rtx_forget(p);
 }
 
-/* With wait_ms above 0, connect(2) waits at most that long if the socket's queue is full. */
-static int connect_to(const char *path, int wait_ms)
+/* Returns the process of a file's name; 0: it is none of the library's. */
+static pid_t process_of(const char *name)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const struct timeval wait = {.tv_usec = wait_ms * 1000};
-    memcpy(address.sun_path, path, strnlen(path, sizeof address.sun_path - 1));
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (wait_ms > 0 ? 0 : SOCK_NONBLOCK), 0);
-    if (fd >= 0 && ((wait_ms > 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait) < 0) ||
-                    connect(fd, (const struct sockaddr *)&address, sizeof address) < 0)) {
+    const size_t n = strlen(ASYM_RTX_FILE);
+    return strncmp(name, ASYM_RTX_FILE, n) == 0 ? (pid_t)strtol(name + n, NULL, 10) : 0;
+}
+
+static bool remove_if_left(int dir, const char *name)
+{
+    const pid_t pid = process_of(name);
+    return pid > 0 && kill(pid, 0) < 0 && errno == ESRCH && unlinkat(dir, name, 0) == 0;
+}
+
+/*
+ * Remove the files that programs of this user have left. Only this user can put something into the directory. opendir(3) would
+ * allocate memory, and a program may report from within its malloc(3).
+ */
+static void remove_left(int dir_of_all, const char *path)
+{
+    _Alignas(struct dirent64) char entries[2048];
+    const int fd = openat(dir_of_all, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    long n;
+    for (int removed = 0; fd >= 0 && removed < REMOVED_AT_ONCE && (n = getdents64(fd, entries, sizeof entries)) > 0;)
+        for (long at = 0; at < n;) {
+            const struct dirent64 *entry = (const void *)(entries + at);
+            removed += remove_if_left(fd, entry->d_name);
+            at += entry->d_reclen;
+        }
+    if (fd >= 0)
         close(fd);
-        fd = -1;
+}
+
+/* asymd answers nothing. If it has no place for the file now, a later announcement finds one. */
+static void announce(const struct asym_rtx_process *p)
+{
+    fchmod(p->file.fd, 0644);
+}
+
+/* Only a directory of another user refuses the search. Returns the file; -1: none, and p->name is that of the last try. */
+static int create(struct asym_rtx_process *p, int dir, uint64_t now)
+{
+    int fd = -1;
+    errno = EACCES;
+    for (unsigned i = 0; i < ASYM_RTX_DIRS && fd < 0 && errno == EACCES; i++) {
+        const unsigned number = ((unsigned)geteuid() + i) % ASYM_RTX_DIRS;
+        snprintf(p->name, sizeof p->name, "%u/" ASYM_RTX_FILE "%d.%" PRIu64, number, (int)p->pid, now);
+        fd = openat(dir, p->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     }
     return fd;
 }
 
-static size_t take_fds(struct msghdr *m, int ret_fds[2])
+static void keep(struct asym_rtx_process *p, int fd)
 {
-    size_t n = 0;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-            continue;
-        n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        memcpy(ret_fds, CMSG_DATA(c), n * sizeof(int));
+    const struct asym_rtx_fd file = own(fd);
+    p->rung = 0;
+    p->file.device = file.device;
+    p->file.inode = file.inode;
+    __atomic_store_n(&p->file.fd, file.fd, __ATOMIC_RELAXED);
+}
+
+/* The files of ended programs go last: if the directory is full now, the next try has room. */
+static void join(struct asym_rtx_process *p, uint64_t now)
+{
+    char left[16] = "";
+    const int dir = open_dir(p), fd = dir < 0 || faccessat(dir, ".", X_OK, 0) < 0 ? -1 : create(p, dir, now);
+    if (fd >= 0 && asym_rtx_page_move(p, fd) == 0) {
+        keep(p, fd);
+    } else if (fd >= 0) {
+        unlinkat(dir, p->name, 0);
+        close(fd);
     }
-    return n;
-}
-
-/* The memfd is large enough and cannot shrink, and a write to the eventfd does not block. */
-static bool is_good(const struct asym_rtx_process *p, const struct asym_rtx_handshake *h, const int fds[2])
-{
-    struct stat st;
-    const int seals = fcntl(fds[0], F_GET_SEALS), want = F_SEAL_SHRINK | F_SEAL_GROW, flags = fcntl(fds[1], F_GETFL);
-    return h->magic == ASYM_RTX_MAGIC && h->version >= ASYM_RTX_VERSION && seals >= 0 && (seals & want) == want &&
-           fstat(fds[0], &st) == 0 && st.st_size >= 0 && (uint64_t)st.st_size >= p->size && flags >= 0 &&
-           flags & O_NONBLOCK;
-}
-
-/* On failure the caller disconnects, and a later call connects again. */
-static bool adopt(struct asym_rtx_process *p, const struct asym_rtx_handshake *h, const int fds[2])
-{
-    const uint64_t one = 1;
-    if (!is_good(p, h, fds) || asym_rtx_page_move(p, fds[0]) < 0)
-        return false;
-    /* A new eventfd is never full. This wakes asymd, which reads the header. */
-    if (write(fds[1], &one, sizeof one) != (ssize_t)sizeof one)
-        return false;
-    p->memfd = asym_rtx_fd_own(fds[0]);
-    const struct asym_rtx_fd event = asym_rtx_fd_own(fds[1]);
-    p->event.device = event.device;
-    p->event.inode = event.inode;
-    __atomic_store_n(&p->event.fd, event.fd, __ATOMIC_RELAXED);
-    set_state(p, ASYM_RTX_JOINED);
-    return true;
-}
-
-/* Receive the only message that asymd sends. */
-static void take_answer(struct asym_rtx_process *p)
-{
-    struct asym_rtx_handshake handshake;
-    int fds[2] = {-1, -1};
-    struct iovec part = {&handshake, sizeof handshake};
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(2 * sizeof(int))];
-    } control;
-    struct msghdr m = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
-    const ssize_t n = recvmsg(p->socket.fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+    if (dir < 0)
         return;
-    const size_t n_fds = n > 0 ? take_fds(&m, fds) : 0;
-    if (n == (ssize_t)sizeof handshake && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && n_fds == 2 &&
-        adopt(p, &handshake, fds))
-        return;
-    for (size_t i = 0; i < n_fds; i++)
-        close(fds[i]);
-    asym_rtx_disconnect(p);
+    memcpy(left, p->name, strcspn(p->name, "/"));
+    remove_left(dir, left);
+    close(dir);
 }
 
-static void join(struct asym_rtx_process *p, int wait_ms)
+void asym_rtx_check(struct asym_rtx_process *p)
 {
-    int fd = connect_to(p->path, wait_ms);
-    if (fd < 0)
-        return;
-    p->socket = asym_rtx_fd_own(fd);
-    set_state(p, ASYM_RTX_WAITING);
-    struct pollfd answer = {.fd = p->socket.fd, .events = POLLIN};
-    if (wait_ms > 0)
-        poll(&answer, 1, wait_ms);
-    take_answer(p);
-}
-
-/* The program may have closed the descriptors and reused their numbers. Forget these without closing them. */
-static void forget_lost(struct asym_rtx_process *p)
-{
-    if (p->state == ASYM_RTX_JOINED && !is_ours(&p->memfd))
-        __atomic_store_n(&p->event.fd, -1, __ATOMIC_RELAXED);
-    if (p->state != ASYM_RTX_APART && (!is_ours(&p->socket) || (p->state == ASYM_RTX_JOINED && p->event.fd < 0)))
-        asym_rtx_disconnect(p);
-}
-
-void asym_rtx_sample_after(struct asym_rtx_process *p, int wait_ms)
-{
-    char byte;
     const uint64_t now = asym_rtx_now();
-    forget_lost(p);
-    if (p->state == ASYM_RTX_WAITING)
-        take_answer(p);
-    /* asymd sends nothing more, so anything to read means the end of the connection. */
-    if (p->state == ASYM_RTX_JOINED && (recv(p->socket.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0 || errno != EAGAIN))
+    if (p->file.fd >= 0 && !(has_fd(&p->file) && is_current(p)))
         asym_rtx_disconnect(p);
-    if (p->state == ASYM_RTX_APART && !p->left && p->page && now >= p->join_at) {
+    if (p->file.fd < 0 && !p->left && p->page && now >= p->join_at) {
         p->join_at = now + ASYM_RTX_SECOND;
-        join(p, wait_ms);
+        join(p, now);
     }
-    __atomic_store_n(&p->update_at, now + (p->state == ASYM_RTX_WAITING ? ASYM_RTX_MSEC : ASYM_RTX_SECOND),
-                     __ATOMIC_RELAXED);
+    if (p->file.fd >= 0)
+        announce(p);
+    __atomic_store_n(&p->update_at, now + ASYM_RTX_SECOND, __ATOMIC_RELAXED);
 }
 
 void asym_rtx_update(struct asym_rtx_process *p, uint64_t now)
 {
-    __atomic_store_n(&p->update_at, now + ASYM_RTX_MSEC, __ATOMIC_RELAXED);
+    __atomic_store_n(&p->update_at, now + ASYM_RTX_SECOND, __ATOMIC_RELAXED);
     if (pthread_mutex_trylock(&p->lock) != 0)
         return;
-    asym_rtx_sample_after(p, 0);
+    asym_rtx_check(p);
     pthread_mutex_unlock(&p->lock);
 }
 
 bool asym_rtx_notify(struct asym_rtx_process *p, uint64_t now)
 {
-    const uint64_t one = 1;
-    const int fd = __atomic_load_n(&p->event.fd, __ATOMIC_RELAXED);
+    const struct asym_rtx_fd file = {__atomic_load_n(&p->file.fd, __ATOMIC_RELAXED), p->file.device, p->file.inode};
     const uint64_t last = __atomic_load_n(&p->notified, __ATOMIC_RELAXED);
-    if (fd < 0 || (last != 0 && now - last < p->notify_min))
+    if (file.fd < 0 || (last != 0 && now - last < p->notify_min))
         return false;
     __atomic_store_n(&p->notified, now, __ATOMIC_RELAXED);
     const int error = errno;
-    /* This does not block: a write to a full eventfd fails, and asymd is not woken. */
-    bool woken = write(fd, &one, sizeof one) == (ssize_t)sizeof one;
+    const bool woken = has_fd(&file) && wake(p, file.fd);
     errno = error;
     return woken;
 }

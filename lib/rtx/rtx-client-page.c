@@ -119,11 +119,13 @@ static void repeat_owners(struct asym_rtx_process *p)
  * fallocate(2) comes first: without it, a store to memory that the kernel cannot allocate raises SIGBUS. A word that another
  * thread stores between the copy and the exchange is lost; the thread's next store replaces it.
  */
-int asym_rtx_page_move(struct asym_rtx_process *p, int memfd)
+int asym_rtx_page_move(struct asym_rtx_process *p, int file)
 {
-    if (fallocate(memfd, 0, 0, (off_t)p->size) < 0)
+    if (!may_be_as_long(p->size))
+        return -EFBIG;
+    if (fallocate(file, 0, 0, (off_t)p->size) < 0)
         return -errno;
-    struct asym_rtx_header *fresh = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+    struct asym_rtx_header *fresh = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (fresh == MAP_FAILED)
         return -ENOMEM;
     fill_header(p, fresh);

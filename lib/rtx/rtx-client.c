@@ -14,8 +14,7 @@
 /* One bit for each of the last eight serial phases: it lasted at least notify_min. */
 #define HISTORY_UNKNOWN 0x01
 
-struct asym_rtx_process asym_rtx_process = {
-    .lock = PTHREAD_MUTEX_INITIALIZER, .memfd = {.fd = -1}, .event = {.fd = -1}, .socket = {.fd = -1}};
+struct asym_rtx_process asym_rtx_process = {.lock = PTHREAD_MUTEX_INITIALIZER, .file = {.fd = -1}};
 
 /* State of a thread. initial-exec costs a plain load, and a few bytes of libc's reserve for libraries loaded at run time. */
 static _Thread_local struct {
@@ -48,7 +47,7 @@ static void in_parent(void)
     pthread_mutex_unlock(&asym_rtx_process.lock);
 }
 
-/* Only the thread that forked exists in the child. The page and the connection of the parent stay the parent's. */
+/* Only the thread that forked exists in the child. The page and the file of the parent stay the parent's. */
 static void become_child(struct asym_rtx_process *p)
 {
     p->pid = getpid();
@@ -57,7 +56,7 @@ static void become_child(struct asym_rtx_process *p)
         if (!p->page)
             self.slot = NULL;
     }
-    asym_rtx_disconnect(p);
+    asym_rtx_forget(p);
     p->join_at = p->update_at = p->notified = 0;
 }
 
@@ -71,6 +70,16 @@ static void set_up_once(void)
 {
     has_key = pthread_key_create(&at_end, thread_ends) == 0;
     pthread_atfork(before_fork, in_parent, in_child);
+}
+
+/* A file that is left does no harm: the next program of the user removes it. */
+__attribute__((destructor)) static void at_exit(void)
+{
+    if (asym_rtx_process.pid == getpid() && pthread_mutex_trylock(&asym_rtx_process.lock) == 0) {
+        asym_rtx_process.left = true;
+        asym_rtx_disconnect(&asym_rtx_process);
+        pthread_mutex_unlock(&asym_rtx_process.lock);
+    }
 }
 
 /* For programs that do not set it, such as OpenMP programs: the user sets the environment variable. */
@@ -95,11 +104,11 @@ static struct asym_rtx_options read_options(const struct asym_rtx_options *given
 static int make(struct asym_rtx_process *p, const struct asym_rtx_options *options)
 {
     const struct asym_rtx_options o = read_options(options);
-    const char *path = o.socket ? o.socket : secure_getenv(ASYM_RTX_SOCKET_ENV);
+    const char *dir = o.dir ? o.dir : secure_getenv(ASYM_RTX_DIR_ENV);
     const uint32_t n = o.n_slots ? o.n_slots : ASYM_RTX_SLOTS_DEFAULT;
-    if (!path || !*path || strlen(path) >= sizeof p->path)
-        path = ASYM_RTX_SOCKET;
-    memcpy(p->path, path, strlen(path) + 1);
+    if (!dir || !*dir || strlen(dir) >= sizeof p->dir)
+        dir = ASYM_RTX_DIR;
+    memcpy(p->dir, dir, strlen(dir) + 1);
     const uint32_t usec = o.notify_min_usec ? o.notify_min_usec : notify_min_of_environment();
     p->notify_min = (usec < ASYM_RTX_NOTIFY_MIN_MAX ? usec : ASYM_RTX_NOTIFY_MIN_MAX) * UINT64_C(1000);
     p->pid = getpid();
@@ -120,7 +129,7 @@ ASYM_RTX_API int asym_rtx_join(const struct asym_rtx_options *options)
     if (r == 0 && p->pid != getpid())
         become_child(p);
     if (r == 0)
-        asym_rtx_sample_after(p, ASYM_RTX_JOIN_WAIT_MS);
+        asym_rtx_check(p);
     pthread_mutex_unlock(&p->lock);
     errno = error;
     return r;
@@ -140,7 +149,7 @@ ASYM_RTX_API void asym_rtx_leave(void)
 
 ASYM_RTX_API int asym_rtx_is_joined(void)
 {
-    return __atomic_load_n(&asym_rtx_process.state, __ATOMIC_RELAXED) == ASYM_RTX_JOINED;
+    return __atomic_load_n(&asym_rtx_process.file.fd, __ATOMIC_RELAXED) >= 0;
 }
 
 ASYM_RTX_API struct asym_rtx_slot *asym_rtx_thread(void)

@@ -166,7 +166,7 @@ static pid_t start_speaker(void)
     if (pid > 0)
         return pid;
     alarm(SECONDS);
-    setenv(ASYM_RTX_SOCKET_ENV, path, 1);
+    setenv(ASYM_RTX_DIR_ENV, path, 1);
     while (asym_rtx_join(NULL) < 0 || !asym_rtx_is_joined())
         usleep(10000);
     asym_rtx_set(asym_rtx_thread(), ASYM_RTX_WORKING);

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,11 +61,15 @@ static void answer(const struct asym_handed *h, const cpu_set_t *all)
 static void listen_to(const struct asym_handed *h, int ended)
 {
     cpu_set_t all;
-    struct pollfd fds[] = {{.fd = h->event, .events = POLLIN}, {.fd = ended, .events = POLLIN}};
+    char path[32];
+    const int events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    struct pollfd fds[] = {{.fd = events, .events = POLLIN}, {.fd = ended, .events = POLLIN}};
+    snprintf(path, sizeof path, "/proc/self/fd/%d", h->file);
+    inotify_add_watch(events, path, IN_MODIFY);
     if (sched_getaffinity(0, sizeof all, &all) < 0 || CPU_COUNT(&all) < 2)
         return;
     while (poll(fds, 2, -1) > 0 && !fds[1].revents)
-        if (read(h->event, &(uint64_t){0}, sizeof(uint64_t)) > 0)
+        if (read(events, (char[4096]){0}, 4096) > 0)
             answer(h, &all);
 }
 
@@ -80,7 +85,7 @@ int main(int argc, char **argv)
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL);
     const int ended = signalfd(-1, &child, SFD_CLOEXEC);
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     const pid_t pid = asym_process_fork();
     if (pid == 0) {
         sigprocmask(SIG_UNBLOCK, &child, NULL);

@@ -3,6 +3,7 @@
  * The cost of RTX to a program: a change of state, a phase with reports, and a phase too short for reports. Medians of many
  * rounds, with a daemon that only listens, in another process. It prints a table and asserts nothing.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -11,7 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -109,57 +110,65 @@ static void measure_reported(const char *what, double phase_us)
     print(what, took);
 }
 
-/* The kernel's part of a report: a write(2) to an eventfd wakes the process that sleeps at it. */
+/* The kernel's part of a report: a pwrite(2) to a file wakes the process that sleeps at its inotify queue. */
 static void measure_bare_wake(double pause_us)
 {
     static double took[ROUNDS];
     const double clock = clock_ns();
-    uint64_t value = 1;
-    const int fd = eventfd(0, EFD_CLOEXEC);
+    char path[] = "/dev/shm/bench-rtx-XXXXXX", text[4096];
+    const int fd = mkostemp(path, O_CLOEXEC), events = inotify_init1(IN_CLOEXEC);
+    if (fd < 0 || inotify_add_watch(events, path, IN_MODIFY) < 0)
+        exit(1);
     fflush(stdout);
     const pid_t pid = asym_process_fork();
     if (pid == 0) {
-        struct pollfd wait = {.fd = fd, .events = POLLIN};
-        while (poll(&wait, 1, -1) > 0 && read(fd, &value, sizeof value) > 0)
+        struct pollfd wait = {.fd = events, .events = POLLIN};
+        while (poll(&wait, 1, -1) > 0 && read(events, text, sizeof text) > 0)
             ;
         _exit(0);
     }
     for (int i = 0; i < ROUNDS; i++) {
         wait_ns(pause_us * 1e3);
         const double begun = now_ns();
-        if (write(fd, &value, sizeof value) != sizeof value)
+        if (pwrite(fd, &i, sizeof i, 0) != sizeof i)
             exit(1);
         took[i] = now_ns() - begun - clock;
     }
     print("for comparison: a bare write that wakes a sleeper", took);
     asym_process_signal(pid, SIGKILL);
+    unlink(path);
     close(fd);
 }
 
-/* Starts a process that receives the page and waits at the eventfd like asymd. */
-static pid_t start_listener(struct asym_listener *l)
+/* Starts a process that waits for wakeups by the page like asymd. */
+static pid_t start_listener(const struct asym_handed *h)
 {
+    char path[32], text[4096];
     fflush(stdout);
     pid_t pid = asym_process_fork();
     if (pid != 0)
         return pid;
-    struct asym_handed h;
-    if (!asym_listener_take(l, 10, &h))
+    const int events = inotify_init1(IN_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", h->file);
+    if (inotify_add_watch(events, path, IN_MODIFY) < 0)
         _exit(1);
-    struct pollfd fd = {.fd = h.event, .events = POLLIN};
-    while (poll(&fd, 1, -1) > 0)
-        asym_handed_woken(&h);
+    struct pollfd fd = {.fd = events, .events = POLLIN};
+    while (poll(&fd, 1, -1) > 0 && read(events, text, sizeof text) > 0)
+        ;
     _exit(0);
 }
 
 int main(void)
 {
     struct asym_listener l;
-    asym_listener_open(&l, 8);
-    pid_t pid = start_listener(&l);
+    struct asym_handed h;
+    asym_listener_open(&l);
     const struct asym_rtx_options options = {.size = sizeof options, .notify_min_usec = 10};
     if (asym_rtx_join(&options) < 0 || !(slot = asym_rtx_thread()))
         return 1;
+    if (!asym_listener_take(&l, 10, &h))
+        return 1;
+    const pid_t pid = start_listener(&h);
     asym_rtx_master(1);
     measure("change of state", change_state, 1000);
     measure("begin or end of a phase, too short to be reported", short_phase, 1000);

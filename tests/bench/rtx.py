@@ -45,14 +45,14 @@ def percent(ratios):
 
 def tool_cost(state):
     """Compares the tool with no tool, and with an empty tool, which shows the runtime's own cost of having a tool."""
-    socket = {"ASYM_RTX_SOCKET": f"{state}/rtx", "KMP_BLOCKTIME": "infinite"}
+    where = {"ASYM_RTX_DIR": f"{state}/rtx", "KMP_BLOCKTIME": "infinite"}
     ways = [{"OMP_TOOL": "disabled"}, {"OMP_TOOL_LIBRARIES": tool}, {"OMP_TOOL_LIBRARIES": empty}]
     for us in (2, 10, 100):
         took = []
         for i in range(pairs):
             # The order rotates, so that a machine that grows slower favours none of them.
             order = [(i + k) % len(ways) for k in range(len(ways))]
-            took.append({k: regions(us, 0.5, socket | ways[k]) for k in order})
+            took.append({k: regions(us, 0.5, where | ways[k]) for k in order})
         print(f"regions of {us:3} us on {threads} threads, medians of {pairs} rounds: with the tool "
               f"{percent([t[1] / t[0] - 1 for t in took])}; with one that does nothing "
               f"{percent([t[2] / t[0] - 1 for t in took])}; the tool over that one "
@@ -75,7 +75,7 @@ def answers(state, program, budget, burners):
     """The microseconds until each serial phase got its answer; NEVER: the phase ended before. The first phases do not count:
     they come before the process has settled."""
     load = [subprocess.Popen([f"{build}/tests/load-spin", "1", "60"]) for _ in range(burners)]
-    env = dict(os.environ, ASYM_RTX_SOCKET=f"{state}/rtx", KMP_BLOCKTIME="infinite")
+    env = dict(os.environ, ASYM_RTX_DIR=f"{state}/rtx", KMP_BLOCKTIME="infinite")
     talker = subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=env)
     # asymd skips a process that has just called exec(2), as asymctl run does, so asymd starts after the first output.
     said = [talker.stdout.readline()]

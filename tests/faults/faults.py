@@ -32,7 +32,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE = 30  # seconds for an event that comes within one; a busy machine takes longer
 FOREVER = 1 << 40
 CAP_SYS_PTRACE = 1 << 19
-HELPERS = {"read": CAP_SYS_PTRACE, "hidepid": 0, "rtx": 0}  # roles, and the capabilities that they keep
+HELPERS = {"read": CAP_SYS_PTRACE, "hidepid": 0}  # roles, and the capabilities that they keep
 ORDERS_FD, REPORTS_FD = 3, 4
 TURNS = 8  # of asymd's loop, after which a fault has had its effect
 
@@ -303,12 +303,10 @@ class Bench:
         self.control.clear()
         self.control.arm(call, error, skip, times)
         process, orders, reports = self.start_helper(role)
-        waits = [NUMBER[name] for name in ("recvmsg", "epoll_wait")]
+        waits = [NUMBER[name] for name in ("recv",)]
         waited = self.wait(process, lambda: any(self.control.count(n) > 0 for n in waits))
         status = pathlib.Path(f"/proc/{process.pid}/status").read_text() if process.poll() is None else ""
         orders.close()
-        if role == "rtx":  # it ends after its parent, which is this script
-            process.kill()
         try:
             ended = process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
@@ -319,7 +317,7 @@ class Bench:
         fact = dict(re.findall(r"^(\w+):\s+(\w+)", status, re.M))
         if not waited:
             return "hangs", "does not end"
-        if ended < 0 and not (role == "rtx" and ended == -signal.SIGKILL):
+        if ended < 0:
             return "crashed", signal.Signals(-ended).name
         if not status:
             return f"ended ({ended})", ""

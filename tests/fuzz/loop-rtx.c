@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * loop-rtx [--seconds=N] [--seed=N] [--server]: programs of many users (the strangers) use and misuse asymd's socket at random,
- * and die. Meanwhile an honest program joins, reports phases and leaves, and the test kills or stops the helper now and then.
- * asymd must keep running its loop and admit the honest program. Whenever the strangers have ended, asymd and its helper must
- * have freed everything they held for them.
- *
- * --server: replaces asymd by the server of this build in its own process, as on a kernel without SO_PASSRIGHTS, which cannot
- * refuse descriptors in messages. The programs have different users only if root runs the test.
+ * loop-rtx [--seconds=N] [--seed=N]: programs of many users (the strangers) use and misuse asymd's directory at random, and die.
+ * Meanwhile an honest program joins, reports phases and leaves. asymd must keep running its loop and read the honest program's
+ * page. Whenever the strangers have ended, asymd must have freed everything it held for them. The programs have different users
+ * only if root runs the test.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,15 +17,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <asym/rtx.h>
@@ -35,7 +33,6 @@
 #include "base/macro.h"
 #include "support/process.h"
 #include "support/rounds.h"
-#include "support/rtx-alone.h"
 #include "support/rtx-raw.h"
 
 enum {
@@ -43,12 +40,11 @@ enum {
     USERS = 40,
     FIRST_USER = 3000,
     HONEST_USER = 2001,
-    CONNECTIONS = 16,
+    PAGES = 16,
     PERIOD_MS = 8000,     /* from one pause to the next */
     GOES_ROUND_MS = 5000, /* maximum time between two heartbeats of asymd, on a busy machine */
-    LET_IN_MS = 20000,    /* maximum time to join: asymd replaces a stopped helper after some seconds */
+    LET_IN_MS = 20000,    /* maximum time to join */
     CLEAN_MS = 15000,     /* maximum time to free what the strangers used */
-    HAS_CUT = 77,         /* exit status of a stranger that could truncate its page */
     FDS_MORE = 2,
     KILOBYTES_MORE = 4096,
 };
@@ -66,12 +62,11 @@ struct shared {
 static struct {
     struct shared *shared;
     char dir[64], path[96];
-    bool server, is_root;
+    bool is_root;
     unsigned long seed, seconds;
     pid_t asymd, target, honest, strangers[STRANGERS];
     int notify;
     long long last_sign;
-    bool checks_memory;
     long fds, asymd_kb; /* before the first program, and at the first pause */
 } w;
 
@@ -88,13 +83,10 @@ static _Noreturn void fail(const char *format, ...)
 
 /* ---- Strangers. ---- */
 
-struct connection {
-    int fd, memfd, event; /* -1: none */
-};
-
 struct life {
     uint64_t random;
-    struct connection connections[CONNECTIONS];
+    int pages[PAGES]; /* -1: none */
+    uint64_t number;
 };
 
 static uint32_t next(struct life *l, uint32_t below)
@@ -106,78 +98,42 @@ static uint32_t next(struct life *l, uint32_t below)
     return (uint32_t)((z ^ z >> 31) >> 32) % below;
 }
 
-static void close_connection(struct connection *c)
-{
-    asym_close_p(&c->fd);
-    asym_close_p(&c->memfd);
-    asym_close_p(&c->event);
-    *c = (struct connection){-1, -1, -1};
-}
-
-static void do_connect(struct life *l, struct connection *c)
+static void do_close(struct life *l, int *page)
 {
     (void)l;
-    close_connection(c);
-    const int fd = asym_raw_connect(w.path);
-    c->fd = fd < 0 ? -1 : fd;
+    asym_close_p(page);
+    *page = -1;
 }
 
-static void do_receive(struct life *l, struct connection *c)
+/* Also for processes of others. */
+static void do_create(struct life *l, int *page)
 {
-    if (c->memfd < 0 && c->fd >= 0)
-        asym_raw_receive(c->fd, (int)next(l, 20), &c->memfd, &c->event);
+    const pid_t pid = next(l, 4) ? getpid() : (pid_t)next(l, 70000);
+    do_close(l, page);
+    const int file = asym_raw_create(w.path, pid, l->number++);
+    *page = file < 0 ? -1 : file;
 }
 
-static void do_join(struct life *l, struct connection *c)
+static void do_announce(struct life *l, int *page)
 {
-    do_connect(l, c);
-    do_receive(l, c);
-    if (c->memfd >= 0)
-        asym_raw_fill(c->memfd, c->event, getpid());
+    for (uint32_t i = next(l, 3); i > 0; i--)
+        asym_raw_announce(*page);
 }
 
-static void do_send(struct life *l, struct connection *c)
+static void do_join(struct life *l, int *page)
 {
-    char text[512];
-    memset(text, (int)next(l, 256), sizeof text);
-    asym_raw_send(c->fd, text, next(l, 4) == 0 ? 0 : next(l, sizeof text), NULL, 0);
+    do_create(l, page);
+    asym_raw_fill(*page, getpid(), next(l, 2000));
+    asym_raw_announce(*page);
 }
 
-/* Files of all kinds, some of them last references. */
-static void do_pass(struct life *l, struct connection *c)
+static void do_wake(struct life *l, int *page)
 {
-    int fds[64], pipes[2] = {-1, -1};
-    const uint32_t n = 1 + next(l, ASYM_LENGTH(fds));
-    if (pipe2(pipes, O_CLOEXEC | O_NONBLOCK) < 0)
-        return;
-    const int kinds[] = {pipes[next(l, 2)], c->fd, c->memfd, c->event, open("/dev/null", O_RDWR | O_CLOEXEC)};
-    for (uint32_t i = 0; i < n; i++) {
-        fds[i] = kinds[next(l, ASYM_LENGTH(kinds))];
-        if (fds[i] < 0)
-            fds[i] = pipes[0];
-    }
-    asym_raw_send(c->fd, "", next(l, 2), fds, n);
-    close(pipes[0]);
-    close(pipes[1]);
-    close(kinds[4]);
+    for (uint32_t i = next(l, 2000); *page >= 0 && i > 0; i--)
+        asym_raw_wake(*page);
 }
 
-static void do_linger(struct life *l, struct connection *c)
-{
-    const int fd = next(l, 4) == 0 ? asym_raw_lingering() : -1;
-    if (fd < 0)
-        return;
-    asym_raw_send(c->fd, "", next(l, 2), &fd, 1);
-    close(fd);
-}
-
-static void do_wake(struct life *l, struct connection *c)
-{
-    for (uint32_t i = next(l, 200); c->event >= 0 && i > 0; i--)
-        eventfd_write(c->event, 1 + next(l, 1000));
-}
-
-static void do_lie(struct life *l, struct connection *c)
+static void do_lie(struct life *l, int *page)
 {
     uint32_t words[32];
     for (size_t i = 0; i < ASYM_LENGTH(words); i++)
@@ -186,72 +142,67 @@ static void do_lie(struct life *l, struct connection *c)
         words[0] = ASYM_RTX_MAGIC;
     if (next(l, 2) == 0)
         words[1] = ASYM_RTX_VERSION;
-    if (c->memfd >= 0 && pwrite(c->memfd, words, sizeof words, next(l, 2) * 64) > 0)
-        do_wake(l, c);
+    if (*page >= 0 && pwrite(*page, words, sizeof words, next(l, 2) * 64) > 0)
+        do_wake(l, page);
 }
 
-static void do_phases(struct life *l, struct connection *c)
+static void do_phases(struct life *l, int *page)
 {
-    for (uint32_t i = next(l, 50); c->memfd >= 0 && i > 0; i--) {
-        const uint64_t word = ASYM_RTX_WORKING | ASYM_RTX_MASTER | ASYM_RTX_PHASES | (i % 2 ? ASYM_RTX_SERIAL : 0) |
-                              i * ASYM_RTX_CHANGE;
-        if (pwrite(c->memfd, &word, sizeof word, sizeof(struct asym_rtx_header)) > 0)
-            eventfd_write(c->event, 1);
-    }
+    for (uint32_t i = next(l, 50); *page >= 0 && i > 0; i--)
+        if (asym_raw_set_phase(*page, i % 2) == 0)
+            asym_raw_wake(*page);
 }
 
-static void do_harm_memory(struct life *l, struct connection *c)
+static void do_cut(struct life *l, int *page)
 {
-    const off_t at = next(l, 70) * 4096;
-    if (c->memfd < 0)
+    const off_t at = next(l, 80) * 4096;
+    if (*page < 0)
         return;
-    fallocate(c->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, 4096 * (1 + next(l, 70)));
-    if (ftruncate(c->memfd, at) == 0)
-        _exit(HAS_CUT);
-    fcntl(c->memfd, F_ADD_SEALS, F_SEAL_WRITE);
-    fcntl(c->memfd, F_SETFL, next(l, 2) ? O_APPEND | O_NONBLOCK : 0);
+    if (next(l, 2))
+        fallocate(*page, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, 4096 * (1 + next(l, 70)));
+    else if (ftruncate(*page, at) == 0 && next(l, 2))
+        fallocate(*page, 0, 0, at + 4096);
 }
 
-/* The epoll instances outlive the stranger's own reference to the eventfd. */
-static void do_harm_event(struct life *l, struct connection *c)
+/* It makes other kinds of files, links and other names, and takes names away. */
+static void do_names(struct life *l, int *page)
 {
-    struct epoll_event event = {.events = EPOLLIN | (next(l, 2) ? EPOLLET : 0)};
-    if (c->event < 0)
-        return;
-    fcntl(c->event, F_SETFL, next(l, 2) ? O_NONBLOCK : 0);
-    fcntl(c->event, F_SETOWN, getpid());
-    for (uint32_t i = next(l, 20); i > 0; i--) {
-        const int epoll = epoll_create1(EPOLL_CLOEXEC);
-        if (epoll >= 0)
-            epoll_ctl(epoll, EPOLL_CTL_ADD, c->event, &event);
+    char from[256], to[256];
+    (void)page;
+    asym_raw_path(w.path, getpid(), next(l, 20), from, sizeof from);
+    asym_raw_path(w.path, getpid(), next(l, 20), to, sizeof to);
+    switch (next(l, 7)) {
+    case 0:
+        rename(from, to);
+        break;
+    case 1:
+        link(from, to);
+        break;
+    case 2:
+        symlink(from, to);
+        break;
+    case 3:
+        mkfifo(to, 0644);
+        break;
+    case 4:
+        mkdir(to, 0755);
+        break;
+    default:
+        remove(from);
     }
-    if (next(l, 2)) {
-        close(c->event);
-        c->event = -1;
-    }
+    chmod(to, 0644);
 }
 
-static void do_half_close(struct life *l, struct connection *c)
+static void do_rest(struct life *l, int *page)
 {
-    shutdown(c->fd, (int)next(l, 3));
-}
-
-static void do_close(struct life *l, struct connection *c)
-{
-    (void)l;
-    close_connection(c);
-}
-
-static void do_rest(struct life *l, struct connection *c)
-{
-    (void)c;
+    (void)page;
     usleep(next(l, 5000));
 }
 
 /* A child that holds all these files for a while longer. */
-static void do_fork(struct life *l, struct connection *c)
+static void do_fork(struct life *l, int *page)
 {
-    (void)c;
+    (void)page;
     const useconds_t us = next(l, 200000);
     if (asym_process_fork_orphan(20) == 0) {
         usleep(us);
@@ -259,31 +210,47 @@ static void do_fork(struct life *l, struct connection *c)
     }
 }
 
-static void do_flood(struct life *l, struct connection *c)
+static void do_flood(struct life *l, int *page)
 {
-    (void)c;
+    char path[256];
     for (uint32_t i = next(l, 300); i > 0; i--) {
-        const int fd = asym_raw_connect(w.path);
-        if (fd >= 0)
-            close(fd);
+        do_create(l, page);
+        do_announce(l, page);
+        asym_raw_path(w.path, getpid(), l->number - 1, path, sizeof path);
+        unlink(path);
     }
 }
 
-static void (*const actions[])(struct life *, struct connection *) = {
-    do_connect,     do_join,       do_join,       do_receive, do_send,  do_pass, do_linger, do_wake, do_lie,  do_phases,
-    do_harm_memory, do_harm_event, do_half_close, do_close,   do_close, do_rest, do_rest,   do_fork, do_flood};
+static void (*const actions[])(struct life *, int *) = {do_create, do_join, do_join,  do_announce, do_wake,  do_lie,
+                                                        do_phases, do_cut,  do_names, do_names,    do_close, do_close,
+                                                        do_rest,   do_rest, do_fork,  do_flood};
+
+/* So that the file system does not fill: a life names processes of others, too, whose files the library would leave. */
+static void empty_own(void)
+{
+    char path[256];
+    asym_raw_path(w.path, getpid(), 0, path, sizeof path);
+    *strrchr(path, '/') = '\0';
+    DIR *dir = opendir(path);
+    for (const struct dirent *e; dir && (e = readdir(dir));)
+        unlinkat(dirfd(dir), e->d_name, e->d_type == DT_DIR ? AT_REMOVEDIR : 0);
+    if (dir)
+        closedir(dir);
+}
 
 static _Noreturn void live(uint64_t random)
 {
     struct life l = {.random = random};
     signal(SIGPIPE, SIG_IGN);
     alarm(20);
-    for (size_t i = 0; i < CONNECTIONS; i++)
-        l.connections[i] = (struct connection){-1, -1, -1};
+    for (size_t i = 0; i < PAGES; i++)
+        l.pages[i] = -1;
     if (w.is_root)
         asym_raw_become(FIRST_USER + next(&l, USERS));
+    empty_own();
     for (uint32_t n = 1 + next(&l, 60); n > 0 && !w.shared->quiet; n--)
-        actions[next(&l, ASYM_LENGTH(actions))](&l, &l.connections[next(&l, CONNECTIONS)]);
+        actions[next(&l, ASYM_LENGTH(actions))](&l, &l.pages[next(&l, PAGES)]);
+    empty_own();
     if (next(&l, 3) == 0)
         asym_process_signal(getpid(), SIGKILL);
     _exit(0);
@@ -304,9 +271,8 @@ static _Noreturn void be_stranger(unsigned number)
         const pid_t pid = asym_process_fork();
         if (pid == 0)
             live(w.seed * UINT64_C(1000003) + number * UINT64_C(10000019) + i * UINT64_C(0x9E3779B97F4A7C15));
-        for (int status; wait(&status) >= 0 || errno == EINTR;)
-            if (WIFEXITED(status) && WEXITSTATUS(status) == HAS_CUT)
-                _exit(HAS_CUT);
+        while (wait(NULL) >= 0 || errno == EINTR)
+            ;
         w.shared->lives++;
     }
 }
@@ -327,7 +293,7 @@ static void wait_until_joined(void)
 
 static _Noreturn void be_honest(void)
 {
-    setenv(ASYM_RTX_SOCKET_ENV, w.path, 1);
+    setenv(ASYM_RTX_DIR_ENV, w.path, 1);
     if (w.is_root)
         asym_raw_become(HONEST_USER);
     for (;;) {
@@ -352,7 +318,7 @@ static _Noreturn void be_honest(void)
     }
 }
 
-/* ---- asymd, or the server alone. ---- */
+/* ---- asymd. ---- */
 
 static void be_asymd(void)
 {
@@ -360,6 +326,8 @@ static void be_asymd(void)
     snprintf(dir, sizeof dir, "--set=asymd.state_dir=%s", w.dir);
     snprintf(target, sizeof target, "--pid=%d", (int)w.target);
     setenv("WATCHDOG_USEC", "1000000", 1);
+    /* The sanitizer keeps what asymd has freed; that must not count as in use. */
+    setenv("ASAN_OPTIONS", "quarantine_size_mb=1", 0);
     execl(ASYMD, ASYMD, "--service", dir, target, "--slow=1", "--interval=100ms", (char *)NULL);
     _exit(127);
 }
@@ -370,8 +338,6 @@ static void open_notify(void)
     snprintf(address.sun_path, sizeof address.sun_path, "%s/notify", w.dir);
     w.notify = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (bind(w.notify, (struct sockaddr *)&address, sizeof address) < 0)
-        fail("%s: %s", address.sun_path, strerror(errno));
-    if (w.server && connect(w.notify, (struct sockaddr *)&address, sizeof address) < 0)
         fail("%s: %s", address.sun_path, strerror(errno));
     setenv("NOTIFY_SOCKET", address.sun_path, 1);
 }
@@ -391,14 +357,6 @@ static long resident_kb(pid_t pid)
     return kb;
 }
 
-/* Returns the helper that accepts programs; *ret_n: the number of its kind, with the closers that earlier ones have left. */
-static pid_t helper_of_asymd(int *ret_n)
-{
-    pid_t helpers[64] = {0};
-    *ret_n = (int)asym_process_helpers(w.asymd, "rtx", helpers, sizeof helpers / sizeof helpers[0]);
-    return helpers[0];
-}
-
 static pid_t start(void (*program)(void))
 {
     fflush(NULL);
@@ -412,10 +370,17 @@ static pid_t start(void (*program)(void))
     return pid;
 }
 
+/* A process of each user: asymd lends directories to the users that it sees, and it sees this process and its children. */
 static void be_target(void)
 {
+    for (uid_t i = 0; w.is_root && i <= USERS; i++) {
+        if (asym_process_fork() != 0)
+            continue;
+        asym_raw_become(i == USERS ? HONEST_USER : FIRST_USER + i);
+        break;
+    }
     for (;;)
-        pause();
+        usleep(200000);
 }
 
 /* Check the heartbeats, the exits and the honest program. */
@@ -441,20 +406,9 @@ static void watch(void)
 
 static bool is_clean(char *why, size_t size)
 {
-    int n_helpers;
-    pid_t closers[64];
-    size_t n_closers = 0;
-    const pid_t helper = helper_of_asymd(&n_helpers);
-    const long fds = asym_process_descriptors(w.asymd), helper_fds = asym_process_descriptors(helper),
-               kb = resident_kb(w.asymd);
-    if (helper > 0)
-        n_closers = asym_process_children(helper, closers, sizeof closers / sizeof closers[0]);
-    snprintf(why, size,
-             "asymd has %ld descriptors, %ld at first, %ld kB, %ld before, and %d helpers; the helper has %ld "
-             "descriptors and %zu closers",
-             fds, w.fds, kb, w.asymd_kb, n_helpers, helper_fds, n_closers);
-    return n_helpers == 1 && n_closers == 0 && fds <= w.fds + FDS_MORE && helper_fds <= 12 &&
-           (w.asymd_kb == 0 || kb <= w.asymd_kb + KILOBYTES_MORE);
+    const long fds = asym_process_descriptors(w.asymd), kb = resident_kb(w.asymd);
+    snprintf(why, size, "asymd has %ld descriptors, %ld at first, %ld kB, %ld before", fds, w.fds, kb, w.asymd_kb);
+    return fds <= w.fds + FDS_MORE && (w.asymd_kb == 0 || kb <= w.asymd_kb + KILOBYTES_MORE);
 }
 
 static void watch_until_clean(void)
@@ -485,29 +439,12 @@ static void have_quiet(void)
     w.shared->quiet = false;
 }
 
-/* asymd replaces the helper, and the next one takes over its work. */
-static void harm_helper(struct life *l)
-{
-    int n;
-    const pid_t helper = helper_of_asymd(&n);
-    const uint32_t how = next(l, 4);
-    if (helper > 1 && how < 2)
-        asym_process_signal(helper, how == 0 ? SIGKILL : SIGSTOP);
-}
-
 static void run(void)
 {
-    struct life l = {.random = w.seed};
     const long long end = asym_raw_ms() + (long long)w.seconds * 1000;
     while (asym_raw_ms() < end) {
-        const long long begun = asym_raw_ms(), harm = begun + next(&l, PERIOD_MS);
-        for (bool harmed = false; asym_raw_ms() < begun + PERIOD_MS; usleep(20000)) {
-            if (!harmed && asym_raw_ms() >= harm) {
-                harm_helper(&l);
-                harmed = true;
-            }
+        for (const long long begun = asym_raw_ms(); asym_raw_ms() < begun + PERIOD_MS; usleep(20000))
             watch();
-        }
         have_quiet();
     }
 }
@@ -538,6 +475,7 @@ static void stop(void)
         fprintf(stderr, "loop-rtx: asymd does not end\n");
         asym_process_signal(w.asymd, SIGKILL);
     }
+    umount2(w.path, MNT_DETACH);
 }
 
 static void read_arguments(int argc, char **argv)
@@ -547,12 +485,21 @@ static void read_arguments(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (sscanf(argv[i], "--seconds=%lu", &w.seconds) == 1 || sscanf(argv[i], "--seed=%lu", &w.seed) == 1)
             continue;
-        if (strcmp(argv[i], "--server") != 0) {
-            fprintf(stderr, "usage: loop-rtx [--seconds=N] [--seed=N] [--server]\n");
-            exit(2);
-        }
-        w.server = true;
+        fprintf(stderr, "usage: loop-rtx [--seconds=N] [--seed=N]\n");
+        exit(2);
     }
+}
+
+/* asymd keeps a descriptor for the directory of each user. */
+static bool all_users_are_let_in(void)
+{
+    char path[128];
+    unsigned n = 0;
+    for (unsigned i = 0; i < ASYM_RTX_DIRS; i++) {
+        snprintf(path, sizeof path, "%s/%u", w.path, i);
+        n += getxattr(path, "system.posix_acl_access", NULL, 0) > 0;
+    }
+    return n == USERS + 1;
 }
 
 static void begin(void)
@@ -567,11 +514,14 @@ static void begin(void)
     open_notify();
     w.target = start(be_target);
     w.last_sign = asym_raw_ms();
-    w.asymd = w.server ? asym_rtx_alone_start(w.dir, w.notify) : start(be_asymd);
-    if (w.asymd < 0)
-        fail("fork: %s", strerror((int)-w.asymd));
-    for (int fd = -1; (fd = asym_raw_connect(w.path)) < 0; usleep(10000))
+    if (w.is_root && (mkdir(w.path, 0711) < 0 || mount("asym-rtx", w.path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+                                                       "mode=711,size=64m,nr_inodes=4096") < 0))
+        fail("%s: %s", w.path, strerror(errno));
+    w.asymd = start(be_asymd);
+    while (access(w.path, X_OK) < 0 || (w.is_root && !all_users_are_let_in())) {
         watch();
+        usleep(10000);
+    }
     sleep(2);
     w.fds = asym_process_descriptors(w.asymd);
 }
@@ -588,8 +538,7 @@ int main(int argc, char **argv)
             be_stranger(i);
     }
     run();
-    printf("%lu s, seed %lu%s: %ld lives of strangers, %ld times the honest program was let in, after %ld ms at most\n",
-           w.seconds, w.seed, w.server ? ", descriptors may be passed" : "", (long)w.shared->lives,
-           (long)w.shared->joins, (long)w.shared->longest_join);
+    printf("%lu s, seed %lu: %ld lives of strangers, %ld times the honest program had a page, after %ld ms at most\n",
+           w.seconds, w.seed, (long)w.shared->lives, (long)w.shared->joins, (long)w.shared->longest_join);
     return 0;
 }

@@ -81,18 +81,11 @@ static void step(struct program *p, const char *line)
     assert_string_equal(answer, "so\n");
 }
 
-/* The first step, in which the program joins. If the answer comes late, the next step takes it. */
+/* The first step, in which the program joins. */
 static void step_and_join(struct program *p, const char *line, struct asym_listener *l, struct asym_handed *ret)
 {
-    char answer[32];
-    assert_true(fprintf(p->say, "%s\n", line) > 0 && fflush(p->say) == 0);
-    assert_true(asym_listener_accept(l, 10, ret));
-    assert_non_null(fgets(answer, sizeof answer, p->answers));
-    assert_string_equal(answer, "so\n");
-    for (int i = 0; i < 100 && !asym_handed_is_filled(ret, 0.1); i++) {
-        step(p, "parallel 1");
-        step(p, line);
-    }
+    step(p, line);
+    assert_true(asym_listener_take(l, 10, ret));
     assert_int_equal(ret->page->magic, ASYM_RTX_MAGIC);
 }
 
@@ -145,7 +138,7 @@ static void check_steps(const char *path, const char *preload)
 {
     struct asym_listener l;
     struct asym_handed h;
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     struct program p = start_program(path, ASYM_TEST_OMPT, preload, NULL);
     for (size_t i = 0; i < ASYM_LENGTH(steps); i++) {
         struct seen s = {0};
@@ -196,7 +189,7 @@ TEST(asymctl_run_makes_programs_report)
     for (size_t i = 0; i < ASYM_LENGTH(commands); i++) {
         struct asym_listener l;
         struct asym_handed h;
-        asym_listener_open(&l, 8);
+        asym_listener_open(&l);
         struct program p = start_command(commands[i], NULL, NULL);
         step_and_join(&p, "parallel 3", &l, &h);
         assert_int_equal(read_page(&h).working, 3);
@@ -258,19 +251,19 @@ TEST(a_program_that_spins_and_does_not_report_is_suspected)
 TEST(without_a_daemon_the_program_does_not_notice)
 {
     char answer[128];
-    setenv(ASYM_RTX_SOCKET_ENV, "/nonexistent/rtx", 1);
+    setenv(ASYM_RTX_DIR_ENV, "/nonexistent/rtx", 1);
     struct program p = start_program(PROGRAMS "churn-clang", ASYM_TEST_OMPT, NULL, "1");
     assert_non_null(fgets(answer, sizeof answer, p.answers));
     assert_int_equal(end_program(&p), 0);
 }
 
-/* Each runtime has a copy of the tool, with its own page and connection. */
+/* Each runtime has a copy of the tool, with its own page. */
 TEST(two_runtimes_in_one_process_do_no_harm)
 {
     char answer[32] = "";
     struct asym_listener l;
     struct asym_handed h[2];
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     setenv("KMP_DUPLICATE_LIB_OK", "TRUE", 1);
     struct program p = start_program(PROGRAMS "twice-clang", ASYM_TEST_OMPT, NULL, NULL);
     unsetenv("KMP_DUPLICATE_LIB_OK");
@@ -294,7 +287,7 @@ static void it_is_clean_under(const char *sanitizer)
     struct asym_handed h;
     snprintf(path, sizeof path, PROGRAMS "churn-%s", sanitizer);
     snprintf(tool, sizeof tool, PROGRAMS "ompt-%s.so", sanitizer);
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     struct program p = start_program(path, tool, NULL, "3");
     assert_true(asym_listener_take(&l, 20, &h));
     assert_non_null(fgets(answer, sizeof answer, p.answers));

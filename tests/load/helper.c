@@ -17,18 +17,12 @@
 #include "linux/sys/helper-process.h"
 #include "load/helper.h"
 
-/* Repeats each order. If descriptors came with it, the report is the content of the first one. */
+/* Repeats each order. */
 static int echo(int orders, int reports)
 {
     char text[ASYM_HELPER_PACKET];
-    int fds[ASYM_HELPER_MAX_FDS];
-    size_t n_fds;
-    for (ssize_t n; (n = asym_helper_next_order(orders, text, sizeof text, fds, &n_fds)) > 0;) {
-        if (n_fds > 0)
-            n = pread(fds[0], text, sizeof text, 0);
-        for (size_t i = 0; i < n_fds; i++)
-            close(fds[i]);
-        if (n < 0 || asym_helper_say(reports, text, (size_t)n) < 0)
+    for (ssize_t n; (n = asym_helper_next_order(orders, text, sizeof text)) > 0;) {
+        if (asym_helper_say(reports, text, (size_t)n) < 0)
             return 1;
     }
     return 0;
@@ -71,11 +65,10 @@ static int leave(int orders, int reports)
 static int tell(int orders, int reports)
 {
     char path[ASYM_HELPER_PACKET];
-    int fds[ASYM_HELPER_MAX_FDS], signal = 0;
-    size_t n_fds;
+    int signal = 0;
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct caps[2];
-    ssize_t n = asym_helper_next_order(orders, path, sizeof path - 1, fds, &n_fds);
+    ssize_t n = asym_helper_next_order(orders, path, sizeof path - 1);
     if (n <= 0 || syscall(SYS_capget, &header, caps) < 0 || prctl(PR_GET_PDEATHSIG, &signal) < 0)
         return 1;
     path[n] = '\0';
@@ -113,9 +106,7 @@ static int stay(void)
 static int read_what_the_order_names(int orders, int reports)
 {
     struct asym_read_request request;
-    int fds[ASYM_HELPER_MAX_FDS];
-    size_t n_fds;
-    while (asym_helper_next_order(orders, &request, sizeof request, fds, &n_fds) == (ssize_t)sizeof request) {
+    while (asym_helper_next_order(orders, &request, sizeof request) == (ssize_t)sizeof request) {
         struct asym_read_answer answer = {.pid = request.pid,
                                           .what = request.what,
                                           .start = request.start,

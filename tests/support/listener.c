@@ -1,137 +1,118 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/listener.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "support/process.h"
-#include "support/rtx-raw.h"
-
-void asym_listener_reopen(struct asym_listener *l, int backlog)
+void asym_listener_reopen(struct asym_listener *l)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", l->path);
-    l->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    assert_true(l->fd >= 0);
-    assert_int_equal(bind(l->fd, (struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(listen(l->fd, backlog), 0);
+    assert_int_equal(mkdir(l->path, 0711), 0);
+    assert_int_equal(mkdir(l->user, 0700), 0);
+    l->events = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(inotify_add_watch(l->events, l->user, IN_ATTRIB) >= 0);
 }
 
-void asym_listener_open(struct asym_listener *l, int backlog)
+void asym_listener_open(struct asym_listener *l)
 {
-    snprintf(l->dir, sizeof l->dir, "/tmp/asym-rtx-XXXXXX");
+    *l = (struct asym_listener){.dir = "/tmp/asym-rtx-XXXXXX"};
     assert_non_null(mkdtemp(l->dir));
     snprintf(l->path, sizeof l->path, "%s/rtx", l->dir);
-    assert_int_equal(setenv(ASYM_RTX_SOCKET_ENV, l->path, 1), 0);
-    asym_listener_reopen(l, backlog);
+    snprintf(l->user, sizeof l->user, "%s/%u", l->path, (unsigned)geteuid() % ASYM_RTX_DIRS);
+    assert_int_equal(setenv(ASYM_RTX_DIR_ENV, l->path, 1), 0);
+    asym_listener_reopen(l);
 }
 
+/* A program may put a new file there meanwhile. */
 void asym_listener_close(struct asym_listener *l)
 {
-    close(l->fd);
-    l->fd = -1;
-    unlink(l->path);
+    close(l->events);
+    l->events = -1;
+    while (rmdir(l->user) < 0 && errno == ENOTEMPTY) {
+        DIR *dir = opendir(l->user);
+        assert_non_null(dir);
+        for (const struct dirent *e; (e = readdir(dir));)
+            unlinkat(dirfd(dir), e->d_name, 0);
+        closedir(dir);
+    }
+    assert_int_equal(rmdir(l->path), 0);
 }
 
 void asym_listener_done(struct asym_listener *l)
 {
-    if (l->fd >= 0)
+    if (l->events >= 0)
         asym_listener_close(l);
     rmdir(l->dir);
 }
 
-enum { PAGE_SIZE = 4096 * 64 + 65536, KEPT = 32 };
-
-static void hand_out(struct asym_handed *h)
+static bool is_known(const struct asym_listener *l, const char *name)
 {
-    const struct asym_rtx_handshake handshake = {
-        .magic = ASYM_RTX_MAGIC, .version = ASYM_RTX_VERSION, .size = sizeof handshake, .page_size = PAGE_SIZE};
-    h->memfd = memfd_create("asym-rtx", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    h->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    assert_int_equal(ftruncate(h->memfd, PAGE_SIZE), 0);
-    assert_int_equal(fcntl(h->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
-    const int fds[] = {h->memfd, h->event};
-    /* The send fails if the client has ended. The caller finds that out later. */
-    asym_raw_send(h->fd, &handshake, sizeof handshake, fds, 2);
-    h->size = PAGE_SIZE;
-    void *page = mmap(NULL, h->size, PROT_READ, MAP_SHARED, h->memfd, 0);
-    assert_ptr_not_equal(page, MAP_FAILED);
-    h->page = page;
-}
-
-bool asym_listener_accept(struct asym_listener *l, double seconds, struct asym_handed *ret)
-{
-    struct pollfd fd = {.fd = l->fd, .events = POLLIN};
-    struct ucred peer;
-    socklen_t size = sizeof peer;
-    if (poll(&fd, 1, (int)(seconds * 1000)) <= 0)
-        return false;
-    *ret = (struct asym_handed){.fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC)};
-    assert_true(ret->fd >= 0);
-    assert_int_equal(getsockopt(ret->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size), 0);
-    ret->pid = peer.pid;
-    hand_out(ret);
-    return true;
-}
-
-/* The client writes the header before the first wakeup. */
-bool asym_handed_is_filled(struct asym_handed *h, double seconds)
-{
-    struct pollfd filled = {.fd = h->event, .events = POLLIN};
-    if (poll(&filled, 1, (int)(seconds * 1000)) != 1)
-        return false;
-    h->woken = asym_handed_woken(h) - 1;
-    return true;
-}
-
-bool asym_listener_take(struct asym_listener *l, double seconds, struct asym_handed *ret)
-{
-    if (!asym_listener_accept(l, seconds, ret))
-        return false;
-    if (asym_handed_is_filled(ret, seconds))
-        return true;
-    asym_handed_done(ret);
+    for (size_t i = 0; i < sizeof l->known / sizeof l->known[0]; i++)
+        if (strcmp(l->known[i], name) == 0)
+            return true;
     return false;
 }
 
-pid_t asym_listener_serve(struct asym_listener *l)
+/* A file that has gone meanwhile is of a client that has ended. */
+static bool map_page(struct asym_listener *l, const char *name, struct asym_handed *ret)
 {
-    fflush(NULL);
-    const pid_t pid = asym_process_fork();
-    assert_true(pid >= 0);
-    if (pid != 0)
-        return pid;
-    struct asym_handed kept[KEPT] = {{0}};
-    for (size_t i = 0;; i = (i + 1) % KEPT) {
-        if (kept[i].page)
-            asym_handed_done(&kept[i]);
-        kept[i] = (struct asym_handed){.fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC)};
-        if (kept[i].fd < 0)
-            _exit(1);
-        hand_out(&kept[i]);
+    char path[256];
+    struct stat st;
+    snprintf(l->known[l->n_known++ % (sizeof l->known / sizeof l->known[0])], sizeof l->known[0], "%s", name);
+    snprintf(path, sizeof path, "%s/%s", l->user, name);
+    *ret = (struct asym_handed){.file = open(path, O_RDONLY | O_CLOEXEC)};
+    if (ret->file < 0)
+        return false;
+    assert_int_equal(sscanf(name, ASYM_RTX_FILE "%d.", &ret->pid), 1);
+    assert_int_equal(fstat(ret->file, &st), 0);
+    ret->size = (size_t)st.st_size;
+    void *page = mmap(NULL, ret->size, PROT_READ, MAP_SHARED, ret->file, 0);
+    assert_ptr_not_equal(page, MAP_FAILED);
+    ret->page = page;
+    return true;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* One event at a time: the next one is the next client's. */
+bool asym_listener_take(struct asym_listener *l, double seconds, struct asym_handed *ret)
+{
+    _Alignas(struct inotify_event) char text[sizeof(struct inotify_event) + 64];
+    const struct inotify_event *event = (const void *)text;
+    for (const double end = now() + seconds;;) {
+        struct pollfd fd = {.fd = l->events, .events = POLLIN};
+        const double left = end - now();
+        if (poll(&fd, 1, left > 0 ? (int)(left * 1000) : 0) <= 0)
+            return false;
+        if (read(l->events, text, sizeof text) > 0 && event->len > 0 && !is_known(l, event->name) &&
+            map_page(l, event->name, ret))
+            return true;
     }
 }
 
 void asym_handed_done(struct asym_handed *h)
 {
     munmap((void *)(uintptr_t)h->page, h->size);
-    close(h->memfd);
-    close(h->event);
-    close(h->fd);
+    close(h->file);
 }
 
 static const struct asym_rtx_slot *slot_at(const struct asym_handed *h, uint32_t i)
@@ -157,10 +138,7 @@ unsigned asym_handed_used(const struct asym_handed *h)
 
 unsigned long asym_handed_woken(struct asym_handed *h)
 {
-    uint64_t n = 0;
-    if (read(h->event, &n, sizeof n) != (ssize_t)sizeof n)
-        n = 0;
-    n += h->woken;
-    h->woken = 0;
-    return (unsigned long)n;
+    const uint32_t before = h->woken;
+    h->woken = __atomic_load_n(&h->page->rung, __ATOMIC_RELAXED);
+    return h->woken - before;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** A daemon that only hands out pages, for tests of the client. A failure ends in an assertion. */
+/** A daemon that only finds pages, for tests of the client. A failure ends in an assertion. */
 #ifndef ASYM_TESTS_SUPPORT_LISTENER_H
 #define ASYM_TESTS_SUPPORT_LISTENER_H
 
@@ -10,34 +10,31 @@
 #include <asym/rtx.h>
 
 struct asym_listener {
-    char dir[64], path[96];
-    int fd;
+    char dir[64], path[96], user[128]; /* of the test, of all users, of this user */
+    int events;
+    char known[16][64]; /* the last files that were taken */
+    size_t n_known;
 };
 
-/** A connection to a client, and the page that the client got. */
+/** The page of a client. */
 struct asym_handed {
-    int fd, memfd, event;
-    pid_t pid;           /* process id of the client, by SO_PEERCRED */
-    unsigned long woken; /* wakeups that were read already */
+    int file;
+    pid_t pid;      /* process of the client, by the name of the file */
+    uint32_t woken; /* wakeups that were read already */
     size_t size;
     const struct asym_rtx_header *page; /* mapped read-only */
 };
 
-/** Open the socket in a new directory, and set ASYM_RTX_SOCKET to it. */
-void asym_listener_open(struct asym_listener *l, int backlog);
-/** Close and remove the socket; the directory stays for asym_listener_reopen. */
+/** Make the directories, and set ASYM_RTX_DIR to them. */
+void asym_listener_open(struct asym_listener *l);
+/** Remove the directories of pages, with the pages; the rest stays for asym_listener_reopen. */
 void asym_listener_close(struct asym_listener *l);
-void asym_listener_reopen(struct asym_listener *l, int backlog);
+void asym_listener_reopen(struct asym_listener *l);
 void asym_listener_done(struct asym_listener *l);
 
-/** Wait at most so many seconds for a client, hand it a page, and wait until it has filled the page. */
+/** Wait at most so many seconds until a client announces a file, which no earlier call has taken. */
 bool asym_listener_take(struct asym_listener *l, double seconds, struct asym_handed *ret);
-/** The two steps one by one, for a client that acts only when the test calls it. */
-bool asym_listener_accept(struct asym_listener *l, double seconds, struct asym_handed *ret);
-bool asym_handed_is_filled(struct asym_handed *h, double seconds);
 void asym_handed_done(struct asym_handed *h);
-/** Start a process that hands out pages to clients. It keeps the last 32 connections until it is killed. */
-pid_t asym_listener_serve(struct asym_listener *l);
 
 /** Returns the slot of a thread, or NULL. */
 const struct asym_rtx_slot *asym_handed_slot(const struct asym_handed *h, pid_t tid);

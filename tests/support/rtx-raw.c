@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/rtx-raw.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/aio_abi.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <stdint.h>
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,79 +16,30 @@
 
 #include "support/process.h"
 
-int asym_raw_connect(const char *path)
+void asym_raw_path(const char *dir, pid_t pid, uint64_t number, char *ret, size_t size)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) < 0) {
-        const int error = errno;
-        close(fd);
-        return -error;
-    }
+    unsigned i = 0;
+    do
+        snprintf(ret, size, "%s/%u", dir, (geteuid() + i) % ASYM_RTX_DIRS);
+    while (faccessat(AT_FDCWD, ret, W_OK | X_OK, AT_EACCESS) < 0 && ++i < ASYM_RTX_DIRS);
+    const size_t n = strlen(ret);
+    snprintf(ret + n, size - n, "/" ASYM_RTX_FILE "%d.%" PRIu64, (int)pid, number);
+}
+
+int asym_raw_create(const char *dir, pid_t pid, uint64_t number)
+{
+    char path[256];
+    asym_raw_path(dir, pid, number, path, sizeof path);
+    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     return fd < 0 ? -errno : fd;
 }
 
-int asym_raw_send(int fd, const void *message, size_t size, const int *fds, size_t n)
+int asym_raw_announce(int file)
 {
-    struct iovec part = {(void *)(uintptr_t)message, size};
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(253 * sizeof(int))];
-    } control;
-    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
-    memset(&control, 0, sizeof control);
-    if (n > 0) {
-        m.msg_control = &control;
-        m.msg_controllen = CMSG_SPACE(n * sizeof(int));
-        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(n * sizeof(int));
-        memcpy(CMSG_DATA(c), fds, n * sizeof(int));
-    }
-    return sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+    return fchmod(file, 0644) < 0 ? -errno : 0;
 }
 
-bool asym_raw_receive(int fd, int wait_ms, int *ret_memfd, int *ret_event)
-{
-    struct asym_rtx_handshake handshake;
-    struct pollfd ready = {.fd = fd, .events = POLLIN};
-    struct iovec part = {&handshake, sizeof handshake};
-    int fds[2];
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof fds)];
-    } control;
-    struct msghdr m = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
-    if (poll(&ready, 1, wait_ms) <= 0 || recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != (ssize_t)sizeof handshake)
-        return false;
-    const struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    if (!c || c->cmsg_len != CMSG_LEN(sizeof fds))
-        return false;
-    memcpy(fds, CMSG_DATA(c), sizeof fds);
-    *ret_memfd = fds[0];
-    *ret_event = fds[1];
-    return true;
-}
-
-bool asym_raw_is_closed(int fd, int wait_ms)
-{
-    const long long end = asym_raw_ms() + wait_ms;
-    char text[64];
-    for (;;) {
-        struct pollfd ready = {.fd = fd, .events = POLLIN};
-        const long long left = end - asym_raw_ms();
-        if (poll(&ready, 1, left > 0 ? (int)left : 0) <= 0)
-            return false;
-        const ssize_t n = recv(fd, text, sizeof text, MSG_DONTWAIT);
-        if (n == 0 || (n < 0 && errno != EAGAIN))
-            return true;
-    }
-}
-
-int asym_raw_fill(int memfd, int event, pid_t tid)
+int asym_raw_fill(int file, pid_t tid, uint32_t notify_min_usec)
 {
     const struct {
         struct asym_rtx_header header;
@@ -104,77 +49,22 @@ int asym_raw_fill(int memfd, int event, pid_t tid)
                          .header_size = sizeof page.header,
                          .slot_size = sizeof page.slot,
                          .n_slots = 1,
-                         .n_used = 1},
+                         .n_used = 1,
+                         .notify_min_usec = notify_min_usec},
               .slot = {.tid = tid, .word = ASYM_RTX_WORKING | ASYM_RTX_MASTER}};
-    return pwrite(memfd, &page, sizeof page, 0) == (ssize_t)sizeof page && eventfd_write(event, 1) == 0 ? 0 : -errno;
+    return pwrite(file, &page, sizeof page, 0) == (ssize_t)sizeof page ? 0 : -errno;
 }
 
-/* This process keeps the other end open and never reads it. */
-static int fill(int fd)
+int asym_raw_set_phase(int file, int is_serial)
 {
-    static const char zeroes[65536];
-    const struct linger linger = {.l_onoff = 1, .l_linger = 600};
-    for (int i = 0; i < 3; i++) {
-        while (send(fd, zeroes, sizeof zeroes, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
-            ;
-        poll(NULL, 0, 20);
-    }
-    return setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+    const uint64_t word = ASYM_RTX_WORKING | ASYM_RTX_MASTER | ASYM_RTX_PHASES | (is_serial ? ASYM_RTX_SERIAL : 0);
+    return pwrite(file, &word, sizeof word, sizeof(struct asym_rtx_header)) == (ssize_t)sizeof word ? 0 : -errno;
 }
 
-static int submit_and_wait(aio_context_t context, int event, int file)
+int asym_raw_wake(int file)
 {
-    char byte;
-    struct iocb request = {
-        .aio_lio_opcode = IOCB_CMD_PREAD,
-        .aio_fildes = (uint32_t)file,
-        .aio_buf = (uint64_t)(uintptr_t)&byte,
-        .aio_nbytes = 1,
-        .aio_flags = IOCB_FLAG_RESFD,
-        .aio_resfd = (uint32_t)event,
-    };
-    struct iocb *requests[] = {&request};
-    struct io_event done;
-    const bool ok = syscall(SYS_io_submit, context, 1, requests) == 1 &&
-                    syscall(SYS_io_getevents, context, 1, 1, &done, NULL) == 1;
-    return ok ? 0 : -errno;
-}
-
-int asym_raw_post(int event)
-{
-    aio_context_t context = 0;
-    const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    int r = file < 0 || syscall(SYS_io_setup, 1, &context) < 0 ? -errno : submit_and_wait(context, event, file);
-    if (context)
-        syscall(SYS_io_destroy, context);
-    if (file >= 0)
-        close(file);
-    return r;
-}
-
-int asym_raw_overfill(int event)
-{
-    eventfd_t count;
-    if ((eventfd_read(event, &count) < 0 && errno != EAGAIN) || eventfd_write(event, UINT64_MAX - 1) < 0)
-        return -errno;
-    return asym_raw_post(event);
-}
-
-int asym_raw_lingering(void)
-{
-    const int small = 4096;
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
-              fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (listener < 0 || fd < 0 || setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof small) < 0 ||
-        bind(listener, (struct sockaddr *)&address, sizeof address) < 0 || listen(listener, 4) < 0 ||
-        getsockname(listener, (struct sockaddr *)&address, &size) < 0 ||
-        (connect(fd, (struct sockaddr *)&address, size) < 0 && errno != EINPROGRESS) ||
-        accept4(listener, NULL, NULL, SOCK_CLOEXEC) < 0 || fill(fd) < 0)
-        return -1;
-    close(listener);
-    return fd;
+    static const uint32_t any = 1;
+    return pwrite(file, &any, sizeof any, offsetof(struct asym_rtx_header, rung)) == (ssize_t)sizeof any ? 0 : -errno;
 }
 
 int asym_raw_become(uid_t uid)

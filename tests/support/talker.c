@@ -37,7 +37,7 @@ struct asym_talker asym_talker_start_with(const char *const *command, const char
 {
     const char *const arguments[] = {"3", serial_ms, parallel_ms, "2000"};
     const char *argv[16] = {NULL};
-    char socket[128];
+    char dir[128];
     int fds[2];
     size_t n = 0;
     for (; command[n]; n++)
@@ -45,8 +45,8 @@ struct asym_talker asym_talker_start_with(const char *const *command, const char
     assert_true(n + ASYM_LENGTH(arguments) < ASYM_LENGTH(argv));
     for (size_t i = 0; i < ASYM_LENGTH(arguments); i++)
         argv[n++] = arguments[i];
-    snprintf(socket, sizeof socket, "%s/rtx", asym_service_dir());
-    setenv(ASYM_RTX_SOCKET_ENV, socket, 1);
+    snprintf(dir, sizeof dir, "%s/rtx", asym_service_dir());
+    setenv(ASYM_RTX_DIR_ENV, dir, 1);
     assert_int_equal(pipe(fds), 0);
     struct asym_talker t = {.manager = asym_notify_socket_open(asym_service_dir()),
                             .pid = asym_live_start(argv, fds[1])};

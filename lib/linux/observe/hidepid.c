@@ -93,7 +93,7 @@ static int request(struct asym_hidepid_watch *w, asym_usec now)
     static const char order = 'h';
     int r = w->helper.pid > 0 ? 0 : asym_helper_start(&w->helper, NULL);
     if (r >= 0)
-        r = asym_helper_order(&w->helper, &order, sizeof order, NULL, 0);
+        r = asym_helper_order(&w->helper, &order, sizeof order);
     if (r == -ENOTCONN)
         asym_helper_kill(&w->helper);
     w->asked = r >= 0;
@@ -136,14 +136,12 @@ void asym_hidepid_watch_done(struct asym_hidepid_watch *w)
 int asym_hidepid_run(int orders, int reports)
 {
     ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
-    int fds[ASYM_HELPER_MAX_FDS];
-    size_t n_fds;
     char order;
     if (asym_root_open(NULL, &root, NULL) < 0)
         return 1;
-    while (asym_helper_next_order(orders, &order, sizeof order, fds, &n_fds) > 0) {
+    while (asym_helper_next_order(orders, &order, sizeof order) > 0) {
         const int32_t answer = asym_hidepid_read(&root);
-        if (n_fds > 0 || asym_helper_say(reports, &answer, sizeof answer) < 0)
+        if (asym_helper_say(reports, &answer, sizeof answer) < 0)
             return 1;
     }
     return 0;

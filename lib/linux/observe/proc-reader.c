@@ -73,13 +73,11 @@ int asym_proc_reader_run(int orders, int reports)
     ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
     struct asym_read_request request;
     struct asym_read_answer answer;
-    int fds[ASYM_HELPER_MAX_FDS];
-    size_t n_fds;
     ssize_t n;
     if (asym_root_open(NULL, &root, NULL) < 0)
         return 1;
-    while ((n = asym_helper_next_order(orders, &request, sizeof request, fds, &n_fds)) > 0) {
-        if (n != (ssize_t)sizeof request || n_fds > 0)
+    while ((n = asym_helper_next_order(orders, &request, sizeof request)) > 0) {
+        if (n != (ssize_t)sizeof request)
             return 1;
         asym_proc_read(&root, &request, &answer);
         if (asym_helper_say(reports, &answer, offsetof(struct asym_read_answer, cmdline) + strlen(answer.cmdline) + 1) <
@@ -227,7 +225,7 @@ static int reader_ask(struct asym_proc_reader *port, const struct asym_read_requ
     int error = r->helper.pid > 0 ? 0 : start_helper(r, now);
     if (error < 0)
         return error;
-    error = asym_helper_order(&r->helper, request, sizeof *request, NULL, 0);
+    error = asym_helper_order(&r->helper, request, sizeof *request);
     if (error < 0) {
         /*
          * The helper has ended by itself. With no request under way the next one starts another helper. Else reader_take() does,
@@ -263,7 +261,7 @@ static bool is_answer_to(const struct asym_read_answer *a, size_t size, const st
 static void ask_again(struct reader *r, struct asked *a, asym_usec now)
 {
     a->at = now;
-    if (!a->is_dropped && asym_helper_order(&r->helper, &a->request, sizeof a->request, NULL, 0) < 0)
+    if (!a->is_dropped && asym_helper_order(&r->helper, &a->request, sizeof a->request) < 0)
         end_helper(r);
 }
 

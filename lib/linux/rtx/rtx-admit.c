@@ -1,25 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Admits a program that has connected: checks its place and its identity, and makes its memory. */
-#include "linux/rtx/rtx-admit.h"
-
+/* Admits a program that has announced a file, reads its page, and lets it go. */
 #include <errno.h>
-#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/mman.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "linux/rtx/rtx-channel.h"
 #include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-server-internal.h"
 #include "linux/sys/thread.h"
-
-/* The end of a client, and the report of a refusal. */
 
 void asym_rtxd_refuse(const struct asym_rtxd_server *s, enum asym_rtxd_refusal refusal, pid_t pid, uid_t uid)
 {
@@ -27,19 +20,24 @@ void asym_rtxd_refuse(const struct asym_rtxd_server *s, enum asym_rtxd_refusal r
         s->config.refused(s->config.ctx, refusal, pid, uid);
 }
 
-void asym_rtxd_drop(struct asym_rtxd_server *s, struct asym_rtxd_client *c, enum asym_rtxd_refusal refusal)
+/* A file that asymd may no longer read cannot be silenced, either: its program ends. */
+void asym_rtxd_hear(struct asym_rtxd_server *s, struct asym_rtxd_client *c, enum asym_rtxd_client_hearing how)
 {
-    asym_rtxd_refuse(s, refusal, c->pid, c->uid);
-    asym_rtxd_end(s, c);
+    const bool hears = how == ASYM_RTXD_HEARD;
+    if (hears != (c->hearing == ASYM_RTXD_HEARD) &&
+        asym_rtxd_watch(s, c->file, hears ? IN_MODIFY | IN_CLOSE_WRITE : IN_CLOSE_WRITE) < 0)
+        asym_rtxd_end(s, c);
+    c->hearing = how;
 }
 
-/* The program and the helper still hold the eventfd: without EPOLL_CTL_DEL it would go on waking asymd. */
+/* asymd closes its own descriptor only. Whatever the program does with the file, that waits for no process. */
 static void free_client(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
-    epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->event, NULL);
-    asym_rtxd_close_connection(s, c->id, c->event);
-    asym_rtxd_retire(s, c);
-    close(c->memfd);
+    if (c->watch >= 0) {
+        inotify_rm_watch(s->inotify, c->watch);
+        asym_rtxd_retire(s, c);
+    }
+    close(c->file);
     free(c->page_state.readings);
     free(c->said);
     free(c);
@@ -49,22 +47,13 @@ void asym_rtxd_sweep(struct asym_rtxd_server *s)
 {
     size_t kept = 0;
     for (size_t i = 0; i < s->n; i++) {
-        if (s->clients[i]->state == ASYM_RTXD_CLIENT_ENDED)
+        if (s->clients[i]->ended)
             free_client(s, s->clients[i]);
         else
             s->clients[kept++] = s->clients[i];
     }
     s->n = kept;
 }
-
-/* The page of a program: a memfd, of which the server reads copies. */
-
-/* Makes the memory of pages and copies it. asymd never maps it (rtx-server.h). */
-
-/* Since Linux 6.3; older ones refuse the flag. */
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
 
 /* Slots that fit into one page of memory with the header. Reading fewer is no cheaper. */
 #define FEW 63
@@ -73,27 +62,10 @@ void asym_rtxd_sweep(struct asym_rtxd_server *s)
 
 _Static_assert(ASYM_RTXD_PAGE_SIZE <= ASYM_RTXD_MAX_PAGE, "it is read");
 
-/* Create the memfd of a page. Returns its descriptor; -errno. */
-static int rtxd_make_memfd(void)
-{
-    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-    int fd = memfd_create("asym-rtx", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-    if (fd < 0 && errno == EINVAL)
-        fd = memfd_create("asym-rtx", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0)
-        return -errno;
-    if (ftruncate(fd, ASYM_RTXD_PAGE_SIZE) < 0 || fcntl(fd, F_ADD_SEALS, seals) < 0) {
-        const int error = errno;
-        close(fd);
-        return -error;
-    }
-    return fd;
-}
-
 /* Bytes that pread(2) does not return count as zero. */
 static void copy(const struct asym_rtxd_client *c, char *to, size_t from, size_t end)
 {
-    const ssize_t n = pread(c->memfd, to + from, end - from, (off_t)from);
+    const ssize_t n = pread(c->file, to + from, end - from, (off_t)from);
     const size_t got = n > 0 ? (size_t)n : 0;
     memset(to + from + got, 0, end - from - got);
 }
@@ -110,16 +82,6 @@ static void copy_header_and_slots(const struct asym_rtxd_client *c, char *to, si
     copy(c, to, slots, end);
 }
 
-int asym_rtxd_read_header(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
-{
-    struct asym_rtx_header h;
-    copy(c, s->copy, 0, sizeof h);
-    memcpy(&h, s->copy, sizeof h);
-    if (h.magic == 0)
-        return -EAGAIN;
-    return asym_rtxd_check_page(s->copy, ASYM_RTXD_PAGE_SIZE, &c->layout);
-}
-
 /* One pread(2) suffices for pages of the library in most cases, because the number of used slots only grows. */
 size_t asym_rtxd_copy_page(struct asym_rtxd_server *s, struct asym_rtxd_client *c, size_t most)
 {
@@ -130,6 +92,10 @@ size_t asym_rtxd_copy_page(struct asym_rtxd_server *s, struct asym_rtxd_client *
     const size_t first = l->header_size + guess * l->slot_size;
     copy_header_and_slots(c, s->copy, first);
     memcpy(&h, s->copy, sizeof h);
+    if (h.magic != ASYM_RTX_MAGIC) {
+        asym_rtxd_end(s, c);
+        return 0;
+    }
     const size_t used = ASYM_MIN((size_t)h.n_used, most);
     if (used > guess)
         copy(c, s->copy, first, l->header_size + used * l->slot_size);
@@ -155,7 +121,7 @@ static struct asym_rtxd_client *find_richest(const struct asym_rtxd_server *s, s
         if (c->uid == 0)
             continue;
         const size_t n = count_of_user(s, c->uid);
-        if (n < *ret_n || (n == *ret_n && found && (c->uid != found->uid || c->id < found->id)))
+        if (n < *ret_n || (n == *ret_n && found && (c->uid != found->uid || c->order < found->order)))
             continue;
         found = c;
         *ret_n = n;
@@ -178,45 +144,10 @@ static bool find_place(struct asym_rtxd_server *s, pid_t pid, uid_t uid)
     struct asym_rtxd_client *richest = find_richest(s, &most);
     if (!richest || (uid != 0 && most < mine + 2))
         return false;
-    asym_rtxd_drop(s, richest, ASYM_RTXD_REFUSED_YIELDS);
+    asym_rtxd_refuse(s, ASYM_RTXD_REFUSED_YIELDS, richest->pid, richest->uid);
+    asym_rtxd_end(s, richest);
     asym_rtxd_sweep(s);
     return true;
-}
-
-/* Thread IDs are valid only in asymd's PID namespace. If asymd cannot see the namespace, the lookup of the IDs fails later. */
-static bool is_elsewhere(pid_t pid)
-{
-    char path[64];
-    struct stat ours, its;
-    snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)pid);
-    return stat("/proc/self/ns/pid", &ours) == 0 && stat(path, &its) == 0 && ours.st_ino != its.st_ino;
-}
-
-/*
- * Without SO_PEERPIDFD the pid may belong to a later process by now. One of the same user gains nothing by that. asymd reads
- * the user after the start time, so that both are of one process, or the user is that of a later process. The kernel gives
- * /proc/PID to the effective user of the process, also if it is not dumpable. Only its files then belong to root.
- */
-static bool is_of_user(pid_t pid, uid_t uid)
-{
-    char path[64];
-    struct stat st;
-    snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    return stat(path, &st) == 0 && st.st_uid == uid;
-}
-
-/* asymd adds the eventfd to epoll before the program has it, see rtx-server.h. */
-static int open_files(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
-{
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = c};
-    c->memfd = rtxd_make_memfd();
-    if (c->memfd < 0)
-        return c->memfd;
-    c->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (c->event < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, c->event, &event) < 0)
-        return -errno;
-    c->polling = ASYM_RTXD_POLLED;
-    return 0;
 }
 
 static void insert(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
@@ -224,86 +155,111 @@ static void insert(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
     size_t i = s->n++;
     for (; i > 0 && s->clients[i - 1]->pid > c->pid; i--)
         s->clients[i] = s->clients[i - 1];
+    c->order = ++s->order;
+    c->n_wakeups = 1; /* it may have woken asymd before the watch */
     s->clients[i] = c;
 }
 
-static int add(struct asym_rtxd_server *s, const struct asym_rtxd_report *came, uint64_t start, asym_usec now)
+/* A user that announces files again and again does not keep out another user's first one. */
+static bool may_be_considered(struct asym_rtxd_server *s, struct asym_rtxd_user *user)
 {
-    const struct asym_rtxd_order grant = {
-        .kind = ASYM_RTXD_ORDER_GRANT, .id = came->id, .page_size = ASYM_RTXD_PAGE_SIZE};
-    struct asym_rtxd_client *c = calloc(1, sizeof *c);
-    if (!c)
-        return -ENOMEM;
-    *c = (struct asym_rtxd_client){
-        .id = came->id, .memfd = -1, .event = -1, .pid = came->pid, .uid = came->uid, .start = start, .came = now};
-    int r = open_files(s, c);
-    if (r == 0)
-        r = asym_rtxd_order(s, &grant, (const int[]){c->memfd, c->event}, 2);
-    if (r == 0) {
-        insert(s, c);
-        return 0;
-    }
-    /* The program holds neither of them, so asymd may close them. */
-    asym_close_p(&c->event);
-    asym_close_p(&c->memfd);
-    free(c);
-    return r;
-}
-
-/* A user that connects again and again does not keep out another user's first connection. */
-static bool may_be_considered(struct asym_rtxd_server *s, uid_t uid)
-{
-    bool first = true;
-    for (size_t i = 0; i < s->n_takers; i++)
-        first &= s->takers[i] != uid;
-    if (first && s->n_takers < ASYM_RTXD_MAX_TAKEN_USERS)
-        s->takers[s->n_takers++] = uid;
-    else
-        first = false;
+    const bool first = !user->taken;
+    user->taken = true;
     return s->taken++ < ASYM_RTXD_MAX_TAKEN || first;
 }
 
+/* Unused entries take no memory: the kernel allocates pages of so large an array at the first write. */
+static int read_header(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
+{
+    copy(c, s->copy, 0, sizeof(struct asym_rtx_header));
+    const int r = asym_rtxd_check_page(s->copy, ASYM_RTXD_PAGE_SIZE, &c->layout);
+    if (r < 0)
+        return r;
+    c->page_state.readings = calloc(c->layout.n_slots, sizeof *c->page_state.readings);
+    c->said = calloc(c->layout.n_slots, sizeof *c->said);
+    return c->page_state.readings && c->said ? 0 : -ENOMEM;
+}
+
+/* One file has one watch, whatever its name. That of another client stays as it is: asymd may not hear it for a while. */
+static int watch_page(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
+{
+    c->watch = asym_rtxd_watch(s, c->file, IN_MODIFY | IN_CLOSE_WRITE | IN_MASK_CREATE);
+    return c->watch < 0 ? c->watch : 0;
+}
+
+/* Open the page and read its header. 0; -errno, with the reason. */
+static int take_page(struct asym_rtxd_server *s, const struct asym_rtxd_user *user, const char *name,
+                     struct asym_rtxd_client *c, enum asym_rtxd_refusal *ret)
+{
+    c->file = asym_rtxd_open_file(s, user, name);
+    *ret = ASYM_RTXD_REFUSED_FILE;
+    if (c->file < 0)
+        return c->file;
+    int r = read_header(s, c);
+    *ret = r == -EPROTONOSUPPORT ? ASYM_RTXD_REFUSED_VERSION : ASYM_RTXD_REFUSED_GARBAGE;
+    if (r == 0) {
+        r = watch_page(s, c);
+        *ret = ASYM_RTXD_REFUSED_FILE;
+    }
+    if (r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -ENOSPC)
+        *ret = ASYM_RTXD_REFUSED_NO_FD;
+    return r;
+}
+
 /* 0: the program is admitted; -errno: it is not, and *ret is the reason. */
-static int check(struct asym_rtxd_server *s, const struct asym_rtxd_report *came, asym_usec now,
+static int check(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const char *name, struct asym_rtxd_client *c,
                  enum asym_rtxd_refusal *ret)
 {
     struct asym_stat stat;
     *ret = ASYM_RTXD_REFUSED_BUSY;
-    if (!may_be_considered(s, came->uid) || s->n + s->n_orphans >= 2 * ASYM_RTXD_MAX_CLIENTS)
+    if (!may_be_considered(s, user))
         return -EBUSY;
-    *ret = ASYM_RTXD_REFUSED_NAMESPACE;
-    if (is_elsewhere(came->pid))
-        return -EPROTO;
-    int r = asym_thread_get_stat(came->pid, came->pid, &stat);
+    int r = asym_thread_get_stat(c->pid, c->pid, &stat);
     if (r == -ESRCH)
         return r;
     *ret = ASYM_RTXD_REFUSED_NO_FD;
     if (r < 0)
         return r;
+    c->start = stat.start;
     *ret = ASYM_RTXD_REFUSED_OTHER;
-    if (!came->is_certain && !is_of_user(came->pid, came->uid))
+    if (!asym_rtxd_is_of_user(c->pid, user->uid))
         return -EPROTO;
     *ret = ASYM_RTXD_REFUSED_FULL;
-    if (!find_place(s, came->pid, came->uid))
-        return -EBUSY;
-    r = add(s, came, stat.start, now);
-    *ret = r == -EAGAIN ? ASYM_RTXD_REFUSED_BUSY : ASYM_RTXD_REFUSED_NO_FD;
-    return r;
+    return find_place(s, c->pid, user->uid) ? take_page(s, user, name, c, ret) : -EBUSY;
 }
 
-/* The process or the helper has ended. The server reports a lost helper once, not for each connection. */
-static bool has_ended(int r)
+/* Returns whether this is the name of a page, and no client's yet. */
+static bool is_new(const struct asym_rtxd_server *s, const char *name, struct asym_rtxd_client *ret)
 {
-    return r == -ESRCH || r == -ENOTCONN;
+    int end = 0;
+    if (sscanf(name, ASYM_RTX_FILE "%d.%" SCNu64 "%n", &ret->pid, &ret->number, &end) != 2 || name[end] != '\0' ||
+        ret->pid <= 0)
+        return false;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->clients[i]->pid == ret->pid && s->clients[i]->number == ret->number && s->clients[i]->uid == ret->uid)
+            return false;
+    return true;
 }
 
-void asym_rtxd_admit(struct asym_rtxd_server *s, const struct asym_rtxd_report *came, asym_usec now)
+void asym_rtxd_admit(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const char *name, asym_usec now)
 {
+    struct asym_rtxd_client found = {.file = -1, .watch = -1, .uid = user->uid, .reported_at = now}, *c;
     enum asym_rtxd_refusal refusal;
-    int r = check(s, came, now, &refusal);
-    if (r == 0)
+    if (!is_new(s, name, &found))
         return;
-    if (!has_ended(r))
-        asym_rtxd_refuse(s, refusal, came->pid, came->uid);
-    asym_rtxd_close_connection(s, came->id, -1);
+    c = malloc(sizeof *c);
+    if (!c) {
+        asym_rtxd_refuse(s, ASYM_RTXD_REFUSED_NO_FD, found.pid, found.uid);
+        return;
+    }
+    *c = found;
+    const int r = check(s, user, name, c, &refusal);
+    if (r == 0) {
+        insert(s, c);
+        return;
+    }
+    /* A file or a process that has ended is no fault of the program. -EAGAIN: the user moves its files. */
+    if (r != -ESRCH && r != -ENOENT && r != -EAGAIN)
+        asym_rtxd_refuse(s, refusal, c->pid, c->uid);
+    free_client(s, c);
 }

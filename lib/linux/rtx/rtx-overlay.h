@@ -56,6 +56,8 @@ struct asym_rtxd_provider {
      */
     size_t (*ask)(struct asym_rtxd_provider *provider, asym_usec now, unsigned how,
                   const struct asym_rtxd_program_report **ret_reports);
+    /** Called for each process of a full snapshot: its user's programs may report from now on. NULL: not wanted. */
+    void (*meet)(struct asym_rtxd_provider *provider, int32_t pid, uint64_t start);
 };
 
 struct asym_rtxd_overlay_config {

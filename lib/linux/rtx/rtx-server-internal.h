@@ -5,19 +5,11 @@
 
 #include <stdint.h>
 
+#include <asym/error.h>
+
 #include "linux/rtx/rtx-overlay.h"
 #include "linux/rtx/rtx-page.h"
 #include "linux/rtx/rtx-server-config.h"
-
-/** The socket's ACL names at most this many users. */
-#define ASYM_RTXD_MAX_BARRED 256
-
-/** State of a connection, as asymd knows it. Each state excludes the others. */
-enum asym_rtxd_client_state {
-    ASYM_RTXD_CLIENT_WITHOUT_HEADER, /**< connected; its page has no valid header yet */
-    ASYM_RTXD_CLIENT_VALID,          /**< its header is valid: asymd reads its slots */
-    ASYM_RTXD_CLIENT_ENDED,          /**< the next asym_rtxd_sweep() frees it */
-};
 
 /** Result of the last asym_rtxd_server_serve() for the page of a client. */
 enum asym_rtxd_client_sample {
@@ -26,33 +18,24 @@ enum asym_rtxd_client_sample {
     ASYM_RTXD_PHASE_CHANGED, /**< it has read the page: a serial phase has begun or ended, and asymd answers */
 };
 
-/** State of a client's eventfd. Each state excludes the others. */
-enum asym_rtxd_client_polling {
-    ASYM_RTXD_POLLED,       /**< epoll reports it */
-    ASYM_RTXD_POLLED_AGAIN, /**< epoll reports it again: EPOLL_CTL_MOD may cause the next wakeup, not the program */
-    ASYM_RTXD_THROTTLED,    /**< it woke asymd in vain too often: not polled before the next housekeeping */
-    ASYM_RTXD_DEFERRED,     /**< it has no CPU time for an answer: not polled until it has */
-};
-
-/** The last wakeup of asymd by the eventfd of a client, since the last sample of its page. */
-enum asym_rtxd_wakeup {
-    ASYM_RTXD_NOT_WOKEN,
-    ASYM_RTXD_WOKEN_BY_ASYMD, /**< EPOLL_CTL_MOD has reported old writes: asymd polls the eventfd again */
-    ASYM_RTXD_WOKEN_BY_PROGRAM,
+/** This says whether asymd hears a client's wakeups. Each state excludes the others. */
+enum asym_rtxd_client_hearing {
+    ASYM_RTXD_HEARD,
+    ASYM_RTXD_THROTTLED, /**< it woke asymd in vain too often: not heard before the next housekeeping */
+    ASYM_RTXD_DEFERRED,  /**< it has no CPU time for an answer: not heard until it has */
 };
 
 struct asym_rtxd_client {
-    uint32_t id; /* of the connection; a later connection has a higher one */
-    int memfd, event;
+    int file, watch; /* its page; the inotify watch of it */
     pid_t pid;
     uid_t uid;
-    uint64_t start; /* start time of the process */
-    asym_usec came, reported_at;
+    uint64_t number; /* PID.N: N */
+    uint64_t start;  /* start time of the process */
+    uint64_t order;  /* a later client has a higher one */
+    asym_usec reported_at;
     asym_usec again_at; /* when asymd samples the page once more after a wakeup; 0: never */
-    enum asym_rtxd_client_state state;
     enum asym_rtxd_client_sample sample;
-    enum asym_rtxd_client_polling polling;
-    enum asym_rtxd_wakeup wakeup;
+    enum asym_rtxd_client_hearing hearing;
     struct asym_rtxd_layout layout;
     size_t n_known; /* slots in use at the last read */
     struct asym_rtxd_page_state page_state;
@@ -61,44 +44,47 @@ struct asym_rtxd_client {
     asym_usec said_at;
     double saved;            /* CPU time left for answers, microseconds; below 0: overspent */
     double part;             /* share of the earned CPU time, 0 to 1 */
-    unsigned n_vain_wakeups; /* consecutive wakeups without a change of phase */
+    unsigned n_wakeups;      /* since the last sample */
+    unsigned n_vain_wakeups; /* consecutive samples for a wakeup without a change of phase */
+    bool ended;              /* the next asym_rtxd_sweep() frees it */
     bool active;             /* it has reported a phase within ASYM_RTXD_ACTIVE: it holds and earns CPU time */
     bool unanswered;         /* no answer contains its latest change of phase yet */
     bool full_answer;        /* its last answer was to a question without ASYM_ASK_REFRESH */
 };
 
+/** A user, and the directory for the user's pages. */
+struct asym_rtxd_user {
+    uid_t uid;
+    int dir, watch;
+    unsigned n_announced; /* since the last housekeeping */
+    bool taken;           /* a file of the user has been considered since then */
+};
+
 struct asym_rtxd_server {
     struct asym_rtxd_provider provider;
     struct asym_rtxd_server_config config;
-    struct asym_rtxd_link *link;
-    char path[108]; /* as long as sun_path */
-    int epoll;
-    char *copy; /* buffer for a page: ASYM_RTXD_PAGE_SIZE bytes */
-    /* Eventfds that no helper holds yet, see rtx-acceptor.h. id: its connection; 0: the connection of an earlier helper. */
-    struct asym_rtxd_orphan {
-        uint32_t id;
-        int fd;
-    } orphans[2 * ASYM_RTXD_MAX_CLIENTS];
-    size_t n_orphans;
-    /* Connections that the helper has no order to close yet: its channel was full. */
-    uint32_t unclosed[ASYM_RTXD_MAX_CONNECTIONS];
-    size_t n_unclosed;
-    uint32_t ping;         /* id of the last PING */
-    bool pinged;           /* the channel had room for it */
-    bool broken;           /* the helper has ended, or has too many orders to catch up on */
-    unsigned silent_calls; /* calls of housekeeping since a PING that the helper has not answered; 0: it has */
-    asym_usec retry_at, retry_after;
-    struct asym_rtxd_helper_use use, use_before; /* by the present helper, by the earlier ones */
-    double reserve;                              /* microseconds of CPU time that no client holds; below 0: overspent */
-    asym_usec settled;                           /* CPU time earned up to then has been divided */
-    unsigned taken;                              /* connections since the last housekeeping ... */
-    uid_t takers[ASYM_RTXD_MAX_TAKEN_USERS];     /* ... and their users */
-    size_t n_takers;
-    uid_t barred[ASYM_RTXD_MAX_BARRED]; /* users that the ACL of the present socket keeps out */
-    size_t n_barred;
+    char path[108]; /* of the directory */
+    int dir, inotify;
+    dev_t device;
+    bool for_all; /* the directory is a file system of its own: asymd serves all users, not its own alone */
+    char *copy;   /* buffer for a page: ASYM_RTXD_PAGE_SIZE bytes */
+    struct asym_rtxd_user users[ASYM_RTX_DIRS];
+    size_t n_users;
+    bool is_lent[ASYM_RTX_DIRS]; /* the directory of this number is a user's */
+    /* Processes whose users asymd knows, by pid, modulo the size. */
+    struct {
+        int32_t pid;
+        uint64_t start;
+    } met[ASYM_RTXD_MAX_MET];
+    size_t n_met;       /* looked up since the last housekeeping */
+    unsigned n_rounds;  /* calls of housekeeping */
+    double reserve;     /* microseconds of CPU time that no client holds; below 0: overspent */
+    asym_usec settled;  /* CPU time earned up to then has been divided */
+    unsigned taken;     /* files considered since the last housekeeping */
     unsigned ends;      /* reported since the last housekeeping although the reserve was overspent */
     bool gone_reported; /* the last serve returned true because of an ended program */
     bool gone;          /* a program ended in a serial phase; serve has not reported it yet */
+    uint64_t order;     /* of the latest client */
     struct asym_rtxd_client *clients[ASYM_RTXD_MAX_CLIENTS]; /* in ascending order of pid */
     size_t n;
     /* The provider's answer. */
@@ -109,7 +95,56 @@ struct asym_rtxd_server {
 static inline void asym_rtxd_end(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
     s->gone |= c->page_state.phase != 0;
-    c->state = ASYM_RTXD_CLIENT_ENDED;
+    c->ended = true;
 }
+
+/* rtx-directory.c */
+
+/** Open the directory, and that of asymd's own user. 0; -errno with err. */
+int asym_rtxd_directory_open(struct asym_rtxd_server *s, const char *state_dir, struct asym_error *err);
+
+/** Remove the directory if it is no file system of its own. In one, a user can make rmdir(2) wait. */
+void asym_rtxd_directory_close(struct asym_rtxd_server *s);
+
+/** Let a user into a directory. 0; -EPERM: asymd serves its own user alone; -ENOSPC: ASYM_RTX_DIRS others; -errno. */
+int asym_rtxd_add_user(struct asym_rtxd_server *s, uid_t uid);
+
+/** Let in the user of a process, unless asymd has looked it up before. */
+void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start);
+
+/**
+ * Returns whether the process has this user alone: real, effective and saved. A caller that has read the start time before has
+ * both of one process, or the users of a later one. A user may so name another process of the same user, and gains nothing.
+ */
+bool asym_rtxd_is_of_user(pid_t pid, uid_t uid);
+
+/** Ignore the announcements of a user, or heed them again. */
+void asym_rtxd_heed_user(struct asym_rtxd_server *s, struct asym_rtxd_user *user, bool heed);
+
+/** Open the file of this name, without a wait. Returns its descriptor, and its owner is the user; -EPROTO; -errno. */
+int asym_rtxd_open_file(const struct asym_rtxd_server *s, const struct asym_rtxd_user *user, const char *name);
+
+/** Watch an open file for these events. Returns the number of the watch; -errno. */
+int asym_rtxd_watch(const struct asym_rtxd_server *s, int fd, uint32_t events);
+
+/* rtx-admit.c */
+
+/** Size of the largest page, bytes. */
+#define ASYM_RTXD_PAGE_SIZE ((size_t)ASYM_RTX_PAGE_MAX)
+
+/** Report to the caller of the server that it refuses a program. */
+void asym_rtxd_refuse(const struct asym_rtxd_server *s, enum asym_rtxd_refusal refusal, pid_t pid, uid_t uid);
+
+/** Free the clients that have ended. */
+void asym_rtxd_sweep(struct asym_rtxd_server *s);
+
+/** Copy the used slots of a page, at most `most`, to s->copy. Returns their number. Ends the client if its page has no magic. */
+size_t asym_rtxd_copy_page(struct asym_rtxd_server *s, struct asym_rtxd_client *c, size_t most);
+
+/** Admit the program that has announced this file, or refuse it. */
+void asym_rtxd_admit(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const char *name, asym_usec now);
+
+/** Hear the wakeups of a client from now on, or not. Its end is heard in any case. */
+void asym_rtxd_hear(struct asym_rtxd_server *s, struct asym_rtxd_client *c, enum asym_rtxd_client_hearing how);
 
 #endif

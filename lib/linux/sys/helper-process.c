@@ -140,35 +140,13 @@ int asym_helper_main(const struct asym_helper_role *roles, size_t n_roles, int a
     return role->run(ASYM_HELPER_ORDERS_FD, ASYM_HELPER_REPORTS_FD);
 }
 
-static size_t take_fds(struct msghdr *m, int *ret_fds)
+ssize_t asym_helper_next_order(int orders, void *buf, size_t size)
 {
-    size_t n = 0;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-            continue;
-        n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        memcpy(ret_fds, CMSG_DATA(c), n * sizeof(int));
-    }
-    return n;
-}
-
-ssize_t asym_helper_next_order(int orders, void *buf, size_t size, int *ret_fds, size_t *ret_n)
-{
-    struct iovec part = {buf, size};
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(ASYM_HELPER_MAX_FDS * sizeof(int))];
-    } control;
-    struct msghdr m = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
     ssize_t n;
     do
-        n = recvmsg(orders, &m, MSG_CMSG_CLOEXEC);
+        n = recv(orders, buf, size, 0);
     while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return -errno;
-    *ret_n = take_fds(&m, ret_fds);
-    return n;
+    return n < 0 ? -errno : n;
 }
 
 int asym_helper_say(int reports, const void *report, size_t size)
@@ -349,36 +327,19 @@ size_t asym_helper_reap(struct asym_helper *h)
     return h->n_dying = kept;
 }
 
-int asym_helper_order(const struct asym_helper *h, const void *order, size_t size, const int *fds, size_t n_fds)
+int asym_helper_order(const struct asym_helper *h, const void *order, size_t size)
 {
-    struct iovec part = {(void *)(uintptr_t)order, size};
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(ASYM_HELPER_MAX_FDS * sizeof(int))];
-    } control;
-    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
-    if (size == 0 || size > ASYM_HELPER_PACKET || n_fds > ASYM_HELPER_MAX_FDS)
+    if (size == 0 || size > ASYM_HELPER_PACKET)
         return -EINVAL;
     if (h->orders < 0)
         return -ENOTCONN;
-    if (n_fds > 0) {
-        memset(&control, 0, sizeof control);
-        m.msg_control = &control;
-        m.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
-        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
-        memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
-    }
-    if (sendmsg(h->orders, &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+    if (send(h->orders, order, size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
         return 0;
     switch (errno) {
     case EAGAIN:
     case EINTR:
     case ENOBUFS:
     case ENOMEM:
-    case ETOOMANYREFS:
         return -EAGAIN;
     case EPIPE:
     case ECONNRESET:

@@ -10,8 +10,8 @@
  * a process group. If the calling process is a subreaper (PR_SET_CHILD_SUBREAPER), a helper has not ended before its child
  * processes have.
  *
- * A helper has two channels. Orders go to the helper through a socket of type SOCK_SEQPACKET, with descriptors of asymd's if
- * needed; asymd never reads from this socket, and the helper cannot write to it. Reports come back through a pipe in packet
+ * A helper has two channels. Orders go to the helper through a socket of type SOCK_SEQPACKET; asymd never reads from this
+ * socket, and the helper cannot write to it. Reports come back through a pipe in packet
  * mode, which cannot carry descriptors: a helper that was taken over cannot pass a file to asymd.
  *
  * The functions of asymd's side come first, then those of the helper's side.
@@ -31,8 +31,6 @@
 #define ASYM_HELPER_MAX_DYING 4
 /** The most bytes of an order or a report: one packet of a pipe (PIPE_BUF). */
 #define ASYM_HELPER_PACKET 4096
-/** The most descriptors with one order. */
-#define ASYM_HELPER_MAX_FDS 4
 
 struct asym_helper {
     const char *program; /**< path of the program, borrowed */
@@ -66,11 +64,11 @@ void asym_helper_kill(struct asym_helper *h);
 size_t asym_helper_reap(struct asym_helper *h);
 
 /**
- * Send an order. The caller keeps its descriptors.
+ * Send an order.
  * 0; -EAGAIN: the helper does not read fast enough, or the kernel has no memory now; -ENOTCONN: no helper runs, or it has ended;
- * -EINVAL: size is 0 or above ASYM_HELPER_PACKET, or there are more than ASYM_HELPER_MAX_FDS descriptors; -errno of sendmsg(2).
+ * -EINVAL: size is 0 or above ASYM_HELPER_PACKET; -errno of send(2).
  */
-int asym_helper_order(const struct asym_helper *h, const void *order, size_t size, const int *fds, size_t n_fds);
+int asym_helper_order(const struct asym_helper *h, const void *order, size_t size);
 
 /**
  * Receive one whole report. size: at least ASYM_HELPER_PACKET.
@@ -111,11 +109,8 @@ struct asym_helper_role {
  */
 int asym_helper_main(const struct asym_helper_role *roles, size_t n_roles, int argc, char *const argv[]);
 
-/**
- * Wait for the next order; for a role's run(). ret_fds gets at most ASYM_HELPER_MAX_FDS descriptors, *ret_n their number.
- * Returns the length of the order; 0: asymd has ended; -errno.
- */
-ssize_t asym_helper_next_order(int orders, void *buf, size_t size, int *ret_fds, size_t *ret_n);
+/** Wait for the next order; for a role's run(). Returns the length of the order; 0: asymd has ended; -errno. */
+ssize_t asym_helper_next_order(int orders, void *buf, size_t size);
 
 /** Send one whole report. 0; -EAGAIN: the channel is full, and the role has made it non-blocking; -errno: asymd has ended. */
 int asym_helper_say(int reports, const void *report, size_t size);

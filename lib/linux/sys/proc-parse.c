@@ -225,6 +225,7 @@ unsigned asym_maps_scan(const char *text, size_t len)
         unsigned bits;
     } rows[] = {
         {"/memfd:asym-rtx", ASYM_MAPS_PAGE},
+        {"/asym-rtx.", ASYM_MAPS_PAGE},
         {"/libomp.so", ASYM_MAPS_OPENMP | ASYM_MAPS_COUNTS_LATE},
         {"/libomp-", ASYM_MAPS_OPENMP | ASYM_MAPS_COUNTS_LATE},
         {"/libomp5.so", ASYM_MAPS_OPENMP | ASYM_MAPS_COUNTS_LATE},

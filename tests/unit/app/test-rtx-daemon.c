@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -132,31 +129,24 @@ static int tear_down(void **state)
     return rmdir(dir);
 }
 
-/* A client that sends garbage. */
-static void come_with_garbage(void)
+static char *pages_dir(void)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/rtx", dir);
-    int fd = -1;
-    while ((fd = asym_raw_connect(address.sun_path)) < 0)
-        assert_true(sd_event_run(event, 10000) >= 0);
-    assert_int_equal(send(fd, "garbage", 7, MSG_NOSIGNAL), 7);
-    char c;
-    for (int i = 0; i < 1000 && recv(fd, &c, 1, MSG_DONTWAIT) != 0; i++)
-        assert_true(sd_event_run(event, 100000) >= 0);
-    close(fd);
+    static char path[96];
+    snprintf(path, sizeof path, "%s/rtx", dir);
+    return path;
 }
 
-/*
- * The helper reports a connection when it accepts it, ends it, and then reports the end. So when the program sees the end, the
- * first report is there, and asymd knows the client until it gets the second.
- */
-static void wait_for_ends(void)
+/* Announce a file without a page, and remove it. */
+static void come_with_garbage(uint64_t number)
 {
-    while (sd_event_run(event, 0) > 0)
-        ;
-    while (asym_rtxd_count(rtx) > 0)
-        assert_true(sd_event_run(event, 10000) >= 0);
+    char path[160];
+    const int file = asym_raw_create(pages_dir(), getpid(), number);
+    assert_true(file >= 0);
+    assert_int_equal(asym_raw_announce(file), 0);
+    assert_true(sd_event_run(event, 100000) >= 0);
+    close(file);
+    asym_raw_path(pages_dir(), getpid(), number, path, sizeof path);
+    unlink(path);
 }
 
 /* Run the loop until no event comes for a while. */
@@ -173,9 +163,10 @@ TEST_WITH(each_reason_is_logged_once_at_whatever_level, set_up, tear_down)
 {
     static char text[8192];
     captured_log_begin();
-    for (int i = 0; i < 20; i++)
-        come_with_garbage();
-    wait_for_ends();
+    for (uint64_t i = 0; i < 20; i++) {
+        come_with_garbage(i);
+        run_events();
+    }
     captured_log_end(text, sizeof text);
     assert_int_equal(captured_log_count(text, "\n"), 1);
     assert_int_equal(captured_log_count(text, asym_rtxd_refusal_text(ASYM_RTXD_REFUSED_GARBAGE)), 1);
@@ -192,13 +183,9 @@ TEST_WITH(each_reason_is_logged_once_at_whatever_level, set_up, tear_down)
 /* This process is the program. A phase of a thread that is not a master wakes asymd without effect. */
 TEST_WITH(a_client_that_wakes_for_nothing_spends_and_without_tokens_is_deferred, set_up, tear_down)
 {
-    char path[96];
-    snprintf(path, sizeof path, "%s/rtx", dir);
-    const struct asym_rtx_options options = {.size = sizeof options, .socket = path};
-    for (int i = 0; i < 1000 && !asym_rtx_is_joined(); i++) {
-        assert_int_equal(asym_rtx_join(&options), 0);
-        run_events();
-    }
+    const struct asym_rtx_options options = {.size = sizeof options, .dir = pages_dir()};
+    assert_int_equal(asym_rtx_join(&options), 0);
+    run_events();
     assert_int_equal(asym_rtxd_count(rtx), 1);
     const asym_usec before = asym_rtxd_spent(rtx);
     for (int wakes = 0; wakes < ASYM_RTXD_MAX_VAIN_WAKEUPS - 4; wakes += 2) {
@@ -231,33 +218,20 @@ TEST_WITH(a_client_that_wakes_for_nothing_spends_and_without_tokens_is_deferred,
     asym_rtx_leave();
 }
 
-/* Make a page whose only thread is in a serial phase. Returns the socket. */
+/* Make a page whose only thread is in a serial phase. Returns the file: the program ends when that is closed. */
 static int come_with_page(uint32_t notify_min)
 {
-    const struct {
-        struct asym_rtx_header header;
-        struct asym_rtx_slot slot;
-    } page = {.header = {.magic = ASYM_RTX_MAGIC,
-                         .version = ASYM_RTX_VERSION,
-                         .header_size = sizeof page.header,
-                         .slot_size = sizeof page.slot,
-                         .n_slots = 1,
-                         .n_used = 1,
-                         .notify_min_usec = notify_min},
-              .slot = {.tid = getpid(), .word = ASYM_RTX_WORKING | ASYM_RTX_MASTER}};
-    char path[96];
-    int fd = -1, memfd = -1, event_fd = -1;
-    snprintf(path, sizeof path, "%s/rtx", dir);
-    /* The helper may not have called listen(2) yet. */
-    while ((fd = asym_raw_connect(path)) < 0)
-        assert_true(sd_event_run(event, 10000) >= 0);
-    while (!asym_raw_receive(fd, 0, &memfd, &event_fd))
-        assert_true(sd_event_run(event, 10000) >= 0);
-    assert_int_equal(pwrite(memfd, &page, sizeof page, 0), sizeof page);
-    assert_int_equal(eventfd_write(event_fd, 1), 0);
-    close(memfd);
-    close(event_fd);
-    return fd;
+    static uint64_t number = 1000;
+    char path[160];
+    const int file = asym_raw_create(pages_dir(), getpid(), ++number);
+    assert_true(file >= 0);
+    assert_int_equal(asym_raw_fill(file, getpid(), notify_min), 0);
+    assert_int_equal(asym_raw_announce(file), 0);
+    while (asym_rtxd_count(rtx) == 0)
+        assert_true(asym_rtxd_run_event(rtx, event, 10000) >= 0);
+    asym_raw_path(pages_dir(), getpid(), number, path, sizeof path);
+    unlink(path);
+    return file;
 }
 
 static unsigned run_until_cycle(unsigned n)
@@ -376,8 +350,8 @@ TEST_WITH(only_reports_are_handled_with_the_priority, set_up, tear_down)
     assert_string_equal(calls, "wFoswFo");
 }
 
-/* The number of connections has a bound, and no program pays for another's. */
-TEST_WITH(connections_cost_asymd_cpu_time_and_no_program, set_up, tear_down)
+/* The number of programs that come has a bound, and no program pays for another's. */
+TEST_WITH(programs_that_come_cost_asymd_cpu_time_and_no_program, set_up, tear_down)
 {
     receive_takes = 3600 * ASYM_SEC;
     const int fd = come_with_page(0);

@@ -3,6 +3,7 @@
  * The client library against a daemon that only listens. The library's state belongs to a process, so each test runs in its own
  * process: the test forks, the child is the program, and the parent is the daemon.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -108,7 +109,7 @@ static uint64_t word_of(const struct asym_rtx_slot *slot)
     return __atomic_load_n(&slot->word, __ATOMIC_RELAXED);
 }
 
-/* The answer may take longer than asym_rtx_join() waits. */
+/* The library creates a file at most once a second. */
 static void join_in_time(const struct asym_rtx_options *options)
 {
     MUST(asym_rtx_join(options) == 0);
@@ -144,7 +145,7 @@ TEST(what_a_thread_says_is_on_the_page)
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     pid_t pid = start(changes, &t);
     assert_true(asym_listener_take(&l, 10, &h));
     parent_waits(&t);
@@ -153,10 +154,8 @@ TEST(what_a_thread_says_is_on_the_page)
     assert_int_equal(h.page->magic, ASYM_RTX_MAGIC);
     assert_int_equal(h.page->header_size, ASYM_RTX_LINE);
     assert_int_equal(h.page->slot_size, ASYM_RTX_LINE);
-    assert_true(h.size >= h.page->header_size + (size_t)h.page->n_slots * h.page->slot_size);
-    /* The memfd has memory for the used part of the page only. */
-    const long line = sysconf(_SC_PAGESIZE);
-    assert_int_equal(lseek(h.memfd, 0, SEEK_HOLE), (ASYM_RTX_LINE * 513 + line - 1) / line * line);
+    const size_t line = (size_t)sysconf(_SC_PAGESIZE);
+    assert_int_equal(h.size, (ASYM_RTX_LINE * 513 + line - 1) / line * line);
     const struct asym_rtx_slot *slot = asym_handed_slot(&h, pid);
     uint64_t before = word_of(slot);
     assert_int_equal(before & ASYM_RTX_STATE, ASYM_RTX_WORKING);
@@ -208,18 +207,18 @@ TEST(joins_when_the_daemon_comes_and_comes_again)
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     asym_listener_close(&l);
     pid_t pid = start(joins_late, &t);
     parent_waits(&t);
-    asym_listener_reopen(&l, 8);
+    asym_listener_reopen(&l);
     assert_true(asym_listener_take(&l, 10, &h));
     assert_non_null(asym_handed_slot(&h, pid));
     asym_listener_close(&l);
     asym_handed_done(&h);
     parent_says(&t);
     pause_ms(200);
-    asym_listener_reopen(&l, 8);
+    asym_listener_reopen(&l);
     assert_true(asym_listener_take(&l, 10, &h));
     parent_says(&t);
     parent_waits(&t);
@@ -253,7 +252,7 @@ TEST(a_program_that_reports_no_phases_joins_again_by_joining)
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     pid_t pid = start(joins_and_tells_of_no_phases, &t);
     assert_true(asym_listener_take(&l, 10, &h));
     parent_waits(&t);
@@ -261,7 +260,7 @@ TEST(a_program_that_reports_no_phases_joins_again_by_joining)
     asym_handed_done(&h);
     parent_says(&t);
     parent_waits(&t);
-    asym_listener_reopen(&l, 8);
+    asym_listener_reopen(&l);
     parent_says(&t);
     assert_true(asym_listener_take(&l, 10, &h));
     parent_waits(&t);
@@ -354,7 +353,7 @@ TEST(options_of_another_version_are_heeded_as_far_as_they_go)
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
         pid_t pid = start(programs[i], &t);
         assert_true(asym_listener_take(&l, 10, &h));
@@ -393,7 +392,7 @@ TEST(slots_are_freed_and_a_full_table_is_harmless)
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     pid_t pid = start(fills_the_table, &t);
     assert_true(asym_listener_take(&l, 10, &h));
     parent_waits(&t);
@@ -433,7 +432,7 @@ static void fork_handlers(struct turns *t)
     }
     int status;
     MUST(waitpid(pid, &status, 0) == pid && status == 0);
-    /* The parent's page and connection are unchanged. */
+    /* The parent's page and file are unchanged. */
     MUST(asym_rtx_is_joined());
     asym_rtx_set(asym_rtx_thread(), ASYM_RTX_WORKING);
     child_says(t);
@@ -445,7 +444,7 @@ TEST(a_child_reports_for_itself)
     struct asym_listener l;
     struct asym_handed parent, child;
     struct turns t;
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     pid_t pid = start(fork_handlers, &t);
     assert_true(asym_listener_take(&l, 10, &parent));
     parent_waits(&t);
@@ -492,7 +491,7 @@ TEST(a_fork_without_handlers_crashes_no_process)
     struct asym_listener l;
     struct asym_handed parent, child;
     struct turns t;
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     pid_t pid = start(raw_forks, &t);
     assert_true(asym_listener_take(&l, 10, &parent));
     assert_true(asym_listener_take(&l, 10, &child));
@@ -529,7 +528,7 @@ TEST(notify_min_is_that_of_the_environment)
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         notify_min_said = rows[i].said;
         pid_t pid = start(goes_by_its_environment, &t);
@@ -575,7 +574,7 @@ TEST(the_page_says_its_notify_min_wherever_it_goes)
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         notify_min_chosen = rows[i].chosen;
         pid_t pid = start(goes_on, &t);
@@ -617,7 +616,7 @@ TEST(the_end_of_a_phase_that_asymd_can_have_seen_is_reported)
     struct asym_listener l;
     struct asym_handed h;
     struct turns t;
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     pid_t pid = start(has_a_phase_across, &t);
     assert_true(asym_listener_take(&l, 10, &h));
     parent_waits(&t);
@@ -682,7 +681,7 @@ TEST(phases_wake_and_barriers_do_not)
     struct turns t;
     n_interrupted = mmap(NULL, sizeof *n_interrupted, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(n_interrupted != MAP_FAILED);
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     pid_t pid = start(has_phases, &t);
     assert_true(asym_listener_take(&l, 10, &h));
     parent_waits(&t);
@@ -719,6 +718,8 @@ static void closes_everything(struct turns *t)
         files[i] = tmpfile();
         MUST(files[i]);
     }
+    /* One has the number of the library's file, and no byte of it is the library's. */
+    MUST(dup2(fileno(files[0]), 900) == 900);
     double end = now() + 1.5;
     while (now() < end || (now() < end + 10 && !asym_rtx_is_joined())) {
         asym_rtx_serial_begin();
@@ -738,7 +739,7 @@ TEST(a_program_that_closes_everything_loses_nothing)
     struct asym_listener l;
     struct asym_handed first, second;
     struct turns t;
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     pid_t pid = start(closes_everything, &t);
     assert_true(asym_listener_take(&l, 10, &first));
     assert_true(asym_listener_take(&l, 10, &second));
@@ -751,37 +752,22 @@ TEST(a_program_that_closes_everything_loses_nothing)
     asym_listener_done(&l);
 }
 
-static void joins_in_vain(struct turns *t)
-{
-    double begun = now();
-    MUST(asym_rtx_join(NULL) == 0);
-    asym_rtx_serial_begin();
-    asym_rtx_serial_end();
-    MUST(asym_rtx_thread());
-    /* This does not measure the cost: a call that blocks would never return. */
-    MUST(now() - begun < 30);
-    child_says(t);
-}
-
 static void has_no_descriptors(struct turns *t)
 {
     const struct rlimit none = {3, 3};
     MUST(setrlimit(RLIMIT_NOFILE, &none) == 0);
-    joins_in_vain(t);
-    MUST(!asym_rtx_is_joined());
+    MUST(asym_rtx_join(NULL) == 0);
+    asym_rtx_serial_begin();
+    asym_rtx_serial_end();
+    MUST(asym_rtx_thread() && !asym_rtx_is_joined());
+    child_says(t);
 }
 
-TEST(nothing_blocks_without_an_answer)
+TEST(without_descriptors_a_program_reports_nothing)
 {
     struct asym_listener l;
     struct turns t;
-    asym_listener_open(&l, 0);
-    /* The first connection fills the queue of the socket. */
-    for (int i = 0; i < 3; i++) {
-        pid_t pid = start(joins_in_vain, &t);
-        parent_waits(&t);
-        finish(pid, &t);
-    }
+    asym_listener_open(&l);
     pid_t pid = start(has_no_descriptors, &t);
     parent_waits(&t);
     finish(pid, &t);
@@ -796,34 +782,34 @@ static int count_fds(void)
     return n;
 }
 
-/* Each call checks the connection: the program keeps it, with all its descriptors. */
+/* Each call checks the file: the program keeps it. */
 static void joins_often(struct turns *t)
 {
     const int before = count_fds();
     join_in_time(NULL);
     const int joined = count_fds();
-    MUST(joined == before + 3); /* the connection, the memory and the eventfd */
+    MUST(joined == before + 1);
     for (int i = 0; i < 24; i++) {
         MUST(asym_rtx_join(NULL) == 0);
         MUST(asym_rtx_is_joined());
         MUST(count_fds() == joined);
-        pause_ms(50); /* more than a second in all: the library may connect again once a second */
+        pause_ms(50); /* more than a second in all: the library may create a file once a second */
     }
     asym_rtx_leave();
     MUST(count_fds() == before);
     child_says(t);
 }
 
-TEST(a_program_that_joins_often_has_one_connection)
+TEST(a_program_that_joins_often_has_one_file)
 {
     struct asym_listener l;
     struct asym_handed h, other;
     struct turns t;
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     pid_t pid = start(joins_often, &t);
     assert_true(asym_listener_take(&l, 10, &h));
     parent_waits(&t);
-    assert_false(asym_listener_accept(&l, 0, &other));
+    assert_false(asym_listener_take(&l, 0, &other));
     finish(pid, &t);
     asym_handed_done(&h);
     asym_listener_done(&l);
@@ -832,6 +818,7 @@ TEST(a_program_that_joins_often_has_one_connection)
 static void says_goodbye(struct turns *t)
 {
     join_in_time(NULL);
+    child_waits(t);
     asym_rtx_leave();
     MUST(!asym_rtx_is_joined());
     asym_rtx_set(asym_rtx_thread(), ASYM_RTX_WORKING);
@@ -844,17 +831,21 @@ TEST(a_program_that_leaves_can_join_again)
     struct asym_listener l;
     struct asym_handed first, second;
     struct turns t;
-    char byte;
-    asym_listener_open(&l, 8);
+    struct stat st;
+    asym_listener_open(&l);
     pid_t pid = start(says_goodbye, &t);
     assert_true(asym_listener_take(&l, 10, &first));
+    parent_says(&t);
     assert_true(asym_listener_take(&l, 10, &second));
     parent_waits(&t);
-    assert_int_equal(read(first.fd, &byte, 1), 0);
+    /* The page that it has left has no magic, and no name; a wakeup said so. */
+    assert_int_equal(first.page->magic, 0);
+    assert_true(asym_handed_woken(&first) > 0);
+    assert_int_equal(fstat(first.file, &st), 0);
+    assert_int_equal(st.st_nlink, 0);
+    assert_int_equal(second.page->magic, ASYM_RTX_MAGIC);
     assert_non_null(asym_handed_slot(&second, pid));
     finish(pid, &t);
-    /* A process may end without asym_rtx_leave(). */
-    assert_int_equal(read(second.fd, &byte, 1), 0);
     asym_handed_done(&first);
     asym_handed_done(&second);
     asym_listener_done(&l);
@@ -882,7 +873,7 @@ static void call_master(void)
     asym_rtx_master(1);
 }
 
-/* The connection has ended, and the program has closed its descriptors: every system call fails. */
+/* The program has left, and has closed its descriptors: every system call fails. */
 static void calls_everything(struct turns *t)
 {
     void (*const calls[])(void) = {
@@ -907,46 +898,61 @@ TEST(no_call_changes_errno)
 {
     struct asym_listener l;
     struct turns t;
-    asym_listener_open(&l, 8);
+    asym_listener_open(&l);
     pid_t pid = start(calls_everything, &t);
     parent_waits(&t);
     finish(pid, &t);
     asym_listener_done(&l);
 }
 
-/* The answer comes late: a call that reports a phase takes it. */
-static void is_answered_late(struct turns *t)
+/* _exit(2) runs no destructors. */
+static void leaves_a_file(struct turns *t)
 {
-    const double begun = now();
-    MUST(asym_rtx_join(NULL) == 0);
-    MUST(!asym_rtx_is_joined());
-    MUST(now() - begun < 5);
-    asym_rtx_set(asym_rtx_thread(), ASYM_RTX_SPINNING);
-    child_says(t);
-    for (int i = 0; i < 2000 && !asym_rtx_is_joined(); i++) {
-        asym_rtx_serial_begin();
-        asym_rtx_serial_end();
-        pause_ms(5);
-    }
-    MUST(asym_rtx_is_joined());
+    join_in_time(NULL);
     child_says(t);
     child_waits(t);
 }
 
-TEST(an_answer_that_comes_late_is_found)
+static void exits(struct turns *t)
+{
+    join_in_time(NULL);
+    child_says(t);
+    exit(0);
+}
+
+static int count_files(const struct asym_listener *l)
+{
+    DIR *dir = opendir(l->user);
+    int n = 0;
+    assert_non_null(dir);
+    for (const struct dirent *e; (e = readdir(dir));)
+        n += e->d_name[0] != '.';
+    closedir(dir);
+    return n;
+}
+
+/* A program that is killed leaves its file. The next one removes it, with neither that of a living program nor another file. */
+TEST(files_that_programs_leave_go)
 {
     struct asym_listener l;
-    struct asym_handed h;
-    struct turns t;
-    asym_listener_open(&l, 8);
-    pid_t pid = start(is_answered_late, &t);
-    parent_waits(&t);
-    assert_true(asym_listener_take(&l, 10, &h));
-    parent_waits(&t);
-    assert_non_null(asym_handed_slot(&h, pid));
-    parent_says(&t);
-    finish(pid, &t);
-    asym_handed_done(&h);
+    struct turns lives, dies, leaves;
+    char other[160];
+    asym_listener_open(&l);
+    snprintf(other, sizeof other, "%s/other", l.user);
+    close(open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    const pid_t living = start(leaves_a_file, &lives);
+    parent_waits(&lives);
+    const pid_t dead = start(leaves_a_file, &dies);
+    parent_waits(&dies);
+    parent_says(&dies);
+    finish(dead, &dies);
+    assert_int_equal(count_files(&l), 3);
+    const pid_t leaving = start(exits, &leaves);
+    parent_waits(&leaves);
+    finish(leaving, &leaves);
+    assert_int_equal(count_files(&l), 2);
+    parent_says(&lives);
+    finish(living, &lives);
     asym_listener_done(&l);
 }
 
@@ -998,13 +1004,11 @@ TEST(no_slot_is_given_to_two_threads_while_the_page_is_exchanged)
 {
     struct asym_listener l;
     struct turns t;
-    asym_listener_open(&l, 64);
-    const pid_t listener = asym_listener_serve(&l), pid = start(has_many_pages, &t);
+    asym_listener_open(&l);
+    const pid_t pid = start(has_many_pages, &t);
     parent_waits(&t);
     parent_says(&t);
     finish(pid, &t);
-    asym_process_signal(listener, SIGKILL);
-    waitpid(listener, NULL, 0);
     asym_listener_done(&l);
 }
 

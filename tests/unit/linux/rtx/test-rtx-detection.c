@@ -24,6 +24,7 @@ TEST(maps_show_pages_and_runtimes)
     } cases[] = {
         {"", 0},
         {"7f0000000000-7f0000021000 rw-s 00000000 00:01 2050  /memfd:asym-rtx (deleted)\n", ASYM_MAPS_PAGE},
+        {"7f0000000000-7f0000021000 rw-s 00000000 00:31 7  /run/asymd/rtx/1000/asym-rtx.77.1234567\n", ASYM_MAPS_PAGE},
         {"7f0000000000-7f0000021000 r-xp 00000000 08:01 99  /usr/lib/x86_64-linux-gnu/libomp.so.5\n",
          ASYM_MAPS_OPENMP | ASYM_MAPS_COUNTS_LATE},
         {"7f0000000000-7f0000021000 r-xp 00000000 08:01 99  /usr/lib/llvm-14/lib/libomp-14.so.5\n",

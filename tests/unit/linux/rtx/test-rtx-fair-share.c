@@ -61,7 +61,7 @@ static void ask(struct fair_share_fixture *w, size_t k)
     struct asym_rtxd_client *c = w->server->clients[k];
     asym_rtxd_settle(w->server, w->now);
     const bool may = asym_rtxd_has_cpu_time(w->server, c) && asym_rtxd_may_answer(w->server, c, w->now);
-    c->polling = may ? ASYM_RTXD_POLLED : ASYM_RTXD_DEFERRED;
+    c->hearing = may ? ASYM_RTXD_HEARD : ASYM_RTXD_DEFERRED;
     c->sample = may ? ASYM_RTXD_PHASE_CHANGED : ASYM_RTXD_NOT_SAMPLED;
     if (may) {
         w->answers[k]++;
@@ -245,7 +245,7 @@ TEST_WITH(what_is_due_first_is_due, set_up, tear_down)
     assert_int_equal(asym_rtxd_server_due(s), w->now + 20000);
     s->clients[2]->again_at = w->now + 5000;
     assert_int_equal(asym_rtxd_server_due(s), w->now + 5000);
-    s->clients[2]->polling = ASYM_RTXD_DEFERRED;
+    s->clients[2]->hearing = ASYM_RTXD_DEFERRED;
     s->clients[2]->part = 1;
     s->clients[2]->saved = -RATE * 50000;
     assert_int_equal(asym_rtxd_server_due(s), w->now + 20000);

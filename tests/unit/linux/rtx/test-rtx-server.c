@@ -1,39 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The server against clients that break every rule. The test replaces the helper process, calls the server directly and sets
- * the time.
+ * The server against programs that break every rule. The test creates the files, calls the server directly and sets the time.
+ * It plays several users: what the linker puts in the place of other functions (--wrap, tests/CMakeLists.txt) makes their files
+ * and processes theirs. attack.rtx has real ones.
  */
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/posix_acl.h>
-#include <linux/posix_acl_xattr.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <sys/xattr.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <asym/rtx.h>
 
 #include "base/macro.h"
-#include "linux/rtx/rtx-channel.h"
 #include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-page.h"
-#include "linux/rtx/rtx-server.h"
 #include "linux/rtx/rtx-server-internal.h"
+#include "linux/rtx/rtx-server.h"
 #include "linux/sys/thread.h"
-#include "support/process.h"
-#include "support/fake-acceptor.h"
-#include "support/live.h"
-#include "support/rtx-raw.h"
 #include "support/test.h"
 
 static char dir[64], path[96];
@@ -43,28 +37,85 @@ static size_t refused[ASYM_RTXD_N_REFUSALS];
 /* Content of the next page. */
 static uint32_t notify_min;
 
-static unsigned lost;
-static char lost_why[256];
-
-static void on_lost(void *ctx, const char *why)
-{
-    (void)ctx;
-    assert_true(strlen(why) > 0);
-    snprintf(lost_why, sizeof lost_why, "%s", why);
-    lost++;
-}
-
 static void on_refused(void *ctx, enum asym_rtxd_refusal refusal, pid_t pid, uid_t uid)
 {
-    (void)pid;
     (void)uid;
+    assert_true(pid > 0);
     ((size_t *)ctx)[refusal]++;
 }
 
-enum { CONNECTIONS = 1024 };
+enum { PAGES = 1024, MAPPED = 4096, ELSEWHERE = 5000000 /* no process has such a number */ };
 
-static struct fake_connection connections[CONNECTIONS];
-static int n_connections;
+static struct page {
+    int fd; /* -1: gone */
+    char name[64], *map;
+    uid_t uid;
+    uint64_t *word;
+} pages[PAGES];
+static int n_pages;
+
+static unsigned own_dir(void)
+{
+    return geteuid() % ASYM_RTX_DIRS;
+}
+
+/* Those of the other users that the test plays have their whole number, which is no name that the server gives. */
+static unsigned dir_of(uid_t uid)
+{
+    return uid == geteuid() ? own_dir() : uid + ASYM_RTX_DIRS;
+}
+
+/* The linker's functions. */
+
+static bool is_honest;  /* processes and files have the users that they have */
+static pid_t has_ended; /* this process only seems to live */
+
+int __real_asym_rtxd_open_file(const struct asym_rtxd_server *s, const struct asym_rtxd_user *user, const char *name);
+int __wrap_asym_rtxd_open_file(const struct asym_rtxd_server *s, const struct asym_rtxd_user *user, const char *name);
+int __wrap_asym_rtxd_open_file(const struct asym_rtxd_server *s, const struct asym_rtxd_user *user, const char *name)
+{
+    if (user->uid == geteuid())
+        return __real_asym_rtxd_open_file(s, user, name);
+    const int fd = openat(user->dir, name, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+bool __real_asym_rtxd_is_of_user(pid_t pid, uid_t uid);
+bool __wrap_asym_rtxd_is_of_user(pid_t pid, uid_t uid);
+bool __wrap_asym_rtxd_is_of_user(pid_t pid, uid_t uid)
+{
+    return !is_honest || __real_asym_rtxd_is_of_user(pid, uid);
+}
+
+int __real_asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret);
+int __wrap_asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret);
+int __wrap_asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret)
+{
+    if (tgid < ELSEWHERE)
+        return __real_asym_thread_get_stat(tgid, tid, ret);
+    *ret = (struct asym_stat){.start = 1};
+    return 0;
+}
+
+int __real_kill(pid_t pid, int sig);
+int __wrap_kill(pid_t pid, int sig);
+int __wrap_kill(pid_t pid, int sig)
+{
+    if (pid >= ELSEWHERE && pid != has_ended)
+        return 0;
+    return __real_kill(pid, sig);
+}
+
+/* Bytes that the server has asked pread(2) for. */
+static size_t bytes_requested;
+
+ssize_t __real_pread(int fd, void *buf, size_t size, off_t offset);
+ssize_t __wrap_pread(int fd, void *buf, size_t size, off_t offset);
+ssize_t __wrap_pread(int fd, void *buf, size_t size, off_t offset)
+{
+    bytes_requested += size;
+    return __real_pread(fd, buf, size, offset);
+}
 
 /* This process has both ends of each connection, which are more than the usual 1,024. asymd raises its limit, too. */
 static void raise_limit(void)
@@ -80,84 +131,46 @@ static int set_up(void **state)
     (void)state;
     raise_limit();
     memset(refused, 0, sizeof refused);
-    for (size_t i = 0; i < CONNECTIONS; i++)
-        connections[i].memfd = connections[i].event = -1;
+    for (size_t i = 0; i < PAGES; i++)
+        pages[i].fd = -1;
+    n_pages = 0;
     notify_min = 0;
+    is_honest = false;
+    has_ended = 0;
     snprintf(dir, sizeof dir, "/tmp/asym-rtx-XXXXXX");
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/rtx", dir);
-    lost = 0;
-    const struct asym_rtxd_server_config config = {.dir = dir,
-                                                   .link = fake_acceptor_new(),
-                                                   .spin_notify = 20,
-                                                   .refused = on_refused,
-                                                   .lost = on_lost,
-                                                   .ctx = refused};
+    const struct asym_rtxd_server_config config = {
+        .dir = dir, .spin_notify = 20, .refused = on_refused, .ctx = refused};
     return asym_rtxd_server_open(&config, &server, NULL);
 }
 
-static int serve(asym_usec now)
-{
-    int program_reports = 0;
-    for (int i = 0; i < 10; i++)
-        program_reports += asym_rtxd_server_serve(server, now);
-    return program_reports;
-}
-
-/* The page filled last, and the word of its thread. */
-static char *mapped;
-static uint64_t *word;
-
-static struct asym_rtx_header good_header(void)
-{
-    return (struct asym_rtx_header){.magic = ASYM_RTX_MAGIC,
-                                    .version = ASYM_RTX_VERSION,
-                                    .header_size = sizeof(struct asym_rtx_header),
-                                    .slot_size = sizeof(struct asym_rtx_slot),
-                                    .n_slots = 2,
-                                    .n_used = 2,
-                                    .notify_min_usec = notify_min};
-}
-
-static void fill(int memfd, struct asym_rtx_header header, pid_t tid)
-{
-    const struct asym_rtx_slot slot = {.word = ASYM_RTX_WORKING | ASYM_RTX_MASTER, .tid = tid};
-    assert_int_equal(pwrite(memfd, &slot, sizeof slot, sizeof header), sizeof slot);
-    assert_int_equal(pwrite(memfd, &header, sizeof header, 0), sizeof header);
-    if (mapped)
-        munmap(mapped, 4096);
-    mapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
-    assert_true(mapped != MAP_FAILED);
-    word = (uint64_t *)(void *)(mapped + sizeof header);
-}
-
-/* Returns the id of the connection. */
-static int come_as(pid_t pid, uid_t uid)
-{
-    const int i = n_connections++ % CONNECTIONS;
-    fake_connection_done(&connections[i]);
-    fake_acceptor_come(&connections[i], pid, uid, true);
-    return i;
-}
-
-static int come(void)
-{
-    return come_as(getpid(), getuid());
-}
-
+/* The program of a page ends. */
 static void go(int i)
 {
-    fake_acceptor_go(&connections[i]);
-    fake_connection_done(&connections[i]);
+    struct page *p = &pages[i];
+    char name[256];
+    if (p->fd < 0)
+        return;
+    munmap(p->map, MAPPED);
+    close(p->fd);
+    p->fd = -1;
+    snprintf(name, sizeof name, "%s/%u/%s", path, dir_of(p->uid), p->name);
+    unlink(name);
 }
 
 static int tear_down(void **state)
 {
     (void)state;
+    char name[128];
+    for (int i = 0; i < PAGES; i++)
+        go(i);
+    for (size_t i = 0; i < server->n_users; i++) {
+        snprintf(name, sizeof name, "%s/%u", path, dir_of(server->users[i].uid));
+        if (server->users[i].uid != geteuid())
+            assert_int_equal(rmdir(name), 0);
+    }
     asym_rtxd_server_close(server);
-    for (size_t i = 0; i < CONNECTIONS; i++)
-        fake_connection_done(&connections[i]);
-    n_connections = 0;
     assert_int_equal(access(path, F_OK), -1);
     return rmdir(dir);
 }
@@ -170,17 +183,109 @@ static int count_fds(void)
     return n;
 }
 
-static void set_phase(bool serial)
+static int serve(asym_usec now)
 {
-    const uint64_t w = ASYM_RTX_WORKING | ASYM_RTX_MASTER | ASYM_RTX_PHASES | (serial ? ASYM_RTX_SERIAL : 0);
-    __atomic_store_n(word, w, __ATOMIC_RELAXED);
+    int program_reports = 0;
+    for (int i = 0; i < 10; i++)
+        program_reports += asym_rtxd_server_serve(server, now);
+    return program_reports;
 }
 
-static void tell(int event, uint64_t *of, bool serial)
+static struct asym_rtx_header good_header(void)
 {
-    word = of;
-    set_phase(serial);
-    assert_int_equal(eventfd_write(event, 1), 0);
+    return (struct asym_rtx_header){.magic = ASYM_RTX_MAGIC,
+                                    .version = ASYM_RTX_VERSION,
+                                    .header_size = sizeof(struct asym_rtx_header),
+                                    .slot_size = sizeof(struct asym_rtx_slot),
+                                    .n_slots = 2,
+                                    .n_used = 2,
+                                    .notify_min_usec = notify_min};
+}
+
+/* The server makes no directory for another user in this file system. */
+static void make_user(uid_t uid)
+{
+    char name[128];
+    for (size_t i = 0; i < server->n_users; i++)
+        if (server->users[i].uid == uid)
+            return;
+    struct asym_rtxd_user *user = &server->users[server->n_users++];
+    snprintf(name, sizeof name, "%s/%u", path, dir_of(uid));
+    assert_int_equal(mkdir(name, 0700), 0);
+    *user = (struct asym_rtxd_user){.uid = uid, .dir = open(name, O_PATH | O_CLOEXEC)};
+    user->watch = asym_rtxd_watch(server, user->dir, IN_ATTRIB);
+    assert_true(user->dir >= 0 && user->watch >= 0);
+}
+
+/* Create a page of this process and user, without an announcement. Returns its number. */
+static int make_page(pid_t pid, uid_t uid, struct asym_rtx_header header, off_t size)
+{
+    const int i = n_pages++ % PAGES;
+    const struct asym_rtx_slot slot = {.word = ASYM_RTX_WORKING | ASYM_RTX_MASTER, .tid = pid};
+    struct page *p = &pages[i];
+    char name[256];
+    go(i);
+    make_user(uid);
+    p->uid = uid;
+    snprintf(p->name, sizeof p->name, ASYM_RTX_FILE "%d.%d", (int)pid, n_pages);
+    snprintf(name, sizeof name, "%s/%u/%s", path, dir_of(uid), p->name);
+    p->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    assert_true(p->fd >= 0);
+    assert_int_equal(ftruncate(p->fd, size), 0);
+    assert_int_equal(pwrite(p->fd, &slot, sizeof slot, sizeof header), sizeof slot);
+    assert_int_equal(pwrite(p->fd, &header, sizeof header, 0), sizeof header);
+    p->map = mmap(NULL, MAPPED, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, 0);
+    assert_true(p->map != MAP_FAILED);
+    p->word = (uint64_t *)(void *)(p->map + sizeof header);
+    return i;
+}
+
+static void announce(int i)
+{
+    assert_int_equal(fchmod(pages[i].fd, 0644), 0);
+}
+
+static int come_as(pid_t pid, uid_t uid)
+{
+    const int i = make_page(pid, uid, good_header(), MAPPED);
+    announce(i);
+    return i;
+}
+
+static int come(void)
+{
+    return come_as(getpid(), geteuid());
+}
+
+static bool is_in(int i)
+{
+    char name[64];
+    for (size_t k = 0; k < server->n; k++) {
+        const struct asym_rtxd_client *c = server->clients[k];
+        snprintf(name, sizeof name, ASYM_RTX_FILE "%d.%" PRIu64, (int)c->pid, c->number);
+        if (!c->ended && c->uid == pages[i].uid && strcmp(name, pages[i].name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void wake(int i)
+{
+    static const uint32_t any = 1;
+    const off_t at = offsetof(struct asym_rtx_header, rung);
+    assert_int_equal(pwrite(pages[i].fd, &any, sizeof any, at), sizeof any);
+}
+
+static void set_phase(int i, bool serial)
+{
+    const uint64_t w = ASYM_RTX_WORKING | ASYM_RTX_MASTER | ASYM_RTX_PHASES | (serial ? ASYM_RTX_SERIAL : 0);
+    __atomic_store_n(pages[i].word, w, __ATOMIC_RELAXED);
+}
+
+static void tell(int i, bool serial)
+{
+    set_phase(i, serial);
+    wake(i);
 }
 
 /* Take all reports into a snapshot, as a cycle does. */
@@ -191,30 +296,29 @@ static void take_sample(void)
     provider->ask(provider, 1, ASYM_ASK_FINAL, &program_reports);
 }
 
-/* Connect a correct client that the server has not sampled yet. Returns its id; *event is its eventfd. */
-static int come_and_fill(pid_t pid, uid_t uid, int *event, asym_usec now)
+/* A client in a serial phase, which the server has seen. */
+static int client_at(pid_t pid, asym_usec now)
 {
-    const int i = come_as(pid, uid);
-    asym_rtxd_server_serve(server, now);
-    assert_true(connections[i].memfd >= 0);
-    fill(connections[i].memfd, good_header(), pid);
-    *event = connections[i].event;
-    connections[i].event = -1;
-    assert_int_equal(eventfd_write(*event, 1), 0);
-    return i;
-}
-
-/* A client of this process. */
-static int good_client_at(int *event, asym_usec now)
-{
-    const int i = come_and_fill(getpid(), getuid(), event, now);
+    const int i = come_as(pid, geteuid());
+    wake(i);
     assert_true(serve(now) > 0);
     return i;
 }
 
-static int good_client(int *event)
+static int good_client(void)
 {
-    return good_client_at(event, 1);
+    return client_at(getpid(), 1);
+}
+
+static int client_elsewhere(void)
+{
+    return client_at(ELSEWHERE, 1);
+}
+
+static bool is_readable(void)
+{
+    struct pollfd p = {.fd = asym_rtxd_server_fd(server), .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
 }
 
 TEST_WITH(a_good_client_is_served_until_it_ends, set_up, tear_down)
@@ -222,7 +326,7 @@ TEST_WITH(a_good_client_is_served_until_it_ends, set_up, tear_down)
     const struct asym_rtxd_program_report *program_reports;
     struct asym_stat stat;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
-    int before = count_fds(), event, fd = good_client(&event);
+    int before = count_fds(), i = good_client();
     assert_int_equal(asym_rtxd_server_count(server), 1);
     assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL, &program_reports), 1);
     assert_int_equal(asym_thread_get_stat(getpid(), getpid(), &stat), 0);
@@ -231,35 +335,30 @@ TEST_WITH(a_good_client_is_served_until_it_ends, set_up, tear_down)
     assert_int_equal(program_reports->n, 1);
     assert_int_equal(program_reports->threads[0].tid, getpid());
     assert_true(program_reports->threads[0].master);
-    /* Each write wakes, though the server never reads the eventfd. */
-    for (int i = 0; i < 3; i++) {
-        set_phase(i % 2);
+    for (int k = 0; k < 3; k++) {
+        set_phase(i, k % 2);
         assert_int_equal(serve(1), 0);
-        assert_int_equal(eventfd_write(event, 1), 0);
+        wake(i);
         assert_true(asym_rtxd_server_serve(server, 1));
         take_sample();
         assert_int_equal(serve(1), 0);
     }
     /* A change soon after does not wake, but the second sample sees it; once. */
-    set_phase(true);
-    assert_int_equal(eventfd_write(event, 1), 0);
+    tell(i, true);
     assert_true(asym_rtxd_server_serve(server, 1));
     take_sample();
-    set_phase(false);
+    set_phase(i, false);
     assert_int_equal(serve(ASYM_RTX_NOTIFY_MIN_DEFAULT), 0);
     assert_true(asym_rtxd_server_serve(server, 1 + ASYM_RTX_NOTIFY_MIN_DEFAULT));
     take_sample();
-    set_phase(true);
+    set_phase(i, true);
     assert_false(asym_rtxd_server_serve(server, ASYM_SEC));
     take_sample();
     /* A program that ends in a serial phase ends the phase. */
-    go(fd);
+    go(i);
     assert_int_equal(serve(ASYM_SEC), 1);
     assert_int_equal(asym_rtxd_server_count(server), 0);
-    /* The server ignores an ended client, though the program still has its eventfd. */
-    assert_int_equal(eventfd_write(event, 1), 0);
     assert_int_equal(serve(ASYM_SEC), 0);
-    close(event);
     assert_int_equal(count_fds(), before);
 }
 
@@ -272,50 +371,44 @@ TEST_WITH(each_page_is_read_again_within_a_second, set_up, tear_down)
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         const asym_usec at = (i + 1) * 10 * ASYM_SEC, again = at + rows[i].after;
         notify_min = rows[i].said;
-        int event, fd = good_client_at(&event, at);
+        const int p = client_at(getpid(), at);
         take_sample();
         assert_int_equal(asym_rtxd_server_due(server), again);
-        set_phase(false);
+        set_phase(p, false);
         assert_int_equal(serve(again - 1), 0);
         assert_true(asym_rtxd_server_serve(server, again));
         take_sample();
         /* Once, however short notify_min is; the server ignores later changes of the header. */
         assert_int_equal(asym_rtxd_server_due(server), 0);
-        ((struct asym_rtx_header *)(void *)mapped)->notify_min_usec = 7;
-        set_phase(true);
+        ((struct asym_rtx_header *)(void *)pages[p].map)->notify_min_usec = 7;
+        set_phase(p, true);
         assert_int_equal(serve(again + 2 * ASYM_SEC), 0);
-        assert_int_equal(eventfd_write(event, 1), 0);
+        wake(p);
         assert_true(asym_rtxd_server_serve(server, again + 2 * ASYM_SEC));
         assert_int_equal(asym_rtxd_server_due(server), again + 2 * ASYM_SEC + rows[i].after);
         take_sample();
-        go(fd);
-        close(event);
+        go(p);
         serve(again + 2 * ASYM_SEC);
     }
 }
 
 TEST_WITH(each_client_is_served_again_in_its_own_time, set_up, tear_down)
 {
-    int events[2], fds[2];
-    uint64_t *words[2];
+    int of[2];
     for (int i = 0; i < 2; i++) {
         notify_min = i == 0 ? 20000 : 5000;
-        fds[i] = good_client_at(&events[i], ASYM_SEC);
-        words[i] = word;
-        mapped = NULL;
+        of[i] = client_at(getpid(), ASYM_SEC);
     }
     take_sample();
     serve(2 * ASYM_SEC);
     assert_int_equal(asym_rtxd_server_due(server), 0);
     for (int i = 0; i < 2; i++)
-        tell(events[i], words[i], false);
+        tell(of[i], false);
     assert_int_equal(serve(3 * ASYM_SEC), 1);
     take_sample();
     /* Neither program wakes the server. */
-    for (int i = 0; i < 2; i++) {
-        word = words[i];
-        set_phase(true);
-    }
+    for (int i = 0; i < 2; i++)
+        set_phase(of[i], true);
     assert_int_equal(serve(3 * ASYM_SEC + 4999), 0);
     assert_int_equal(asym_rtxd_server_due(server), 3 * ASYM_SEC + 5000);
     const struct asym_rtxd_program_report *program_reports;
@@ -325,7 +418,7 @@ TEST_WITH(each_client_is_served_again_in_its_own_time, set_up, tear_down)
     /* For the other program the provider repeats its last report. */
     assert_int_equal(program_reports[0].threads[0].master + program_reports[1].threads[0].master, 1);
     /* A wakeup by another client does not change the time. */
-    assert_int_equal(eventfd_write(events[1], 1), 0);
+    wake(of[1]);
     assert_int_equal(serve(3 * ASYM_SEC + 18000), 0);
     assert_int_equal(asym_rtxd_server_due(server), 3 * ASYM_SEC + 20000);
     assert_true(asym_rtxd_server_serve(server, 3 * ASYM_SEC + 20000));
@@ -334,10 +427,6 @@ TEST_WITH(each_client_is_served_again_in_its_own_time, set_up, tear_down)
     assert_int_equal(asym_rtxd_server_due(server), 3 * ASYM_SEC + 23000);
     assert_int_equal(serve(3 * ASYM_SEC + 23000), 0);
     assert_int_equal(asym_rtxd_server_due(server), 0);
-    for (int i = 0; i < 2; i++) {
-        go(fds[i]);
-        close(events[i]);
-    }
 }
 
 TEST_WITH(headers_that_make_no_sense_are_refused_and_nothing_is_kept, set_up, tear_down)
@@ -347,6 +436,7 @@ TEST_WITH(headers_that_make_no_sense_are_refused_and_nothing_is_kept, set_up, te
         uint32_t value;
         enum asym_rtxd_refusal refusal;
     } rows[] = {
+        {offsetof(struct asym_rtx_header, magic), 0, ASYM_RTXD_REFUSED_GARBAGE},
         {offsetof(struct asym_rtx_header, magic), 1, ASYM_RTXD_REFUSED_GARBAGE},
         {offsetof(struct asym_rtx_header, version), 99, ASYM_RTXD_REFUSED_VERSION},
         {offsetof(struct asym_rtx_header, n_slots), 5000, ASYM_RTXD_REFUSED_GARBAGE},
@@ -354,167 +444,188 @@ TEST_WITH(headers_that_make_no_sense_are_refused_and_nothing_is_kept, set_up, te
         {offsetof(struct asym_rtx_header, slot_size), 32, ASYM_RTXD_REFUSED_GARBAGE},
         {offsetof(struct asym_rtx_header, header_size), UINT32_MAX - 63, ASYM_RTXD_REFUSED_GARBAGE},
     };
-    int before = count_fds(), event, good = good_client(&event);
-    int with_good = count_fds();
+    good_client();
+    const int before = count_fds();
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         const size_t had = refused[rows[i].refusal];
         struct asym_rtx_header h = good_header();
-        int bad = come();
-        serve(1);
         memcpy((char *)&h + rows[i].offset, &rows[i].value, sizeof rows[i].value);
-        fill(connections[bad].memfd, h, getpid());
-        serve(1);
-        assert_int_equal(refused[rows[i].refusal], had);
-        assert_int_equal(eventfd_write(connections[bad].event, 1), 0);
+        const int bad = make_page(getpid(), geteuid(), h, MAPPED);
+        announce(bad);
         serve(1);
         assert_int_equal(refused[rows[i].refusal], had + 1);
-        assert_true(connections[bad].closed);
+        assert_false(is_in(bad));
         go(bad);
         serve(1);
-        assert_int_equal(count_fds(), with_good);
+        assert_int_equal(count_fds(), before);
     }
     assert_int_equal(asym_rtxd_server_count(server), 1);
-    /* No program may send data, also not after its header was read. */
-    fake_acceptor_breach(&connections[good]);
-    serve(1);
-    assert_int_equal(asym_rtxd_server_count(server), 0);
-    assert_true(connections[good].closed);
-    go(good);
-    close(event);
-    serve(1);
-    assert_int_equal(count_fds(), before);
-    /* The helper has got each eventfd back, and the server has closed none itself. */
-    assert_int_equal(fake_acceptor_given(), ASYM_LENGTH(rows) + 1);
 }
 
-/* A program may write the header late, and wake the server before. */
-TEST_WITH(a_client_that_writes_no_header_in_time_is_dropped, set_up, tear_down)
+/* All of these have the name of a page, and are none. */
+TEST_WITH(a_file_counts_only_if_it_is_the_users_own, set_up, tear_down)
 {
-    const int silent = come(), late = come();
-    serve(ASYM_SEC);
-    assert_int_equal(eventfd_write(connections[late].event, 1), 0);
-    assert_int_equal(serve(ASYM_SEC), 0);
-    asym_rtxd_server_housekeeping(server, ASYM_SEC + ASYM_RTXD_FILL_WITHIN - 1);
-    assert_int_equal(refused[ASYM_RTXD_REFUSED_SILENT], 0);
-    fill(connections[late].memfd, good_header(), getpid());
-    assert_int_equal(eventfd_write(connections[late].event, 1), 0);
-    serve(ASYM_SEC);
-    asym_rtxd_server_housekeeping(server, ASYM_SEC + ASYM_RTXD_FILL_WITHIN);
-    assert_int_equal(refused[ASYM_RTXD_REFUSED_SILENT], 1);
-    assert_true(connections[silent].closed);
-    assert_false(connections[late].closed);
+    char at[160], name[256], other[256];
+    const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "asym-rtx.1.4"};
+    is_honest = true;
+    snprintf(at, sizeof at, "%s/%u", path, own_dir());
+    const int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC), good = come();
+    assert_int_equal(chdir(at), 0);
+    snprintf(name, sizeof name, ASYM_RTX_FILE "%d.9001", (int)getpid());
+    assert_int_equal(symlink(pages[good].name, name), 0);
+    assert_int_equal(chmod(name, 0644), 0);
+    snprintf(name, sizeof name, ASYM_RTX_FILE "%d.9002", (int)getpid());
+    assert_int_equal(mkfifo(name, 0600), 0);
+    assert_int_equal(chmod(name, 0644), 0);
+    snprintf(name, sizeof name, ASYM_RTX_FILE "%d.9003", (int)getpid());
+    assert_int_equal(mkdir(name, 0700), 0);
+    assert_int_equal(chmod(name, 0755), 0);
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    snprintf(name, sizeof name, ASYM_RTX_FILE "%d.9004", (int)getpid());
+    assert_int_equal(rename(address.sun_path, name), 0);
+    assert_int_equal(chmod(name, 0644), 0);
+    /* A second name. */
+    const int linked = make_page(getpid(), geteuid(), good_header(), MAPPED);
+    snprintf(other, sizeof other, ASYM_RTX_FILE "%d.9005", (int)getpid());
+    assert_int_equal(link(pages[linked].name, other), 0);
+    announce(linked);
+    /* A file that is longer than a page, and one that has another name by now. */
+    const int longer = make_page(getpid(), geteuid(), good_header(), (off_t)ASYM_RTXD_PAGE_SIZE + 1);
+    announce(longer);
+    serve(1);
+    /* The symbolic link has announced the file to which it leads. */
     assert_int_equal(asym_rtxd_server_count(server), 1);
+    assert_true(is_in(good));
+    assert_int_equal(refused[ASYM_RTXD_REFUSED_FILE], 5);
+    const char *const left[] = {"9001", "9002", "9003", "9004"};
+    for (size_t i = 0; i < ASYM_LENGTH(left); i++) {
+        snprintf(name, sizeof name, ASYM_RTX_FILE "%d.%s", (int)getpid(), left[i]);
+        assert_int_equal(remove(name), 0);
+    }
+    assert_int_equal(unlink(other), 0);
+    assert_int_equal(fchdir(here), 0);
+    close(here);
+    close(fd);
 }
 
-static bool is_readable(void)
+/* The file is the user's, the process is not; or there is none. */
+TEST_WITH(a_name_that_lies_is_refused, set_up, tear_down)
 {
-    struct pollfd p = {.fd = asym_rtxd_server_fd(server), .events = POLLIN};
-    return poll(&p, 1, 0) == 1;
+    static const char *const others[] = {"asym-rtx.",     "asym-rtx.1",    "asym-rtx.x.1",
+                                         "asym-rtx.-1.1", "asym-rtx.1.1x", "page"};
+    char name[256];
+    is_honest = true;
+    const int init = come_as(1, geteuid() == 0 ? 12345 : geteuid());
+    serve(1);
+    assert_false(is_in(init));
+    assert_int_equal(refused[ASYM_RTXD_REFUSED_OTHER], 1);
+    const int none = come_as(4194304 + 1, geteuid());
+    serve(1);
+    assert_false(is_in(none));
+    for (size_t i = 0; i < ASYM_LENGTH(others); i++) {
+        snprintf(name, sizeof name, "%s/%u/%s", path, own_dir(), others[i]);
+        close(open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+        assert_int_equal(chmod(name, 0644), 0);
+        serve(1);
+        assert_int_equal(unlink(name), 0);
+    }
+    assert_int_equal(asym_rtxd_server_count(server), 0);
+    for (size_t i = 0; i < ASYM_RTXD_N_REFUSALS; i++)
+        assert_int_equal(refused[i], i == ASYM_RTXD_REFUSED_OTHER);
+}
+
+/* It is announced again and again, and under another name: one page has one place. */
+TEST_WITH(a_page_that_is_announced_again_has_one_place, set_up, tear_down)
+{
+    char old[256], name[256];
+    const int i = good_client(), before = count_fds();
+    for (int k = 0; k < 20; k++) {
+        announce(i);
+        serve(1);
+    }
+    assert_int_equal(count_fds(), before);
+    for (size_t k = 0; k < ASYM_RTXD_N_REFUSALS; k++)
+        assert_int_equal(refused[k], 0);
+    snprintf(old, sizeof old, "%s/%u/%s", path, own_dir(), pages[i].name);
+    snprintf(name, sizeof name, "%s/%u/" ASYM_RTX_FILE "%d.7777", path, own_dir(), (int)getpid());
+    assert_int_equal(rename(old, name), 0);
+    announce(i);
+    serve(1);
+    assert_int_equal(asym_rtxd_server_count(server), 1);
+    assert_int_equal(count_fds(), before);
+    assert_int_equal(refused[ASYM_RTXD_REFUSED_FILE], 1);
+    take_sample();
+    tell(i, false);
+    assert_true(asym_rtxd_server_serve(server, 1));
+    assert_int_equal(rename(name, old), 0);
 }
 
 TEST_WITH(a_client_that_wakes_in_vain_is_not_read_for_a_while, set_up, tear_down)
 {
-    int event, fd = good_client(&event), other, other_fd;
+    const int i = good_client();
     take_sample();
-    for (int i = 0; i < ASYM_RTXD_MAX_VAIN_WAKEUPS; i++) {
-        assert_int_equal(eventfd_write(event, 1), 0);
+    for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
+        wake(i);
         assert_true(is_readable());
         assert_false(asym_rtxd_server_serve(server, 1));
     }
-    assert_int_equal(eventfd_write(event, 1), 0);
+    wake(i);
     assert_false(is_readable());
-    /* asymd still polls the other clients. */
-    other_fd = good_client(&other);
+    /* asymd still hears the other clients. */
+    const int other = good_client();
     take_sample();
-    set_phase(false);
-    assert_int_equal(eventfd_write(other, 1), 0);
+    tell(other, false);
     assert_true(asym_rtxd_server_serve(server, 1));
     take_sample();
     serve(1);
     /* One vain wakeup mutes it again, not counting its earlier write. */
     asym_rtxd_server_housekeeping(server, 2);
     assert_int_equal(serve(2), 0);
-    assert_int_equal(eventfd_write(event, 1), 0);
+    wake(i);
     assert_true(is_readable());
     assert_int_equal(serve(2), 0);
-    assert_int_equal(eventfd_write(event, 1), 0);
+    wake(i);
     assert_false(is_readable());
-    go(fd);
-    close(event);
+    /* Its end is heard in any case. */
+    go(i);
+    assert_true(is_readable());
     serve(2);
     assert_int_equal(asym_rtxd_server_count(server), 1);
-    go(other_fd);
-    close(other);
 }
 
-static void post(int event)
+/* The watch of a file is one: another name for it must not change what asymd hears. */
+TEST_WITH(a_throttled_client_is_not_heard_by_another_name, set_up, tear_down)
 {
-    assert_int_equal(asym_raw_post(event), 0);
-}
-
-static void overfill(int event)
-{
-    struct pollfd p = {.fd = event, .events = 0};
-    assert_int_equal(asym_raw_overfill(event), 0);
-    assert_int_equal(poll(&p, 1, 0), 1);
-    assert_int_equal(p.revents, POLLERR);
-}
-
-/* The kernel reports EPOLLERR of a descriptor that asymd does not want to poll, too. */
-TEST_WITH(an_overfilled_count_does_not_wake_asymd_while_it_is_throttled, set_up, tear_down)
-{
-    int event, fd = good_client(&event);
+    char old[256], name[256];
+    const int i = good_client();
     take_sample();
-    overfill(event);
-    for (int i = 0; i < ASYM_RTXD_MAX_VAIN_WAKEUPS; i++) {
-        assert_true(is_readable());
+    for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
+        wake(i);
         assert_false(asym_rtxd_server_serve(server, 1));
-        post(event);
     }
-    asym_rtxd_server_serve(server, 1);
-    for (int i = 0; i < 3; i++) {
-        post(event);
-        assert_false(is_readable());
-    }
-    go(fd);
-    close(event);
-}
-
-TEST_WITH(an_overfilled_count_does_not_wake_asymd_while_it_is_deferred, set_up, tear_down)
-{
-    int event, fd = good_client(&event);
-    asym_rtxd_server_set(server, 20, 1);
-    take_sample();
-    set_phase(false);
-    overfill(event);
-    assert_true(asym_rtxd_server_serve(server, 10));
-    asym_rtxd_server_charge(server, 60 * ASYM_MSEC);
-    take_sample();
-    set_phase(true);
-    post(event);
-    assert_false(asym_rtxd_server_serve(server, 11));
-    assert_true(asym_rtxd_server_due(server) > 11);
-    asym_rtxd_server_serve(server, 12);
-    for (int i = 0; i < 3; i++) {
-        post(event);
-        assert_false(is_readable());
-    }
-    go(fd);
-    close(event);
+    snprintf(old, sizeof old, "%s/%u/%s", path, own_dir(), pages[i].name);
+    snprintf(name, sizeof name, "%s/%u/" ASYM_RTX_FILE "%d.7777", path, own_dir(), (int)getpid());
+    assert_int_equal(rename(old, name), 0);
+    announce(i);
+    serve(1);
+    assert_int_equal(refused[ASYM_RTXD_REFUSED_FILE], 1);
+    wake(i);
+    assert_false(is_readable());
+    assert_int_equal(rename(name, old), 0);
 }
 
 TEST_WITH(a_throttled_client_without_cpu_time_stays_throttled, set_up, tear_down)
 {
     const asym_usec paid = 600 * ASYM_SEC;
-    int event, fd = good_client(&event);
+    const int i = good_client();
     asym_rtxd_server_set(server, 20, 1);
     take_sample();
-    set_phase(false);
-    assert_int_equal(eventfd_write(event, 1), 0);
+    tell(i, false);
     assert_true(asym_rtxd_server_serve(server, 10));
     take_sample();
-    for (int i = 0; i < ASYM_RTXD_MAX_VAIN_WAKEUPS; i++) {
-        assert_int_equal(eventfd_write(event, 1), 0);
+    for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
+        wake(i);
         assert_false(asym_rtxd_server_serve(server, 11));
     }
     asym_rtxd_server_charge(server, 60 * ASYM_MSEC);
@@ -523,139 +634,287 @@ TEST_WITH(a_throttled_client_without_cpu_time_stays_throttled, set_up, tear_down
     assert_true(again > 11);
     assert_false(asym_rtxd_server_serve(server, again));
     assert_int_equal(asym_rtxd_server_due(server), 0);
-    assert_int_equal(eventfd_write(event, 1), 0);
+    wake(i);
     assert_false(is_readable());
-    /* asymd has caused the next wakeup, and defers the answer. So the program has not woken it in vain. */
+    /* Housekeeping has caused the next sample, and asymd defers the answer. So the program has not woken it in vain. */
     asym_rtxd_server_housekeeping(server, again + 1);
-    assert_true(is_readable());
-    set_phase(true);
+    set_phase(i, true);
     assert_false(asym_rtxd_server_serve(server, again + 1));
     assert_true(asym_rtxd_server_due(server) > again + 1);
-    set_phase(false);
+    set_phase(i, false);
     assert_false(asym_rtxd_server_serve(server, paid));
     assert_false(asym_rtxd_server_serve(server, paid));
-    assert_int_equal(eventfd_write(event, 1), 0);
+    wake(i);
     assert_true(is_readable());
-    go(fd);
-    close(event);
-}
-
-TEST_WITH(a_client_that_wakes_without_a_header_is_not_read_for_a_while, set_up, tear_down)
-{
-    const int i = come();
-    serve(1);
-    for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
-        assert_int_equal(eventfd_write(connections[i].event, 1), 0);
-        assert_true(is_readable());
-        assert_int_equal(serve(1), 0);
-    }
-    assert_int_equal(eventfd_write(connections[i].event, 1), 0);
-    assert_false(is_readable());
-    /* The server reads its header after the next housekeeping at the latest. */
-    fill(connections[i].memfd, good_header(), getpid());
-    asym_rtxd_server_housekeeping(server, 2);
-    serve(2);
-    assert_int_equal(asym_rtxd_server_count(server), 1);
 }
 
 TEST_WITH(a_client_with_real_phases_is_answered_as_often_as_before, set_up, tear_down)
 {
-    int event, fd = good_client(&event);
+    const int i = good_client();
     take_sample();
-    for (int i = 0; i < ASYM_RTXD_MAX_VAIN_WAKEUPS; i++) {
-        assert_int_equal(eventfd_write(event, 1), 0);
+    for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
+        wake(i);
         asym_rtxd_server_serve(server, 1);
     }
     asym_rtxd_server_housekeeping(server, 2);
-    set_phase(false);
+    set_phase(i, false);
     assert_true(asym_rtxd_server_serve(server, 2));
     take_sample();
-    for (int i = 0; i < ASYM_RTXD_MAX_VAIN_WAKEUPS; i++) {
-        assert_int_equal(eventfd_write(event, 1), 0);
+    for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
+        wake(i);
         assert_true(is_readable());
         asym_rtxd_server_serve(server, 2);
     }
-    go(fd);
-    close(event);
 }
 
-/* The server counts one user's connections of a second, and still considers another user's first connection. */
-TEST_WITH(a_flood_of_connections_keeps_no_other_user_out, set_up, tear_down)
+/* A user whose files are announced all the time is not heard until the next housekeeping. Others are. */
+TEST_WITH(a_flood_of_announcements_is_not_heard_for_a_while, set_up, tear_down)
+{
+    const int i = good_client();
+    for (int k = 0; k < ASYM_RTXD_MAX_ANNOUNCED; k++) {
+        announce(i);
+        serve(1);
+    }
+    announce(i);
+    assert_false(is_readable());
+    const int other = come_as(ELSEWHERE, 12345), late = come();
+    serve(1);
+    assert_true(is_in(other));
+    assert_false(is_in(late));
+    asym_rtxd_server_housekeeping(server, 2);
+    announce(late);
+    serve(2);
+    assert_true(is_in(late));
+}
+
+/* The server counts the files of a second, and still considers another user's first one. */
+TEST_WITH(a_flood_of_files_keeps_no_other_user_out, set_up, tear_down)
 {
     for (int i = 0; i < ASYM_RTXD_MAX_TAKEN; i++) {
         const int k = come();
         asym_rtxd_server_serve(server, 1);
-        assert_false(connections[k].closed);
+        assert_true(is_in(k));
         go(k);
         asym_rtxd_server_serve(server, 1);
     }
     const int mine = come(), first = come_as(getpid(), 12345), second = come_as(getpid(), 12345);
     serve(1);
-    assert_true(connections[mine].closed && connections[mine].memfd < 0);
-    assert_false(connections[first].closed);
-    assert_true(connections[second].closed);
+    assert_false(is_in(mine));
+    assert_true(is_in(first));
+    assert_false(is_in(second));
     assert_int_equal(refused[ASYM_RTXD_REFUSED_BUSY], 2);
     asym_rtxd_server_housekeeping(server, 2);
-    int event, good = good_client(&event);
-    assert_int_equal(asym_rtxd_server_count(server), 1);
-    go(good);
-    close(event);
+    announce(mine);
+    serve(2);
+    assert_true(is_in(mine));
 }
 
-/* A client of another process, which the test kills; the test shares its eventfd and its word. */
-static pid_t process_elsewhere(void)
+/* So many wakeups between two samples are no program's. */
+TEST_WITH(a_flood_of_wakeups_is_not_heard_for_a_while, set_up, tear_down)
 {
-    fflush(NULL);
-    pid_t pid = asym_process_fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        alarm(60);
-        pause();
-        _exit(0);
+    const int i = good_client(), other = client_elsewhere();
+    take_sample();
+    for (int k = 0; k < 2 * ASYM_RTXD_MAX_WAKEUPS; k++) {
+        wake(i);
+        wake(other);
     }
-    return pid;
+    assert_int_equal(serve(1), 0);
+    wake(i);
+    assert_false(is_readable());
+    asym_rtxd_server_housekeeping(server, 2);
+    tell(i, false);
+    assert_true(is_readable());
+    assert_true(asym_rtxd_server_serve(server, 2));
 }
 
-/* *connection: its id. */
-static pid_t client_elsewhere(int *event, uint64_t **ret_word, int *connection)
+/* The kernel has dropped events: asymd reads each page once, and finds the change. */
+TEST_WITH(after_an_overflow_each_page_is_read, set_up, tear_down)
 {
-    const pid_t pid = process_elsewhere();
-    *connection = come_and_fill(pid, getuid(), event, 1);
-    assert_int_equal(serve(1), 1);
-    /* The next descriptor takes its number. */
-    *ret_word = word;
-    mapped = NULL;
+    const struct inotify_event overflow = {.wd = -1, .mask = IN_Q_OVERFLOW};
+    int fds[2], queue = server->inotify;
+    const int i = good_client();
+    take_sample();
+    assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
+    set_phase(i, false);
+    assert_int_equal(serve(1), 0);
+    assert_int_equal(write(fds[1], &overflow, sizeof overflow), sizeof overflow);
+    server->inotify = fds[0];
+    assert_true(asym_rtxd_server_serve(server, 1));
+    server->inotify = queue;
+    close(fds[0]);
+    close(fds[1]);
+}
+
+/* Without a wakeup or a close: another process has the file, too. */
+TEST_WITH(a_client_whose_process_has_ended_goes, set_up, tear_down)
+{
+    client_elsewhere();
+    take_sample();
+    asym_rtxd_server_housekeeping(server, 2);
     assert_int_equal(asym_rtxd_server_count(server), 1);
-    return pid;
+    has_ended = ELSEWHERE;
+    asym_rtxd_server_housekeeping(server, 3);
+    assert_int_equal(asym_rtxd_server_count(server), 0);
+    assert_true(asym_rtxd_server_serve(server, 3));
+}
+
+/* The library clears magic when the program leaves, and the mapping keeps the file open. */
+TEST_WITH(a_page_without_magic_is_read_no_more, set_up, tear_down)
+{
+    for (int cut = 0; cut < 2; cut++) {
+        const int i = good_client();
+        take_sample();
+        if (cut)
+            assert_int_equal(ftruncate(pages[i].fd, 0), 0);
+        else
+            *(uint32_t *)(void *)pages[i].map = 0;
+        if (!cut)
+            wake(i);
+        assert_true(asym_rtxd_server_serve(server, 1));
+        assert_int_equal(asym_rtxd_server_count(server), 0);
+        assert_int_equal(asym_rtxd_server_due(server), 0);
+    }
+}
+
+/* A full snapshot has its phase, and the client is deferred: its end is still reported, and nothing is due for it. */
+TEST_WITH(a_client_that_ends_while_deferred_has_ended_its_serial_phase, set_up, tear_down)
+{
+    asym_rtxd_server_set(server, 20, 1);
+    const int i = good_client();
+    take_sample();
+    tell(i, false);
+    assert_true(asym_rtxd_server_serve(server, 1));
+    asym_rtxd_server_charge(server, 60 * ASYM_MSEC);
+    take_sample();
+    tell(i, true);
+    assert_false(asym_rtxd_server_serve(server, 2));
+    assert_true(asym_rtxd_server_due(server) > 2);
+    take_sample();
+    wake(i);
+    assert_false(is_readable());
+    go(i);
+    assert_true(is_readable());
+    assert_true(asym_rtxd_server_serve(server, 3));
+    assert_int_equal(asym_rtxd_server_count(server), 0);
+    assert_int_equal(asym_rtxd_server_due(server), 0);
+}
+
+/* A user other than root is admitted while a place is free. */
+TEST_WITH(every_user_is_let_in, set_up, tear_down)
+{
+    static const uid_t users[] = {1000, 0, 65534, 1001};
+    for (size_t i = 0; i < ASYM_LENGTH(users); i++) {
+        wake(come_as(getpid(), users[i]));
+        assert_int_equal(serve(1), 1);
+        assert_int_equal(asym_rtxd_server_count(server), i + 1);
+    }
+    for (size_t i = 0; i < ASYM_RTXD_N_REFUSALS; i++)
+        assert_int_equal(refused[i], 0);
+}
+
+/* One process has a few places; the server refuses its other files, and admits other processes. */
+TEST_WITH(a_process_has_few_places, set_up, tear_down)
+{
+    int taken = 0;
+    for (int i = 0; i < ASYM_RTXD_MAX_TAKEN; i++) {
+        const int k = come();
+        asym_rtxd_server_serve(server, 1);
+        taken += is_in(k);
+    }
+    assert_int_equal(taken, ASYM_RTXD_MAX_OF_PID);
+    assert_int_equal(refused[ASYM_RTXD_REFUSED_FULL], ASYM_RTXD_MAX_TAKEN - ASYM_RTXD_MAX_OF_PID);
+    asym_rtxd_server_housekeeping(server, 2);
+    const int other = come_as(ELSEWHERE, 1);
+    serve(2);
+    assert_true(is_in(other));
+}
+
+/* Where the directory is none of its own, users could fill the file system: asymd serves its own user alone. */
+TEST_WITH(another_user_has_no_directory_in_a_common_file_system, set_up, tear_down)
+{
+    assert_false(asym_rtxd_server_is_for_all(server));
+    assert_int_equal(asym_rtxd_add_user(server, geteuid()), 0);
+    assert_int_equal(asym_rtxd_add_user(server, geteuid() + 1), -EPERM);
+    assert_int_equal(server->n_users, 1);
+}
+
+TEST_WITH(without_descriptors_a_program_is_refused, set_up, tear_down)
+{
+    struct rlimit limit, none;
+    const int i = come(), next = dup(STDOUT_FILENO);
+    close(next);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const int before = count_fds();
+    for (int room = 0; room < 2; room++) {
+        none = limit;
+        none.rlim_cur = (rlim_t)(next + room);
+        announce(i);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+        serve(1);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        assert_int_equal(refused[ASYM_RTXD_REFUSED_NO_FD] + refused[ASYM_RTXD_REFUSED_FILE], room + 1);
+        assert_false(is_in(i));
+        assert_int_equal(count_fds(), before);
+    }
+    announce(i);
+    serve(1);
+    assert_true(is_in(i));
+}
+
+/* A library of the time when asymd had a socket there. */
+TEST_WITH(an_old_library_is_refused_at_once, set_up, tear_down)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, path, strlen(path));
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), -1);
+    assert_int_equal(errno, ECONNREFUSED);
+    close(fd);
+}
+
+/* Another user could have put it there, or it is what an older asymd has left. */
+TEST_WITH(only_a_directory_of_its_own_is_used, set_up, tear_down)
+{
+    char at[64] = "/tmp/asym-rtx-XXXXXX", name[96];
+    struct asym_rtxd_server *s = NULL;
+    struct asym_error err = {""};
+    const struct asym_rtxd_server_config config = {.dir = at};
+    assert_non_null(mkdtemp(at));
+    snprintf(name, sizeof name, "%s/rtx", at);
+    assert_int_equal(mkdir(name, 0700), 0);
+    assert_int_equal(chmod(name, 0777), 0);
+    assert_int_equal(asym_rtxd_server_open(&config, &s, &err), -EPERM);
+    assert_non_null(strstr(err.text, name));
+    assert_int_equal(rmdir(name), 0);
+    assert_int_equal(mknod(name, S_IFSOCK | 0666, 0), 0);
+    assert_int_equal(asym_rtxd_server_open(&config, &s, &err), 0);
+    asym_rtxd_server_close(s);
+    assert_int_equal(rmdir(at), 0);
 }
 
 TEST_WITH(only_a_client_that_has_spent_its_part_is_deferred, set_up, tear_down)
 {
-    uint64_t *its_word, *my_word;
-    int its, mine, fd, status, connection;
     asym_rtxd_server_set(server, 20, 1);
-    const pid_t pid = client_elsewhere(&its, &its_word, &connection);
-    fd = good_client(&mine);
-    my_word = word;
+    const int its = client_elsewhere(), mine = good_client();
     take_sample();
-    tell(its, its_word, false);
+    tell(its, false);
     assert_true(asym_rtxd_server_serve(server, 10));
     asym_rtxd_server_charge(server, 30 * ASYM_MSEC);
     /* Only second samples are due, the first for the earlier client. */
     assert_int_equal(asym_rtxd_server_due(server), 1 + ASYM_RTX_NOTIFY_MIN_DEFAULT);
     take_sample();
-    tell(its, its_word, true);
+    tell(its, true);
     assert_false(asym_rtxd_server_serve(server, 2 * ASYM_MSEC));
     assert_true(asym_rtxd_server_due(server) > ASYM_SEC / 2);
     /* It does not wake the server now. The server answers another client, which alone pays for that. */
-    tell(its, its_word, true);
+    tell(its, true);
     assert_false(is_readable());
-    tell(mine, my_word, false);
+    tell(mine, false);
     assert_true(asym_rtxd_server_serve(server, 3 * ASYM_MSEC));
     asym_rtxd_server_charge(server, ASYM_MSEC);
     take_sample();
     /* A phase that a full snapshot has contained needs no answer. */
-    tell(its, its_word, false);
+    tell(its, false);
     const double rate = 0.01 * ASYM_RTXD_SHARE;
     const asym_usec then = (asym_usec)(60 * (double)ASYM_MSEC / rate);
     assert_true(asym_rtxd_server_serve(server, then));
@@ -665,27 +924,19 @@ TEST_WITH(only_a_client_that_has_spent_its_part_is_deferred, set_up, tear_down)
     for (asym_usec i = 0; i < (asym_usec)2 * ASYM_RTXD_MAX_VAIN_WAKEUPS; i++) {
         assert_false(asym_rtxd_server_serve(server, then + (i + 1) * 2 * ASYM_MSEC));
         asym_rtxd_server_charge(server, 20);
-        /* EPOLL_CTL_MOD wakes once. */
-        if (i > 0)
-            assert_int_equal(asym_rtxd_server_due(server), 0);
+        assert_int_equal(asym_rtxd_server_due(server), 0);
     }
     assert_false(is_readable());
-    tell(its, its_word, true);
+    tell(its, true);
     assert_true(is_readable());
     assert_true(asym_rtxd_server_serve(server, then + ASYM_SEC / 2));
-    asym_live_signal(pid, SIGKILL);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    go(fd);
-    close(mine);
-    close(its);
 }
 
 /* A reserve in debt gets half of what is earned, and the client that reports gets the other half: no more in all. */
 TEST_WITH(a_debt_is_paid_from_what_is_earned, set_up, tear_down)
 {
-    int event;
     asym_rtxd_server_set(server, 20, 1);
-    const int fd = good_client(&event);
+    good_client();
     struct asym_rtxd_client *c = server->clients[0];
     const asym_usec from = 1000 * ASYM_SEC, to = from + ASYM_MSEC;
     const double earned = (double)ASYM_MSEC * server->config.cpu_budget / 100 * ASYM_RTXD_SHARE;
@@ -697,165 +948,85 @@ TEST_WITH(a_debt_is_paid_from_what_is_earned, set_up, tear_down)
     asym_rtxd_settle(server, to);
     assert_true(server->reserve > -0.51 * earned && server->reserve < -0.49 * earned);
     assert_true(c->saved > 0.49 * earned && c->saved < 0.51 * earned);
-    go(fd);
-    close(event);
-}
-
-/* A full snapshot has its phase, and the client is deferred: its end is still reported, and nothing is due for it. */
-TEST_WITH(a_client_that_ends_while_deferred_has_ended_its_serial_phase, set_up, tear_down)
-{
-    asym_rtxd_server_set(server, 20, 1);
-    for (int killed = 0; killed < 2; killed++) {
-        const asym_usec at = (asym_usec)(1 + killed * 100) * ASYM_SEC;
-        int event, fd = -1, status, connection;
-        pid_t pid = -1;
-        uint64_t *its_word;
-        asym_rtxd_server_housekeeping(server, at);
-        if (killed) {
-            pid = client_elsewhere(&event, &its_word, &connection);
-        } else {
-            fd = good_client_at(&event, at);
-            its_word = word;
-        }
-        take_sample();
-        tell(event, its_word, false);
-        assert_true(asym_rtxd_server_serve(server, at));
-        asym_rtxd_server_charge(server, 60 * ASYM_MSEC);
-        take_sample();
-        tell(event, its_word, true);
-        assert_false(asym_rtxd_server_serve(server, at + 1));
-        assert_true(asym_rtxd_server_due(server) > at + 1);
-        take_sample();
-        assert_false(is_readable());
-        if (killed) {
-            asym_live_signal(pid, SIGKILL);
-            assert_int_equal(waitpid(pid, &status, 0), pid);
-            go(connection);
-        } else {
-            go(fd);
-        }
-        assert_true(is_readable());
-        assert_true(asym_rtxd_server_serve(server, at + 2));
-        assert_int_equal(asym_rtxd_server_count(server), 0);
-        assert_int_equal(asym_rtxd_server_due(server), 0);
-        assert_false(is_readable());
-        close(event);
-    }
 }
 
 /* No present client pays for that answer: a client sampled in vain with it can still be answered. */
 TEST_WITH(the_end_of_another_client_is_not_charged_to_a_served_one, set_up, tear_down)
 {
-    uint64_t *its_word, *my_word;
-    int its, mine, status, its_connection;
     asym_rtxd_server_set(server, 20, 1);
-    const pid_t pid = client_elsewhere(&its, &its_word, &its_connection);
-    const int connection = good_client(&mine);
-    my_word = word;
+    const int its = client_elsewhere(), mine = good_client();
     take_sample();
-    tell(mine, my_word, false);
+    tell(mine, false);
     assert_true(asym_rtxd_server_serve(server, 10));
     take_sample();
     for (int serial = 0; serial < 2; serial++) {
-        tell(its, its_word, serial);
+        tell(its, serial);
         assert_true(asym_rtxd_server_serve(server, 11));
         take_sample();
     }
-    asym_live_signal(pid, SIGKILL);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    go(its_connection);
-    tell(mine, my_word, false); /* no change */
+    go(its);
+    tell(mine, false); /* no change */
     assert_true(asym_rtxd_server_serve(server, 12));
     asym_rtxd_server_charge(server, 10 * ASYM_SEC);
     take_sample();
-    tell(mine, my_word, true);
+    tell(mine, true);
     assert_true(asym_rtxd_server_serve(server, 13));
     /* It pays for its own answer. */
     asym_rtxd_server_charge(server, 10 * ASYM_SEC);
     take_sample();
-    tell(mine, my_word, false);
+    tell(mine, false);
     assert_false(asym_rtxd_server_serve(server, 14));
-    go(connection);
-    close(mine);
-    close(its);
 }
 
-/* A user other than root is admitted while a place is free. */
-TEST_WITH(every_user_is_let_in, set_up, tear_down)
-{
-    static const uid_t users[] = {1000, 0, 65534, 1001};
-    for (size_t i = 0; i < ASYM_LENGTH(users); i++) {
-        int event;
-        come_and_fill(getpid(), users[i], &event, 1);
-        assert_int_equal(serve(1), 1);
-        assert_int_equal(asym_rtxd_server_count(server), i + 1);
-        close(event);
-    }
-    for (size_t i = 0; i < ASYM_RTXD_N_REFUSALS; i++)
-        assert_int_equal(refused[i], 0);
-}
-
-TEST_WITH(several_connections_give_a_process_no_larger_part, set_up, tear_down)
+TEST_WITH(several_pages_give_a_process_no_larger_part, set_up, tear_down)
 {
     enum { MINE = 3 };
-    uint64_t *its_word, *words[MINE];
-    int its, events[MINE], fds[MINE], status, connection;
+    int mine[MINE];
     asym_rtxd_server_set(server, 20, 1);
-    const pid_t pid = client_elsewhere(&its, &its_word, &connection);
-    for (int i = 0; i < MINE; i++) {
-        fds[i] = good_client(&events[i]);
-        words[i] = word;
-        mapped = NULL;
-    }
+    const int its = client_elsewhere();
+    for (int i = 0; i < MINE; i++)
+        mine[i] = good_client();
     take_sample();
     /* All have spent the same. It alone gets half of the CPU time for answers; each page of the others gets a sixth. */
     asym_usec now = 10;
-    tell(its, its_word, false);
+    tell(its, false);
     for (int i = 0; i < MINE; i++)
-        tell(events[i], words[i], false);
+        tell(mine[i], false);
     assert_true(asym_rtxd_server_serve(server, now));
     asym_rtxd_server_charge(server, (MINE + 1) * 30 * ASYM_MSEC);
     take_sample();
     for (; now < 100 * ASYM_SEC; now += 500 * ASYM_MSEC) {
         for (int i = 0; i < MINE; i++)
-            tell(events[i], words[i], true);
-        tell(its, its_word, true);
+            tell(mine[i], true);
+        tell(its, true);
         if (asym_rtxd_server_serve(server, now))
             break;
     }
     /* It came first and drew all saved time. Half of the earned time pays the debt in 4 s; a quarter would take 8 s. */
     assert_true(now > 3 * ASYM_SEC && now < 5 * ASYM_SEC);
-    asym_live_signal(pid, SIGKILL);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    for (int i = 0; i < MINE; i++) {
-        go(fds[i]);
-        close(events[i]);
-    }
-    close(its);
 }
 
 /* The debt of ended clients remains: after some more ends the server reports no ends, but it admits new clients. */
-TEST_WITH(a_program_that_connects_anew_in_serial_phases_is_answered_no_more, set_up, tear_down)
+TEST_WITH(a_program_that_comes_anew_in_serial_phases_is_answered_no_more, set_up, tear_down)
 {
-    int event, fd, program_reports = 0;
+    int p, program_reports = 0;
     asym_rtxd_server_set(server, 20, 1);
     for (int i = 0; i < 30; i++) {
-        fd = come_and_fill(getpid(), getuid(), &event, 1);
+        p = come();
+        wake(p);
         serve(1);
         asym_rtxd_server_charge(server, 8 * ASYM_MSEC);
         assert_int_equal(asym_rtxd_server_count(server), 1);
         take_sample();
-        go(fd);
-        close(event);
+        go(p);
         program_reports += asym_rtxd_server_serve(server, 1);
         asym_rtxd_server_charge(server, 8 * ASYM_MSEC);
     }
     assert_in_range(program_reports, ASYM_RTXD_MAX_ENDS, ASYM_RTXD_MAX_ENDS + 2);
     asym_rtxd_server_housekeeping(server, 20 * ASYM_SEC);
-    fd = good_client_at(&event, 20 * ASYM_SEC);
+    p = client_at(getpid(), 20 * ASYM_SEC);
     take_sample();
-    go(fd);
-    close(event);
+    go(p);
     assert_int_equal(serve(20 * ASYM_SEC), 1);
 }
 
@@ -863,15 +1034,10 @@ TEST_WITH(a_refresh_reads_only_programs_that_have_reported, set_up, tear_down)
 {
     const struct asym_rtxd_program_report *program_reports;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
-    int mine, other, fd = good_client(&mine);
-    uint64_t *my_word = word;
-    mapped = NULL;
-    int other_fd = good_client(&other);
-    uint64_t *other_word = word;
+    const int mine = good_client(), other = good_client();
     take_sample();
-    word = my_word;
-    set_phase(false);
-    tell(other, other_word, false);
+    set_phase(mine, false);
+    tell(other, false);
     assert_true(asym_rtxd_server_serve(server, 1));
     assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL | ASYM_ASK_REFRESH, &program_reports), 2);
     /* Both belong to one process, in any order: one has a new report, the provider repeats the other's. */
@@ -884,64 +1050,23 @@ TEST_WITH(a_refresh_reads_only_programs_that_have_reported, set_up, tear_down)
     assert_int_equal(provider->ask(provider, 2, ASYM_ASK_FINAL | ASYM_ASK_REFRESH, &program_reports), 2);
     assert_int_equal(program_reports[0].threads[0].changed + program_reports[1].threads[0].changed, 0);
     assert_int_equal(program_reports[0].at, 1);
-    go(fd);
-    close(mine);
-    go(other_fd);
-    close(other);
 }
 
-/* One process has a few places; the server refuses its other connections, and admits other processes. */
-TEST_WITH(a_process_has_few_places, set_up, tear_down)
-{
-    int taken = 0;
-    for (int i = 0; i < ASYM_RTXD_MAX_TAKEN; i++) {
-        const int k = come();
-        asym_rtxd_server_serve(server, 1);
-        taken += !connections[k].closed;
-        assert_int_equal(connections[k].memfd >= 0, !connections[k].closed);
-    }
-    assert_int_equal(taken, ASYM_RTXD_MAX_OF_PID);
-    assert_int_equal(refused[ASYM_RTXD_REFUSED_FULL], ASYM_RTXD_MAX_TAKEN - ASYM_RTXD_MAX_OF_PID);
-    const pid_t pid = process_elsewhere();
-    asym_rtxd_server_housekeeping(server, 2);
-    const int other = come_as(pid, 1);
-    serve(2);
-    assert_false(connections[other].closed);
-    asym_process_signal(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-}
-
-enum { PROCESSES = ASYM_RTXD_MAX_CLIENTS / ASYM_RTXD_MAX_OF_PID + 8 };
-
-static void start_processes(pid_t pids[PROCESSES])
-{
-    for (int i = 0; i < PROCESSES; i++)
-        pids[i] = process_elsewhere();
-}
-
-static void end_processes(const pid_t pids[PROCESSES])
-{
-    for (int i = 0; i < PROCESSES; i++) {
-        asym_process_signal(pids[i], SIGKILL);
-        waitpid(pids[i], NULL, 0);
-    }
-}
-
-/* Returns how many of the n connections from first have a place. */
+/* Returns how many of the n pages from first have a place. */
 static int count_in(int first, int n)
 {
     int in = 0;
     for (int i = first; i < first + n; i++)
-        in += !connections[i % CONNECTIONS].closed;
+        in += is_in(i % PAGES);
     return in;
 }
 
-/* Each user connects once a second, so that the server considers all. */
-static int come_once(const pid_t pids[PROCESSES], uid_t first_user, int n)
+/* Each user comes once, so that the server considers all. */
+static int come_once(uid_t first_user, int n)
 {
-    const int begun = n_connections;
+    const int begun = n_pages;
     for (int i = 0; i < n; i++) {
-        come_as(pids[i / ASYM_RTXD_MAX_OF_PID], first_user + (uid_t)i);
+        come_as(ELSEWHERE + i / ASYM_RTXD_MAX_OF_PID, first_user + (uid_t)i);
         asym_rtxd_server_serve(server, 1);
     }
     asym_rtxd_server_housekeeping(server, 1);
@@ -951,13 +1076,11 @@ static int come_once(const pid_t pids[PROCESSES], uid_t first_user, int n)
 TEST_WITH(four_users_that_take_all_they_can_keep_no_user_out, set_up, tear_down)
 {
     enum { USERS = 4, EACH = ASYM_RTXD_MAX_OF_USER };
-    pid_t pids[PROCESSES];
     int first[USERS];
-    start_processes(pids);
     for (int u = 0; u < USERS; u++) {
-        first[u] = n_connections;
+        first[u] = n_pages;
         for (int i = 0; i < EACH; i++) {
-            come_as(pids[u * EACH / ASYM_RTXD_MAX_OF_PID + i / ASYM_RTXD_MAX_OF_PID], 3001 + (uid_t)u);
+            come_as(ELSEWHERE + u * EACH / ASYM_RTXD_MAX_OF_PID + i / ASYM_RTXD_MAX_OF_PID, 3001 + (uid_t)u);
             asym_rtxd_server_serve(server, 1);
         }
         asym_rtxd_server_housekeeping(server, 1);
@@ -965,521 +1088,50 @@ TEST_WITH(four_users_that_take_all_they_can_keep_no_user_out, set_up, tear_down)
     for (int u = 0; u < USERS; u++)
         assert_in_range(count_in(first[u], EACH), (ASYM_RTXD_MAX_OF_USERS - 16) / USERS, EACH);
     /* A new user gets a place of the user with the most; so does root; so does another new user. */
-    const pid_t mine = pids[PROCESSES - 1];
+    const pid_t mine = ELSEWHERE + 900 + 1;
     for (uid_t uid = 5000; uid < 5020; uid++) {
-        const int newcomer = come_as(uid % 2 ? mine : pids[PROCESSES - 2 - (int)(uid - 5000) / 8], uid);
+        const int newcomer = come_as(uid % 2 ? mine : ELSEWHERE + 900 + 2 + (int)(uid - 5000) / 8, uid);
         asym_rtxd_server_serve(server, 1);
         if (uid < 5006)
-            assert_false(connections[newcomer].closed);
+            assert_true(is_in(newcomer));
     }
-    const int root = come_as(pids[PROCESSES - 5], 0);
+    const int root = come_as(ELSEWHERE + 900 + 5, 0);
     asym_rtxd_server_serve(server, 1);
-    assert_false(connections[root].closed);
+    assert_true(is_in(root));
     assert_true(refused[ASYM_RTXD_REFUSED_YIELDS] > 0);
-    end_processes(pids);
 }
 
 /* With as many users as places for users, the server refuses a new user, but not root. */
 TEST_WITH(only_as_many_users_keep_one_out_and_none_keeps_out_root, set_up, tear_down)
 {
-    pid_t pids[PROCESSES];
-    start_processes(pids);
-    const int begun = come_once(pids, 10000, ASYM_RTXD_MAX_OF_USERS);
+    const int begun = come_once(10000, ASYM_RTXD_MAX_OF_USERS);
     assert_int_equal(count_in(begun, ASYM_RTXD_MAX_OF_USERS), ASYM_RTXD_MAX_OF_USERS);
-    const int newcomer = come_as(pids[PROCESSES - 1], 20000);
+    const int newcomer = come_as(ELSEWHERE + 900 + 1, 20000);
     asym_rtxd_server_serve(server, 1);
-    assert_true(connections[newcomer].closed);
+    assert_false(is_in(newcomer));
     for (int i = 0; i < ASYM_RTXD_MAX_CLIENTS - ASYM_RTXD_MAX_OF_USERS + 4; i++) {
-        const int root = come_as(pids[PROCESSES - 2 - i / ASYM_RTXD_MAX_OF_PID], 0);
+        const int root = come_as(ELSEWHERE + 900 + 2 + i / ASYM_RTXD_MAX_OF_PID, 0);
         asym_rtxd_server_serve(server, 1);
-        assert_false(connections[root].closed);
+        assert_true(is_in(root));
     }
     assert_int_equal(refused[ASYM_RTXD_REFUSED_YIELDS], 4);
-    end_processes(pids);
 }
 
 /* The reports of the end and of the new connection come together. */
 TEST_WITH(a_place_that_is_free_again_is_taken_from_no_client, set_up, tear_down)
 {
     enum { OF_ROOT = ASYM_RTXD_MAX_CLIENTS - ASYM_RTXD_MAX_OF_USERS };
-    pid_t pids[PROCESSES];
     int of_root = -1;
-    start_processes(pids);
-    come_once(pids, 10000, ASYM_RTXD_MAX_OF_USERS);
+    come_once(10000, ASYM_RTXD_MAX_OF_USERS);
     for (int i = 0; i < OF_ROOT; i++) {
-        of_root = come_as(pids[PROCESSES - 1 - i / ASYM_RTXD_MAX_OF_PID], 0);
+        of_root = come_as(ELSEWHERE + 900 + 1 + i / ASYM_RTXD_MAX_OF_PID, 0);
         asym_rtxd_server_serve(server, 1);
     }
     go(of_root);
-    const int next = come_as(pids[PROCESSES - 1 - OF_ROOT / ASYM_RTXD_MAX_OF_PID], 0);
+    const int next = come_as(ELSEWHERE + 900 + 1 + OF_ROOT / ASYM_RTXD_MAX_OF_PID, 0);
     asym_rtxd_server_serve(server, 1);
     assert_int_equal(refused[ASYM_RTXD_REFUSED_YIELDS], 0);
-    assert_false(connections[next].closed);
-    end_processes(pids);
-}
-
-/* Without SO_PEERPIDFD the process with that pid must belong to the user that has connected. */
-TEST_WITH(a_number_that_is_another_users_by_now_is_refused, set_up, tear_down)
-{
-    struct fake_connection c[3];
-    fake_acceptor_come(&c[0], getpid(), geteuid() + 1, false);
-    fake_acceptor_come(&c[1], getpid(), geteuid(), false);
-    fake_acceptor_come(&c[2], getpid(), geteuid() + 1, true);
-    serve(1);
-    assert_true(c[0].closed && c[0].memfd < 0);
-    assert_false(c[1].closed || c[2].closed);
-    assert_int_equal(refused[ASYM_RTXD_REFUSED_OTHER], 1);
-    for (size_t i = 0; i < ASYM_LENGTH(c); i++)
-        fake_connection_done(&c[i]);
-}
-
-static pid_t start_not_dumpable(uid_t uid)
-{
-    const pid_t parent = getpid();
-    int ready[2];
-    char byte;
-    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-    const pid_t pid = asym_process_fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        if ((uid != geteuid() && setresuid(uid, uid, uid) < 0) || prctl(PR_SET_DUMPABLE, 0) < 0)
-            _exit(1);
-        asym_process_end_with(parent);
-        close(ready[1]);
-        pause();
-        _exit(0);
-    }
-    close(ready[1]);
-    assert_int_equal(read(ready[0], &byte, 1), 0);
-    close(ready[0]);
-    return pid;
-}
-
-/* Most files in /proc/PID of such a process belong to root. */
-TEST_WITH(a_process_that_is_not_dumpable_is_its_users, set_up, tear_down)
-{
-    const uid_t uid = geteuid() == 0 ? 2001 : geteuid();
-    const pid_t pid = start_not_dumpable(uid);
-    struct fake_connection c[2];
-    fake_acceptor_come(&c[0], pid, uid, false);
-    fake_acceptor_come(&c[1], pid, 0, false);
-    serve(1);
-    assert_false(c[0].closed);
-    assert_true(c[1].closed);
-    assert_int_equal(refused[ASYM_RTXD_REFUSED_OTHER], 1);
-    for (size_t i = 0; i < ASYM_LENGTH(c); i++)
-        fake_connection_done(&c[i]);
-    assert_int_equal(asym_process_signal(pid, SIGKILL), 0);
-    waitpid(pid, NULL, 0);
-}
-
-TEST_WITH(without_descriptors_a_program_is_refused, set_up, tear_down)
-{
-    struct rlimit limit, none;
-    const int next = dup(STDOUT_FILENO);
-    close(next);
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    none = limit;
-    const int before = count_fds();
-    for (int room = 0; room < 2; room++) {
-        none.rlim_cur = (rlim_t)(next + room);
-        const int k = come();
-        assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-        serve(1);
-        assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-        assert_int_equal(refused[ASYM_RTXD_REFUSED_NO_FD], room + 1);
-        assert_true(connections[k].closed);
-        assert_int_equal(count_fds(), before);
-    }
-    int event, good = good_client(&event);
-    assert_int_equal(asym_rtxd_server_count(server), 1);
-    go(good);
-    close(event);
-}
-
-/* asymd has all descriptors for the program, and cannot pass them on. */
-TEST_WITH(a_program_is_refused_as_the_helper_fails_the_order, set_up, tear_down)
-{
-    const int before = count_fds();
-    fake_acceptor_clog_files(true);
-    const int k = come();
-    serve(1);
-    fake_acceptor_clog_files(false);
-    assert_int_equal(refused[ASYM_RTXD_REFUSED_BUSY], 1);
-    assert_int_equal(refused[ASYM_RTXD_REFUSED_NO_FD], 0);
-    assert_true(connections[k].closed);
-    assert_int_equal(count_fds(), before);
-    /* The end of the helper is not the program's fault. */
-    come();
-    fake_acceptor_end();
-    serve(1);
-    assert_int_equal(lost, 1);
-    for (size_t i = 0; i < ASYM_RTXD_N_REFUSALS; i++)
-        assert_int_equal(refused[i], i == ASYM_RTXD_REFUSED_BUSY);
-}
-
-/* Housekeeping pings the helper. Without answers it kills the helper, which ends all connections. */
-TEST_WITH(a_helper_that_hangs_is_replaced, set_up, tear_down)
-{
-    asym_usec now = ASYM_SEC;
-    int event, fd = good_client_at(&event, now);
-    take_sample();
-    for (int i = 0; i < 10; i++)
-        asym_rtxd_server_housekeeping(server, now += ASYM_SEC);
-    assert_int_equal(fake_acceptor_killed(), 0);
-    assert_int_equal(asym_rtxd_server_helper_use(server).cpu, 7);
-    fake_acceptor_hang(false);
-    for (int i = 0; i < ASYM_RTXD_MAX_SILENT; i++)
-        asym_rtxd_server_housekeeping(server, now += ASYM_SEC);
-    assert_int_equal(fake_acceptor_killed(), 0);
-    asym_rtxd_server_housekeeping(server, now += ASYM_SEC);
-    assert_int_equal(fake_acceptor_killed(), 1);
-    assert_int_equal(fake_acceptor_started(), 2);
-    assert_int_equal(lost, 1);
-    assert_int_equal(asym_rtxd_server_count(server), 0);
-    /* The next helper closes its eventfd. */
-    assert_int_equal(fake_acceptor_given(), 1);
-    assert_true(asym_rtxd_server_serve(server, now));
-    go(fd);
-    close(event);
-    fd = good_client_at(&event, now);
-    assert_int_equal(asym_rtxd_server_count(server), 1);
-    go(fd);
-    close(event);
-}
-
-/* A helper that waits for a CPU keeps its connections for longer. */
-TEST_WITH(a_late_helper_that_is_runnable_is_not_replaced_at_once, set_up, tear_down)
-{
-    asym_usec now = ASYM_SEC;
-    int event, fd = good_client_at(&event, now);
-    take_sample();
-    fake_acceptor_hang(true);
-    for (int i = 0; i < ASYM_RTXD_MAX_SILENT_RUNNABLE; i++)
-        asym_rtxd_server_housekeeping(server, now += ASYM_SEC);
-    assert_int_equal(fake_acceptor_killed(), 0);
-    assert_int_equal(asym_rtxd_server_count(server), 1);
-    asym_rtxd_server_housekeeping(server, now += ASYM_SEC);
-    assert_int_equal(fake_acceptor_killed(), 1);
-    assert_int_equal(asym_rtxd_server_count(server), 0);
-    go(fd);
-    close(event);
-}
-
-/* An answer to another ping does not show that the helper still reads its orders. */
-TEST_WITH(only_an_answer_to_the_last_ping_keeps_the_helper, set_up, tear_down)
-{
-    asym_usec now = ASYM_SEC;
-    fake_acceptor_hang(false);
-    for (int i = 0; i < ASYM_RTXD_MAX_SILENT; i++)
-        asym_rtxd_server_housekeeping(server, now += ASYM_SEC);
-    /* The answer to the last ping is as late as the limit allows. */
-    fake_acceptor_answer(fake_acceptor_ping());
-    asym_rtxd_server_housekeeping(server, now += ASYM_SEC);
-    assert_int_equal(fake_acceptor_killed(), 0);
-    for (int i = 1; i <= ASYM_RTXD_MAX_SILENT; i++) {
-        fake_acceptor_answer(fake_acceptor_ping() - 1);
-        fake_acceptor_answer(fake_acceptor_ping() + 1);
-        asym_rtxd_server_housekeeping(server, now += ASYM_SEC);
-        assert_int_equal(fake_acceptor_killed(), i == ASYM_RTXD_MAX_SILENT);
-    }
-}
-
-/* Returns the number of entries for this user in the socket's ACL; none may let it connect. */
-static size_t count_entries(uid_t uid)
-{
-    struct {
-        struct posix_acl_xattr_header header;
-        struct posix_acl_xattr_entry entries[64];
-    } acl;
-    size_t n = 0;
-    const ssize_t size = getxattr(path, "system.posix_acl_access", &acl, sizeof acl);
-    for (size_t i = 0; sizeof acl.header + (i + 1) * sizeof acl.entries[0] <= (size_t)ASYM_MAX(size, 0); i++) {
-        if (le16toh(acl.entries[i].e_tag) != ACL_USER || le32toh(acl.entries[i].e_id) != uid)
-            continue;
-        assert_int_equal(acl.entries[i].e_perm, 0);
-        n++;
-    }
-    return n;
-}
-
-static void report_standing(enum asym_rtxd_report_kind kind, uid_t uid)
-{
-    const struct asym_rtxd_report report = {.kind = kind, .uid = uid};
-    fake_acceptor_report(&report, sizeof report);
-    serve(ASYM_SEC);
-}
-
-/* The kernel refuses the user's connections until the helper reports FREED, or the server binds a new socket. */
-TEST_WITH(a_user_whose_closes_hang_may_not_connect, set_up, tear_down)
-{
-    report_standing(ASYM_RTXD_REPORT_HUNG, 4321);
-    report_standing(ASYM_RTXD_REPORT_HUNG, 4321);
-    report_standing(ASYM_RTXD_REPORT_HUNG, 4322);
-    report_standing(ASYM_RTXD_REPORT_HUNG, 0);
-    assert_int_equal(count_entries(4321), 1);
-    assert_int_equal(count_entries(4322), 1);
-    assert_int_equal(count_entries(0), 0);
-    assert_int_equal(refused[ASYM_RTXD_REFUSED_HUNG], 4);
-    report_standing(ASYM_RTXD_REPORT_FREED, 4321);
-    assert_int_equal(count_entries(4321), 0);
-    assert_int_equal(count_entries(4322), 1);
-    fake_acceptor_end();
-    serve(ASYM_SEC);
-    asym_rtxd_server_housekeeping(server, 100 * ASYM_SEC);
-    assert_int_equal(fake_acceptor_started(), 2);
-    assert_int_equal(count_entries(4322), 0);
-    report_standing(ASYM_RTXD_REPORT_HUNG, 4323);
-    assert_int_equal(count_entries(4322), 0);
-    assert_int_equal(count_entries(4323), 1);
-}
-
-/* The later ACLs do not name that user. */
-TEST_WITH(a_user_that_the_acl_cannot_name_spoils_no_later_acl, set_up, tear_down)
-{
-    char away[112];
-    snprintf(away, sizeof away, "%s-away", path);
-    assert_int_equal(rename(path, away), 0);
-    report_standing(ASYM_RTXD_REPORT_HUNG, 4321);
-    assert_int_equal(rename(away, path), 0);
-    /* One report is one refusal. */
-    assert_int_equal(refused[ASYM_RTXD_REFUSED_HUNG], 0);
-    assert_int_equal(refused[ASYM_RTXD_REFUSED_NO_ACL], 1);
-    report_standing(ASYM_RTXD_REPORT_HUNG, 4322);
-    assert_int_equal(refused[ASYM_RTXD_REFUSED_HUNG], 1);
-    assert_int_equal(refused[ASYM_RTXD_REFUSED_NO_ACL], 1);
-    assert_int_equal(count_entries(4321), 0);
-    assert_int_equal(count_entries(4322), 1);
-    report_standing(ASYM_RTXD_REPORT_FREED, 4321);
-    assert_int_equal(count_entries(4322), 1);
-}
-
-TEST_WITH(a_refused_program_without_a_pid_is_named_by_its_user, set_up, tear_down)
-{
-    char name[ASYM_RTXD_REFUSED_NAME];
-    assert_string_equal(asym_rtxd_refused_name(12, 1000, name), "process 12 of user 1000");
-    assert_string_equal(asym_rtxd_refused_name(0, 1000, name), "a program of user 1000");
-    assert_string_equal(asym_rtxd_refused_name(INT32_MAX, UINT32_MAX - 1, name),
-                        "process 2147483647 of user 4294967294");
-}
-
-TEST_WITH(a_helper_that_ends_is_replaced_ever_more_slowly, set_up, tear_down)
-{
-    asym_usec now = 100 * ASYM_SEC;
-    unsigned started = 1;
-    asym_usec waited = 0, at = now;
-    asym_rtxd_server_housekeeping(server, now);
-    asym_rtxd_server_housekeeping(server, now += ASYM_SEC);
-    for (int i = 0; i < 8; i++) {
-        fake_acceptor_end();
-        asym_rtxd_server_serve(server, now);
-        at = now;
-        while (fake_acceptor_started() == started)
-            asym_rtxd_server_housekeeping(server, now += ASYM_SEC);
-        started++;
-        if (i > 1)
-            assert_true(now - at >= waited && now - at <= ASYM_RTXD_RETRY_MAX);
-        waited = now - at;
-    }
-    assert_int_equal(waited, ASYM_RTXD_RETRY_MAX);
-    assert_int_equal(lost, 8);
-    /* The server does not try all the time to start a helper that does not start. */
-    fake_acceptor_end();
-    fake_acceptor_fail(-EBUSY);
-    for (int i = 0; i < 600; i++)
-        asym_rtxd_server_housekeeping(server, now += ASYM_SEC);
-    assert_in_range(lost, 8 + 1 + 9, 8 + 1 + 11);
-    fake_acceptor_fail(0);
-    for (int i = 0; i < 61; i++)
-        asym_rtxd_server_housekeeping(server, now += ASYM_SEC);
-    int event, fd = good_client_at(&event, now);
-    go(fd);
-    close(event);
-}
-
-/* The helper accepts no order: the eventfd stays here until a helper does. The ping that is not answered ends the helper. */
-TEST_WITH(a_helper_that_takes_no_orders_is_replaced, set_up, tear_down)
-{
-    asym_usec now = 10 * ASYM_SEC;
-    int event, fd = good_client_at(&event, now);
-    asym_rtxd_server_housekeeping(server, now);
-    serve(now);
-    fake_acceptor_clog(true);
-    go(fd);
-    serve(now);
-    close(event);
-    for (int i = 0; i < ASYM_RTXD_MAX_SILENT; i++)
-        asym_rtxd_server_housekeeping(server, now += ASYM_SEC);
-    assert_int_equal(fake_acceptor_killed(), 0);
-    assert_int_equal(fake_acceptor_given(), 0);
-    asym_rtxd_server_housekeeping(server, now += ASYM_SEC);
-    assert_int_equal(fake_acceptor_killed(), 1);
-    assert_int_equal(fake_acceptor_started(), 2);
-    assert_int_equal(fake_acceptor_given(), 1);
-}
-
-/* asymd has to close more connections than the channel holds orders. The helper gets the rest of the orders a little later. */
-TEST_WITH(a_helper_that_catches_up_on_its_orders_stays, set_up, tear_down)
-{
-    asym_usec now = 10 * ASYM_SEC;
-    int event, other_event, fd = good_client_at(&event, now), silent = come(),
-                            other = good_client_at(&other_event, now);
-    asym_rtxd_server_housekeeping(server, now);
-    serve(now);
-    fake_acceptor_clog(true);
-    fake_acceptor_breach(&connections[fd]);
-    serve(now);
-    asym_rtxd_server_housekeeping(server, now += ASYM_RTXD_FILL_WITHIN);
-    assert_int_equal(refused[ASYM_RTXD_REFUSED_SILENT], 1);
-    assert_false(connections[fd].closed || connections[silent].closed);
-    fake_acceptor_clog(false);
-    for (int i = 0; i < 2 * ASYM_RTXD_MAX_SILENT; i++) {
-        asym_rtxd_server_housekeeping(server, now += ASYM_SEC);
-        serve(now);
-    }
-    assert_true(connections[fd].closed && connections[silent].closed);
-    assert_false(connections[other].closed);
-    assert_int_equal(fake_acceptor_given(), 2);
-    assert_int_equal(fake_acceptor_killed(), 0);
-    go(fd);
-    go(silent);
-    go(other);
-    close(event);
-    close(other_event);
-}
-
-TEST_WITH(a_helper_that_does_not_get_the_socket_is_lost_for_that_reason, set_up, tear_down)
-{
-    char expected[256];
-    fake_acceptor_end();
-    serve(ASYM_SEC);
-    fake_acceptor_clog_files(true);
-    asym_rtxd_server_housekeeping(server, 100 * ASYM_SEC);
-    assert_int_equal(fake_acceptor_started(), 2);
-    snprintf(expected, sizeof expected, "%s: %s", path, strerror(EAGAIN));
-    assert_string_equal(lost_why, expected);
-    fake_acceptor_clog_files(false);
-    asym_rtxd_server_housekeeping(server, 200 * ASYM_SEC);
-    int event, fd = good_client_at(&event, 200 * ASYM_SEC);
-    go(fd);
-    close(event);
-}
-
-/* The helper knows the user of an eventfd by the connection, so it must get the eventfd before the order to close. */
-TEST_WITH(an_eventfd_goes_to_the_helper_before_its_connection_ends, set_up, tear_down)
-{
-    asym_usec now = 10 * ASYM_SEC;
-    int events[2], first = good_client_at(&events[0], now), second = good_client_at(&events[1], now);
-    fake_acceptor_clog_files(true);
-    fake_acceptor_breach(&connections[first]);
-    fake_acceptor_breach(&connections[second]);
-    serve(now);
-    asym_rtxd_server_housekeeping(server, now += ASYM_SEC);
-    assert_false(connections[first].closed || connections[second].closed);
-    fake_acceptor_clog_files(false);
-    asym_rtxd_server_housekeeping(server, now += ASYM_SEC);
-    assert_true(connections[first].closed && connections[second].closed);
-    assert_int_equal(connections[first].held, 1);
-    assert_int_equal(connections[second].held, 1);
-    assert_int_equal(fake_acceptor_given(), 2);
-    close(events[0]);
-    close(events[1]);
-}
-
-/* The ids of a helper mean other connections to the next one. */
-TEST_WITH(an_eventfd_of_an_earlier_helper_has_no_connection, set_up, tear_down)
-{
-    asym_usec now = 10 * ASYM_SEC;
-    int event, fd = good_client_at(&event, now);
-    fake_acceptor_clog(true);
-    fake_acceptor_breach(&connections[fd]);
-    serve(now);
-    fake_acceptor_end();
-    serve(now);
-    asym_rtxd_server_housekeeping(server, now += ASYM_RTXD_RETRY_MAX);
-    assert_int_equal(fake_acceptor_started(), 2);
-    assert_int_equal(fake_acceptor_given(), 1);
-    assert_int_equal(connections[fd].held, 0);
-    assert_false(connections[fd].closed);
-    close(event);
-}
-
-/* A wrong report harms only the helper's own connections. */
-TEST_WITH(reports_that_make_no_sense_end_the_helper, set_up, tear_down)
-{
-    int event, fd = good_client(&event);
-    const struct asym_rtxd_report rows[] = {
-        {.kind = 0},
-        {.kind = 99},
-        {.kind = ASYM_RTXD_REPORT_CAME, .id = 0, .pid = getpid()},
-        {.kind = ASYM_RTXD_REPORT_CAME, .id = 77, .pid = 0},
-        {.kind = ASYM_RTXD_REPORT_CAME, .id = 77, .pid = -1},
-    };
-    asym_usec now = 1000 * ASYM_SEC;
-    take_sample();
-    for (size_t i = 0; i < ASYM_LENGTH(rows) + 3; i++) {
-        asym_rtxd_server_housekeeping(server, now += 100 * ASYM_SEC);
-        asym_rtxd_server_housekeeping(server, now += 100 * ASYM_SEC);
-        struct asym_rtxd_report again = {.kind = ASYM_RTXD_REPORT_CAME, .id = connections[fd].id, .pid = getpid()};
-        if (i < ASYM_LENGTH(rows)) {
-            fake_acceptor_report(&rows[i], sizeof rows[i]);
-        } else if (i == ASYM_LENGTH(rows)) {
-            fake_acceptor_report("short", 5);
-        } else if (i == ASYM_LENGTH(rows) + 1) {
-            char longer[sizeof(struct asym_rtxd_report) + 1] = {ASYM_RTXD_REPORT_GONE};
-            fake_acceptor_report(longer, sizeof longer);
-        } else {
-            /* An id that exists already. */
-            go(fd);
-            close(event);
-            fd = good_client_at(&event, now);
-            again.id = connections[fd].id;
-            fake_acceptor_report(&again, sizeof again);
-        }
-        serve(now);
-        assert_int_equal(fake_acceptor_killed(), i + 1);
-        assert_int_equal(asym_rtxd_server_count(server), 0);
-    }
-    close(event);
-    /* Unknown ids change nothing. */
-    asym_rtxd_server_housekeeping(server, now += 100 * ASYM_SEC);
-    for (uint32_t kind = ASYM_RTXD_REPORT_GONE; kind <= ASYM_RTXD_REPORT_ALIVE; kind++) {
-        const struct asym_rtxd_report none = {.kind = kind, .id = 4000000000, .pid = 1, .uid = 5};
-        fake_acceptor_report(&none, sizeof none);
-    }
-    serve(now);
-    assert_int_equal(fake_acceptor_killed(), ASYM_LENGTH(rows) + 3);
-    assert_int_equal(refused[ASYM_RTXD_REFUSED_HUNG], 1);
-    assert_int_equal(refused[ASYM_RTXD_REFUSED_NAMESPACE], 1);
-}
-
-/* The page changes during the read. Its memory cannot shrink, and a hole reads as silent slots. */
-TEST_WITH(a_page_cannot_be_taken_away, set_up, tear_down)
-{
-    const struct asym_rtxd_program_report *program_reports;
-    struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
-    int event, i = good_client(&event);
-    const int page = connections[i].memfd;
-    assert_int_equal(ftruncate(page, 0), -1);
-    assert_int_equal(ftruncate(page, 1 << 24), -1);
-    assert_int_equal(fcntl(page, F_ADD_SEALS, F_SEAL_WRITE), -1);
-    assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL, &program_reports), 1);
-    assert_int_equal(program_reports->n, 1);
-    assert_int_equal(fallocate(page, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 1 << 18), 0);
-    assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL, &program_reports), 1);
-    assert_int_equal(program_reports->n, 0);
-    /* The server reads no more slots than the first header had, whatever the header says now. */
-    ((struct asym_rtx_header *)(void *)mapped)->n_used = UINT32_MAX;
-    ((struct asym_rtx_header *)(void *)mapped)->n_slots = UINT32_MAX;
-    for (int k = 0; k < 3; k++)
-        ((struct asym_rtx_slot *)(void *)(mapped + 64))[k] = (struct asym_rtx_slot){.word = 1, .tid = 10 + k};
-    assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL, &program_reports), 1);
-    assert_int_equal(program_reports->n, 2);
-    memset(mapped, 0, 4096);
-    assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL, &program_reports), 1);
-    assert_int_equal(program_reports->n, 0);
-    go(i);
-    close(event);
+    assert_true(is_in(next));
 }
 
 /* More slots than the first pread(2) covers. */
@@ -1487,37 +1139,23 @@ TEST_WITH(a_page_of_many_slots_is_read_to_its_end, set_up, tear_down)
 {
     const struct asym_rtxd_program_report *program_reports;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
-    const int i = come();
-    serve(1);
     struct asym_rtx_header h = good_header();
     h.n_slots = ASYM_RTXD_MAX_SLOTS;
     h.n_used = 1;
-    fill(connections[i].memfd, h, getpid());
-    assert_int_equal(eventfd_write(connections[i].event, 1), 0);
+    const int i = make_page(getpid(), geteuid(), h, ASYM_RTXD_PAGE_SIZE);
+    announce(i);
     serve(1);
     static const size_t used[] = {1, 63, 64, 65, 500, ASYM_RTXD_MAX_SLOTS, 100};
     for (size_t k = 0; k < ASYM_LENGTH(used); k++) {
         for (size_t n = 0; n < used[k]; n++) {
             const struct asym_rtx_slot slot = {.word = ASYM_RTX_WORKING, .tid = (int32_t)n + 1};
-            assert_int_equal(pwrite(connections[i].memfd, &slot, sizeof slot, (off_t)(64 + 64 * n)), sizeof slot);
+            assert_int_equal(pwrite(pages[i].fd, &slot, sizeof slot, (off_t)(64 + 64 * n)), sizeof slot);
         }
-        ((struct asym_rtx_header *)(void *)mapped)->n_used = (uint32_t)used[k];
+        ((struct asym_rtx_header *)(void *)pages[i].map)->n_used = (uint32_t)used[k];
         assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL, &program_reports), 1);
         assert_int_equal(program_reports->n, used[k]);
         assert_int_equal(program_reports->threads[used[k] - 1].tid, used[k]);
     }
-    go(i);
-}
-
-/* Bytes that the server has asked pread(2) for: the linker puts this function in its place (--wrap, tests/CMakeLists.txt). */
-static size_t bytes_requested;
-
-ssize_t __real_pread(int fd, void *buf, size_t size, off_t offset);
-ssize_t __wrap_pread(int fd, void *buf, size_t size, off_t offset);
-ssize_t __wrap_pread(int fd, void *buf, size_t size, off_t offset)
-{
-    bytes_requested += size;
-    return __real_pread(fd, buf, size, offset);
 }
 
 /* A page may have its slots at any offset. The server does not read what is between the header and a far slot. */
@@ -1527,15 +1165,13 @@ TEST_WITH(a_page_with_a_far_slot_costs_no_more, set_up, tear_down)
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
     static const uint32_t offsets[] = {64, 128, 4096, 4160, 65536, ASYM_RTXD_MAX_SLOTS * 64};
     for (size_t k = 0; k < ASYM_LENGTH(offsets); k++) {
-        const int i = come();
         const struct asym_rtx_slot slot = {.word = ASYM_RTX_WORKING, .tid = (int32_t)k + 1};
         struct asym_rtx_header h = good_header();
-        serve(1);
         h.header_size = offsets[k];
         h.n_slots = h.n_used = 1;
-        assert_int_equal(pwrite(connections[i].memfd, &h, sizeof h, 0), sizeof h);
-        assert_int_equal(pwrite(connections[i].memfd, &slot, sizeof slot, offsets[k]), sizeof slot);
-        assert_int_equal(eventfd_write(connections[i].event, 1), 0);
+        const int i = make_page(getpid(), geteuid(), h, ASYM_RTXD_PAGE_SIZE);
+        assert_int_equal(pwrite(pages[i].fd, &slot, sizeof slot, offsets[k]), sizeof slot);
+        announce(i);
         serve(1);
         bytes_requested = 0;
         assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL, &program_reports), 1);
@@ -1554,7 +1190,7 @@ TEST_WITH(a_path_that_is_too_long_is_reported, set_up, tear_down)
     struct asym_rtxd_server *none = NULL;
     memset(deep, 'x', sizeof deep);
     deep[sizeof deep - 1] = '\0';
-    const struct asym_rtxd_server_config config = {.dir = deep, .link = fake_acceptor_new()};
+    const struct asym_rtxd_server_config config = {.dir = deep};
     assert_int_equal(asym_rtxd_server_open(&config, &none, &err), -ENAMETOOLONG);
     assert_non_null(strstr(err.text, "too long"));
     assert_null(none);
@@ -1562,6 +1198,5 @@ TEST_WITH(a_path_that_is_too_long_is_reported, set_up, tear_down)
 
 int main(void)
 {
-    signal(SIGPIPE, SIG_IGN);
     return test_run(NULL, NULL);
 }

@@ -76,30 +76,14 @@ TEST(orders_and_reports_are_never_cut)
     struct asym_helper h = start("echo");
     memset(sent, 'a', sizeof sent);
     assert_int_equal(asym_helper_report(&h, got, sizeof got), -EAGAIN);
-    assert_int_equal(asym_helper_order(&h, "one", 3, NULL, 0), 0);
-    assert_int_equal(asym_helper_order(&h, sent, sizeof sent, NULL, 0), 0);
+    assert_int_equal(asym_helper_order(&h, "one", 3), 0);
+    assert_int_equal(asym_helper_order(&h, sent, sizeof sent), 0);
     assert_int_equal(wait_for_report(&h, got, sizeof got), 3);
     assert_memory_equal(got, "one", 3);
     assert_int_equal(wait_for_report(&h, got, sizeof got), sizeof sent);
     assert_memory_equal(got, sent, sizeof sent);
-    assert_int_equal(asym_helper_order(&h, sent, sizeof sent + 1, NULL, 0), -EINVAL);
-    assert_int_equal(asym_helper_order(&h, sent, 0, NULL, 0), -EINVAL);
-    stop(&h);
-}
-
-TEST(an_order_carries_descriptors)
-{
-    char got[ASYM_HELPER_PACKET];
-    struct asym_helper h = start("echo");
-    int fd = memfd_create("test", MFD_CLOEXEC);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, "in the file", 11), 11);
-    const int fds[] = {fd, fd, fd, fd, fd};
-    assert_int_equal(asym_helper_order(&h, "x", 1, fds, 5), -EINVAL);
-    assert_int_equal(asym_helper_order(&h, "x", 1, fds, 4), 0);
-    assert_int_equal(wait_for_report(&h, got, sizeof got), 11);
-    assert_memory_equal(got, "in the file", 11);
-    close(fd);
+    assert_int_equal(asym_helper_order(&h, sent, sizeof sent + 1), -EINVAL);
+    assert_int_equal(asym_helper_order(&h, sent, 0), -EINVAL);
     stop(&h);
 }
 
@@ -112,7 +96,7 @@ static struct test_helper_state ask_state(const char *role)
     assert_true(fd >= 0);
     /* Landlock allows all that it does not forbid. */
     assert_int_equal(fchmod(fd, 0666), 0);
-    assert_int_equal(asym_helper_order(&h, path, strlen(path), NULL, 0), 0);
+    assert_int_equal(asym_helper_order(&h, path, strlen(path)), 0);
     assert_int_equal(wait_for_report(&h, got, sizeof got), sizeof state);
     memcpy(&state, got, sizeof state);
     close(fd);
@@ -164,17 +148,17 @@ TEST(a_helper_that_hangs_does_not_delay_asymd)
     struct asym_helper h = start("hang");
     int r = 0;
     for (int i = 0; r == 0 && i < 100000; i++)
-        r = asym_helper_order(&h, order, sizeof order, NULL, 0);
+        r = asym_helper_order(&h, order, sizeof order);
     assert_int_equal(r, -EAGAIN);
     assert_int_equal(asym_helper_report(&h, order, sizeof order), -EAGAIN);
     stop(&h);
-    assert_int_equal(asym_helper_order(&h, order, 1, NULL, 0), -ENOTCONN);
+    assert_int_equal(asym_helper_order(&h, order, 1), -ENOTCONN);
     assert_int_equal(asym_helper_report(&h, order, sizeof order), -ENOTCONN);
     /* Start again with the same struct. */
     struct asym_error err = {""};
     h.role = "echo";
     assert_int_equal(asym_helper_start(&h, &err), 0);
-    assert_int_equal(asym_helper_order(&h, "again", 5, NULL, 0), 0);
+    assert_int_equal(asym_helper_order(&h, "again", 5), 0);
     assert_int_equal(wait_for_report(&h, order, sizeof order), 5);
     stop(&h);
 }

@@ -101,29 +101,18 @@ static uint64_t state_of(void)
     return word() & ASYM_RTX_STATE;
 }
 
-static void *accept_program(void *arg)
-{
-    (void)arg;
-    MUST(asym_listener_accept(&listener, 10, &handed));
-    return NULL;
-}
-
 static void in_process(void (*program)(void))
 {
-    pthread_t thread;
     int status;
-    asym_listener_open(&listener, 8);
+    asym_listener_open(&listener);
     fflush(NULL);
     pid_t pid = asym_process_fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         alarm(60);
-        MUST(pthread_create(&thread, NULL, accept_program, NULL) == 0);
         start_tool(&a);
-        MUST(pthread_join(thread, NULL) == 0);
-        /* This also joins, and takes an answer that came late. */
         start_tool(&b);
-        MUST(asym_handed_is_filled(&handed, 10));
+        MUST(asym_listener_take(&listener, 10, &handed));
         program();
         _exit(0);
     }
