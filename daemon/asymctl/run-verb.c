@@ -145,11 +145,13 @@ static bool can_report(const struct launch *l)
     return true;
 }
 
-/* Returns whether asymd has no directory for the pages of this user's programs. It lends one to a new user within a sample. */
+/* Returns whether asymd has no table of directories for pages. It lends one to a new user within a sample. */
 static bool is_unheard(void)
 {
+    char path[4096];
     const char *given = getenv(ASYM_RTX_DIR_ENV);
-    return access(given && *given ? given : ASYM_RTX_DIR, X_OK) < 0;
+    snprintf(path, sizeof path, "%s/" ASYM_RTX_USERS, given && *given ? given : ASYM_RTX_DIR);
+    return access(path, R_OK) < 0;
 }
 
 static void enable_reports(const struct launch *l)

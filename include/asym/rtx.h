@@ -15,6 +15,7 @@
 #ifndef ASYM_RTX_H
 #define ASYM_RTX_H
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -80,12 +81,24 @@ enum asym_rtx_state {
 /* ---- The file. ---- */
 
 /**
- * The directory of pages. In it asymd has ASYM_RTX_DIRS directories, with the numbers from 0 as their names. Each is for one
- * user, who alone may create files in it. That of user UID is the first to which the user may write, counted from UID modulo
- * ASYM_RTX_DIRS, and from 0 on after the last one.
+ * The directory of pages. Below it each user who has a process has a directory to which that user alone has access, and in which
+ * the user's programs create their files. ASYM_RTX_USERS says which it is. Until asymd has lent a directory, its name is secret: in a
+ * user namespace mount(2) holds the lock of any directory that it can look up, for seconds. So no program waits for another user's.
  */
-#define ASYM_RTX_DIR  "/run/asymd/rtx"
-#define ASYM_RTX_DIRS 256
+#define ASYM_RTX_DIR "/run/asymd/rtx"
+
+/** This file in ASYM_RTX_DIR is a table of struct asym_rtx_user. The first row that is not in use ends it. */
+#define ASYM_RTX_USERS     "2/users"
+#define ASYM_RTX_MAX_USERS 1024
+
+/** The directory of a user. asymd writes is_used last, and changes no row after that. */
+struct asym_rtx_user {
+    uint64_t pool, number;
+    uint32_t uid, is_used;
+};
+
+/** Its path in ASYM_RTX_DIR, from pool and number. */
+#define ASYM_RTX_HOME "2/%016" PRIx64 "/%016" PRIx64 "/p"
 
 /** This variable overrides the path. The library ignores it in a program that gained privileges by execve(2). */
 #define ASYM_RTX_DIR_ENV "ASYM_RTX_DIR"
@@ -93,7 +106,7 @@ enum asym_rtx_state {
 #define ASYM_RTX_NOTIFY_MIN_ENV "ASYM_RTX_NOTIFY_MIN"
 
 /**
- * A program reports in these steps. PID is its process number, N any number that is new.
+ * A program reports in these steps. PID is its process number, N any number that is new; both have no sign and no leading zeroes.
  * 1. It creates the file asym-rtx.PID.N in its user's directory with O_EXCL and mode 0644. It must have one user: the real,
  *    effective and saved user IDs are equal. Without a directory asymd does not run, or has not seen a process of this user yet:
  *    the program tries again later.
@@ -103,11 +116,12 @@ enum asym_rtx_state {
  *    file is a regular one with one link, and belongs to the user to whom the process PID belongs. The program repeats this about
  *    once a second: asymd may have had no place for it.
  * 4. It wakes asymd by writing any byte of the page with pwrite(2). The library writes the field rung.
- * 5. At the end it clears magic, wakes asymd, and removes the file. asymd also stops reading when the file is closed or the
- *    process ends. It removes no file: the library removes those of processes that have ended.
+ * 5. At the end it clears magic, wakes asymd, and removes the file. asymd also stops reading when the file is closed, has another
+ *    name or mode, or more names, when the process ends, or when it has another user, as after execve(2) of a set-user-ID program.
+ *    It removes no file: the library removes those of processes that have ended.
  * When asymd starts, the directory is another file system, or asymd has removed all files in it: a program whose file was in the
  * earlier one creates another.
- * A program opens ASYM_RTX_DIR by openat2(2) with RESOLVE_CACHED, and then waits for no other user.
+ * A program opens both directories and the table by openat2(2) with RESOLVE_CACHED, and then waits for no other user.
  */
 #define ASYM_RTX_PAGE_MAX (4096 * 64 + 65536)
 #define ASYM_RTX_FILE     "asym-rtx." /**< the beginning of the name */

@@ -32,17 +32,18 @@ struct asym_rtx_process {
     struct asym_rtx_header *page; /* atomic; its address never changes. NULL: no page */
     size_t size;
     uint32_t n_slots;
-    uint32_t n_used;                   /* n_used of the header, copied to each new page; atomic */
-    int32_t *owners;                   /* tid of the owner of each slot, 0: none. The page has a copy; atomic */
-    pid_t pid;                         /* owner of the page: differs from getpid() after a fork that ran no handlers */
-    bool left;                         /* asym_rtx_leave() was called */
-    struct asym_rtx_fd file;           /* of the page. fd: atomic; -1: the page is memory that asymd does not read */
-    char dir[ASYM_RTX_PATH], name[64]; /* ASYM_RTX_DIR; path of the file in it */
-    uint64_t notify_min;               /* ns; the header has it in microseconds */
-    uint32_t rung;                     /* wakeups by this page; atomic */
-    uint64_t notified;                 /* time of the last wakeup of asymd; atomic */
-    uint64_t join_at;                  /* earliest time of the next file */
-    uint64_t update_at;                /* time of the next check of the file; atomic */
+    uint32_t n_used;         /* n_used of the header, copied to each new page; atomic */
+    int32_t *owners;         /* tid of the owner of each slot, 0: none. The page has a copy; atomic */
+    pid_t pid;               /* owner of the page: differs from getpid() after a fork that ran no handlers */
+    bool left;               /* asym_rtx_leave() was called */
+    struct asym_rtx_fd file; /* of the page. fd: atomic; -1: the page is memory that asymd does not read */
+    char dir[ASYM_RTX_PATH]; /* ASYM_RTX_DIR */
+    char home[64], name[64]; /* path in it of the user's directory; name of the file */
+    uint64_t notify_min;     /* ns; the header has it in microseconds */
+    uint32_t rung;           /* wakeups by this page; atomic */
+    uint64_t notified;       /* time of the last wakeup of asymd; atomic */
+    uint64_t join_at;        /* earliest time of the next file */
+    uint64_t update_at;      /* time of the next check of the file; atomic */
 };
 
 extern struct asym_rtx_process asym_rtx_process;

@@ -26,6 +26,8 @@
  * program with as many open files.
  */
 #define HIGH_FD 900
+/* Of a lookup that another process's mount has made fail. */
+#define TRIES 16
 /* Files of processes that have ended which one call removes at most. */
 #define REMOVED_AT_ONCE 64
 
@@ -60,17 +62,61 @@ static bool has_fd(const struct asym_rtx_fd *f)
     return f->fd >= 0 && fstat(f->fd, &st) == 0 && is_same(f, &st);
 }
 
-/* The lookup waits for no lock of a directory, which another user may hold: it fails instead. */
-static int open_dir(const struct asym_rtx_process *p)
+/*
+ * The lookup waits for no lock of a directory, which another user may hold: it fails instead, also while any process mounts
+ * something.
+ */
+static int open_cached(int dir, const char *path, uint64_t flags)
 {
-    const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_CACHED};
-    return (int)syscall(SYS_openat2, AT_FDCWD, p->dir, &how, sizeof how);
+    const struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = RESOLVE_CACHED};
+    int fd = -1;
+    errno = EAGAIN;
+    for (int i = 0; i < TRIES && fd < 0 && errno == EAGAIN; i++)
+        fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+    return fd;
 }
 
-/*
- * When asymd starts, its directory is another file system, or it has removed the file. The lookup also fails while any process
- * mounts something: the next check sees more.
- */
+static int open_dir(const struct asym_rtx_process *p)
+{
+    return open_cached(AT_FDCWD, p->dir, O_PATH | O_DIRECTORY);
+}
+
+/* Put the row of this user in the table of users into ret. A row that asymd writes meanwhile may lead nowhere: the next try does. */
+static bool find_user(int dir, struct asym_rtx_user *ret)
+{
+    struct asym_rtx_user rows[32];
+    bool found = false, end = false;
+    const int fd = open_cached(dir, ASYM_RTX_USERS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    for (off_t at = 0; fd >= 0 && !found && !end; at += (off_t)sizeof rows) {
+        const ssize_t n = pread(fd, rows, sizeof rows, at);
+        end = n < (ssize_t)sizeof rows;
+        for (size_t i = 0; !found && !end && i < sizeof rows / sizeof rows[0]; i++) {
+            end = rows[i].is_used == 0;
+            found = !end && rows[i].uid == geteuid();
+            *ret = rows[i];
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
+/* Open the directory of this user. Returns its descriptor; -1. */
+static int open_home(struct asym_rtx_process *p)
+{
+    struct asym_rtx_user user;
+    int home = -1;
+    const int dir = open_dir(p);
+    if (dir >= 0 && find_user(dir, &user)) {
+        snprintf(p->home, sizeof p->home, ASYM_RTX_HOME, user.pool, user.number);
+        home = open_cached(dir, p->home, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+    }
+    if (dir >= 0)
+        close(dir);
+    return home;
+}
+
+/* When asymd starts, its directory is another file system, or it has removed the file. */
 static bool is_current(const struct asym_rtx_process *p)
 {
     struct stat file, dir;
@@ -109,11 +155,13 @@ void asym_rtx_disconnect(struct asym_rtx_process *p)
     __atomic_store_n(&p->page->magic, 0, __ATOMIC_RELEASE);
     if (has_fd(&p->file))
         wake(p, p->file.fd);
-    const int dir = open_dir(p);
-    if (dir >= 0) {
-        unlinkat(dir, p->name, 0);
-        close(dir);
+    const int dir = open_dir(p), home = dir < 0 ? -1 : open_cached(dir, p->home, O_PATH | O_DIRECTORY);
+    if (home >= 0) {
+        unlinkat(home, p->name, 0);
+        close(home);
     }
+    if (dir >= 0)
+        close(dir);
     asym_rtx_forget(p);
 }
 
@@ -134,10 +182,10 @@ static bool remove_if_left(int dir, const char *name)
  * Remove the files that programs of this user have left. Only this user can put something into the directory. opendir(3) would
  * allocate memory, and a program may report from within its malloc(3).
  */
-static void remove_left(int dir_of_all, const char *path)
+static void remove_left(int home)
 {
     _Alignas(struct dirent64) char entries[2048];
-    const int fd = openat(dir_of_all, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const int fd = openat(home, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     long n;
     for (int removed = 0; fd >= 0 && removed < REMOVED_AT_ONCE && (n = getdents64(fd, entries, sizeof entries)) > 0;)
         for (long at = 0; at < n;) {
@@ -155,19 +203,6 @@ static void announce(const struct asym_rtx_process *p)
     fchmod(p->file.fd, 0644);
 }
 
-/* Only a directory of another user refuses the search. Returns the file; -1: none, and p->name is that of the last try. */
-static int create(struct asym_rtx_process *p, int dir, uint64_t now)
-{
-    int fd = -1;
-    errno = EACCES;
-    for (unsigned i = 0; i < ASYM_RTX_DIRS && fd < 0 && errno == EACCES; i++) {
-        const unsigned number = ((unsigned)geteuid() + i) % ASYM_RTX_DIRS;
-        snprintf(p->name, sizeof p->name, "%u/" ASYM_RTX_FILE "%d.%" PRIu64, number, (int)p->pid, now);
-        fd = openat(dir, p->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    }
-    return fd;
-}
-
 static void keep(struct asym_rtx_process *p, int fd)
 {
     const struct asym_rtx_fd file = own(fd);
@@ -180,19 +215,19 @@ static void keep(struct asym_rtx_process *p, int fd)
 /* The files of ended programs go last: if the directory is full now, the next try has room. */
 static void join(struct asym_rtx_process *p, uint64_t now)
 {
-    char left[16] = "";
-    const int dir = open_dir(p), fd = dir < 0 || faccessat(dir, ".", X_OK, 0) < 0 ? -1 : create(p, dir, now);
+    const int home = open_home(p);
+    if (home < 0)
+        return;
+    snprintf(p->name, sizeof p->name, ASYM_RTX_FILE "%d.%" PRIu64, (int)p->pid, now);
+    const int fd = openat(home, p->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd >= 0 && asym_rtx_page_move(p, fd) == 0) {
         keep(p, fd);
     } else if (fd >= 0) {
-        unlinkat(dir, p->name, 0);
+        unlinkat(home, p->name, 0);
         close(fd);
     }
-    if (dir < 0)
-        return;
-    memcpy(left, p->name, strcspn(p->name, "/"));
-    remove_left(dir, left);
-    close(dir);
+    remove_left(home);
+    close(home);
 }
 
 void asym_rtx_check(struct asym_rtx_process *p)

@@ -25,7 +25,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <asym/rtx.h>
@@ -493,13 +492,11 @@ static void read_arguments(int argc, char **argv)
 /* asymd keeps a descriptor for the directory of each user. */
 static bool all_users_are_let_in(void)
 {
-    char path[128];
-    unsigned n = 0;
-    for (unsigned i = 0; i < ASYM_RTX_DIRS; i++) {
-        snprintf(path, sizeof path, "%s/%u", w.path, i);
-        n += getxattr(path, "system.posix_acl_access", NULL, 0) > 0;
-    }
-    return n == USERS + 1;
+    char path[160];
+    bool are = asym_raw_home(w.path, HONEST_USER, path, sizeof path);
+    for (uid_t i = 0; i < USERS; i++)
+        are = are && asym_raw_home(w.path, FIRST_USER + i, path, sizeof path);
+    return are;
 }
 
 static void begin(void)
@@ -515,7 +512,7 @@ static void begin(void)
     w.target = start(be_target);
     w.last_sign = asym_raw_ms();
     if (w.is_root && (mkdir(w.path, 0711) < 0 || mount("asym-rtx", w.path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-                                                       "mode=711,size=64m,nr_inodes=4096") < 0))
+                                                       "mode=700,size=16m,nr_inodes=4096") < 0))
         fail("%s: %s", w.path, strerror(errno));
     w.asymd = start(be_asymd);
     while (access(w.path, X_OK) < 0 || (w.is_root && !all_users_are_let_in())) {

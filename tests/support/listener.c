@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/listener.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,10 +19,34 @@
 
 #include <cmocka.h>
 
+static const struct asym_rtx_user another = {.pool = 2, .number = 2, .is_used = 1, .uid = 123456};
+
+static void publish(const char *path)
+{
+    const struct asym_rtx_user own = {.pool = 1, .number = 1, .is_used = 1, .uid = geteuid()};
+    char name[160];
+    snprintf(name, sizeof name, "%s/" ASYM_RTX_USERS, path);
+    const int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    assert_int_equal(write(fd, &another, sizeof another), sizeof another);
+    assert_int_equal(write(fd, &own, sizeof own), sizeof own);
+    assert_int_equal(ftruncate(fd, ASYM_RTX_MAX_USERS * sizeof own), 0);
+    close(fd);
+}
+
+static void make_directories(const struct asym_listener *l)
+{
+    char path[160];
+    for (size_t n = strlen(l->path); n <= strlen(l->user); n++) {
+        snprintf(path, sizeof path, "%.*s", (int)n, l->user);
+        if (l->user[n] == '/' || l->user[n] == '\0')
+            assert_int_equal(mkdir(path, 0711), 0);
+    }
+}
+
 void asym_listener_reopen(struct asym_listener *l)
 {
-    assert_int_equal(mkdir(l->path, 0711), 0);
-    assert_int_equal(mkdir(l->user, 0700), 0);
+    make_directories(l);
+    publish(l->path);
     l->events = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     assert_true(inotify_add_watch(l->events, l->user, IN_ATTRIB) >= 0);
 }
@@ -32,9 +56,17 @@ void asym_listener_open(struct asym_listener *l)
     *l = (struct asym_listener){.dir = "/tmp/asym-rtx-XXXXXX"};
     assert_non_null(mkdtemp(l->dir));
     snprintf(l->path, sizeof l->path, "%s/rtx", l->dir);
-    snprintf(l->user, sizeof l->user, "%s/%u", l->path, (unsigned)geteuid() % ASYM_RTX_DIRS);
+    snprintf(l->user, sizeof l->user, "%s/" ASYM_RTX_HOME, l->path, UINT64_C(1), UINT64_C(1));
     assert_int_equal(setenv(ASYM_RTX_DIR_ENV, l->path, 1), 0);
     asym_listener_reopen(l);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)type;
+    (void)at;
+    return remove(path);
 }
 
 /* A program may put a new file there meanwhile. */
@@ -42,14 +74,8 @@ void asym_listener_close(struct asym_listener *l)
 {
     close(l->events);
     l->events = -1;
-    while (rmdir(l->user) < 0 && errno == ENOTEMPTY) {
-        DIR *dir = opendir(l->user);
-        assert_non_null(dir);
-        for (const struct dirent *e; (e = readdir(dir));)
-            unlinkat(dirfd(dir), e->d_name, 0);
-        closedir(dir);
-    }
-    assert_int_equal(rmdir(l->path), 0);
+    while (nftw(l->path, remove_one, 8, FTW_DEPTH | FTW_PHYS) != 0)
+        assert_int_equal(errno, ENOTEMPTY);
 }
 
 void asym_listener_done(struct asym_listener *l)

@@ -10,7 +10,7 @@
 #include <asym/rtx.h>
 
 struct asym_listener {
-    char dir[64], path[96], user[128]; /* of the test, of all users, of this user */
+    char dir[64], path[96], user[160]; /* of the test, of all users, of this user */
     int events;
     char known[16][64]; /* the last files that were taken */
     size_t n_known;

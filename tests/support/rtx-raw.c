@@ -16,12 +16,24 @@
 
 #include "support/process.h"
 
+bool asym_raw_home(const char *dir, uid_t uid, char *ret, size_t size)
+{
+    struct asym_rtx_user row = {.is_used = 1};
+    char path[256];
+    bool found = false;
+    snprintf(path, sizeof path, "%s/" ASYM_RTX_USERS, dir);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && !found && row.is_used && read(fd, &row, sizeof row) == (ssize_t)sizeof row)
+        found = row.is_used && row.uid == uid;
+    if (fd >= 0)
+        close(fd);
+    snprintf(ret, size, "%s/" ASYM_RTX_HOME, dir, row.pool, row.number);
+    return found;
+}
+
 void asym_raw_path(const char *dir, pid_t pid, uint64_t number, char *ret, size_t size)
 {
-    unsigned i = 0;
-    do
-        snprintf(ret, size, "%s/%u", dir, (geteuid() + i) % ASYM_RTX_DIRS);
-    while (faccessat(AT_FDCWD, ret, W_OK | X_OK, AT_EACCESS) < 0 && ++i < ASYM_RTX_DIRS);
+    asym_raw_home(dir, geteuid(), ret, size);
     const size_t n = strlen(ret);
     snprintf(ret + n, size - n, "/" ASYM_RTX_FILE "%d.%" PRIu64, (int)pid, number);
 }

@@ -6,11 +6,15 @@
 #ifndef ASYM_TESTS_SUPPORT_RTX_RAW_H
 #define ASYM_TESTS_SUPPORT_RTX_RAW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/** Write the path of a file for process pid in the directory of this user. dir: that of all users. */
+/** Write the path of the directory that the table has for a user. Returns whether it has one. dir: that of all users. */
+bool asym_raw_home(const char *dir, uid_t uid, char *ret, size_t size);
+
+/** Write the path of a file for process pid in the directory of this user. */
 void asym_raw_path(const char *dir, pid_t pid, uint64_t number, char *ret, size_t size);
 
 /** Create that file, empty, and open it for reading and writing. Returns its descriptor; -errno. */

@@ -20,24 +20,44 @@ void asym_rtxd_refuse(const struct asym_rtxd_server *s, enum asym_rtxd_refusal r
         s->config.refused(s->config.ctx, refusal, pid, uid);
 }
 
-/* A file that asymd may no longer read cannot be silenced, either: its program ends. */
+/* Failed openings of a page, one after another, that end its client. */
+#define MAX_MISSED 8
+
+/* asymd may be able to open the page later. EAGAIN: a process mounts something, or the name has gone. */
+static bool is_passing(int r)
+{
+    return r == -EAGAIN || r == -EMFILE || r == -ENFILE || r == -ENOMEM;
+}
+
+/* Returns a descriptor for reading, which the caller closes at once. Whoever closes a file last has to free its memory. */
+static int open_page(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
+{
+    const int fd = asym_rtxd_acts_as_user(c) ? asym_rtxd_open_page(s, c) : -EPERM;
+    c->n_missed = fd < 0 ? c->n_missed + 1 : 0;
+    if (fd < 0 && (!is_passing(fd) || c->n_missed == MAX_MISSED))
+        asym_rtxd_end(s, c);
+    return fd;
+}
+
+/* A file that cannot be silenced ends its program. */
 void asym_rtxd_hear(struct asym_rtxd_server *s, struct asym_rtxd_client *c, enum asym_rtxd_client_hearing how)
 {
     const bool hears = how == ASYM_RTXD_HEARD;
-    if (hears != (c->hearing == ASYM_RTXD_HEARD) &&
-        asym_rtxd_watch(s, c->file, hears ? IN_MODIFY | IN_CLOSE_WRITE : IN_CLOSE_WRITE) < 0)
-        asym_rtxd_end(s, c);
+    if (hears != (c->hearing == ASYM_RTXD_HEARD)) {
+        ASYM_AUTO_CLOSE int fd = open_page(s, c);
+        if (is_passing(fd))
+            return;
+        if (fd < 0 || asym_rtxd_watch(s, fd, hears ? IN_MODIFY | IN_CLOSE_WRITE : IN_CLOSE_WRITE) < 0)
+            asym_rtxd_end(s, c);
+    }
     c->hearing = how;
 }
 
-/* asymd closes its own descriptor only. Whatever the program does with the file, that waits for no process. */
 static void free_client(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
-    if (c->watch >= 0) {
-        inotify_rm_watch(s->inotify, c->watch);
-        asym_rtxd_retire(s, c);
-    }
-    close(c->file);
+    inotify_rm_watch(s->inotify, c->watch);
+    asym_rtxd_retire(s, c);
+    close(c->process);
     free(c->page_state.readings);
     free(c->said);
     free(c);
@@ -63,9 +83,9 @@ void asym_rtxd_sweep(struct asym_rtxd_server *s)
 _Static_assert(ASYM_RTXD_PAGE_SIZE <= ASYM_RTXD_MAX_PAGE, "it is read");
 
 /* Bytes that pread(2) does not return count as zero. */
-static void copy(const struct asym_rtxd_client *c, char *to, size_t from, size_t end)
+static void copy(int fd, char *to, size_t from, size_t end)
 {
-    const ssize_t n = pread(c->file, to + from, end - from, (off_t)from);
+    const ssize_t n = pread(fd, to + from, end - from, (off_t)from);
     const size_t got = n > 0 ? (size_t)n : 0;
     memset(to + from + got, 0, end - from - got);
 }
@@ -74,33 +94,36 @@ static void copy(const struct asym_rtxd_client *c, char *to, size_t from, size_t
  * Copy the header and what is between the first slot and end. One pread(2) copies the gap before the first slot, too, if that
  * is cheaper than a second call. A program can make the gap as large as the page.
  */
-static void copy_header_and_slots(const struct asym_rtxd_client *c, char *to, size_t end)
+static void copy_header_and_slots(int fd, size_t header_size, char *to, size_t end)
 {
-    const size_t slots = c->layout.header_size > NEAR ? c->layout.header_size : 0;
+    const size_t slots = header_size > NEAR ? header_size : 0;
     if (slots > 0)
-        copy(c, to, 0, sizeof(struct asym_rtx_header));
-    copy(c, to, slots, end);
+        copy(fd, to, 0, sizeof(struct asym_rtx_header));
+    copy(fd, to, slots, end);
 }
 
 /* One pread(2) suffices for pages of the library in most cases, because the number of used slots only grows. */
-size_t asym_rtxd_copy_page(struct asym_rtxd_server *s, struct asym_rtxd_client *c, size_t most)
+ssize_t asym_rtxd_copy_page(struct asym_rtxd_server *s, struct asym_rtxd_client *c, size_t most)
 {
     const struct asym_rtxd_layout *l = &c->layout;
     struct asym_rtx_header h;
     most = ASYM_MIN(most, (size_t)l->n_slots);
     const size_t guess = ASYM_MIN(ASYM_MAX(c->n_known, (size_t)FEW * 64 / l->slot_size), most);
     const size_t first = l->header_size + guess * l->slot_size;
-    copy_header_and_slots(c, s->copy, first);
+    ASYM_AUTO_CLOSE int fd = open_page(s, c);
+    if (fd < 0)
+        return fd;
+    copy_header_and_slots(fd, l->header_size, s->copy, first);
     memcpy(&h, s->copy, sizeof h);
     if (h.magic != ASYM_RTX_MAGIC) {
         asym_rtxd_end(s, c);
-        return 0;
+        return -EPROTO;
     }
     const size_t used = ASYM_MIN((size_t)h.n_used, most);
     if (used > guess)
-        copy(c, s->copy, first, l->header_size + used * l->slot_size);
+        copy(fd, s->copy, first, l->header_size + used * l->slot_size);
     c->n_known = used;
-    return used;
+    return (ssize_t)used;
 }
 
 static size_t count_of_user(const struct asym_rtxd_server *s, uid_t uid)
@@ -129,11 +152,10 @@ static struct asym_rtxd_client *find_richest(const struct asym_rtxd_server *s, s
     return found;
 }
 
-/* If no place is free, drop a client of the user with the most places. Clients that have ended leave their places first. */
+/* If no place is free, drop a client of the user with the most places. */
 static bool find_place(struct asym_rtxd_server *s, pid_t pid, uid_t uid)
 {
     size_t of_pid = 0, most;
-    asym_rtxd_sweep(s);
     const size_t mine = count_of_user(s, uid), of_root = count_of_user(s, 0);
     for (size_t i = 0; i < s->n; i++)
         of_pid += s->clients[i]->pid == pid;
@@ -150,90 +172,95 @@ static bool find_place(struct asym_rtxd_server *s, pid_t pid, uid_t uid)
     return true;
 }
 
-static void insert(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
+static int insert(struct asym_rtxd_server *s, const struct asym_rtxd_client *found)
 {
+    struct asym_rtxd_client *c = malloc(sizeof *c);
+    if (!c)
+        return -ENOMEM;
+    *c = *found;
     size_t i = s->n++;
     for (; i > 0 && s->clients[i - 1]->pid > c->pid; i--)
         s->clients[i] = s->clients[i - 1];
     c->order = ++s->order;
     c->n_wakeups = 1; /* it may have woken asymd before the watch */
     s->clients[i] = c;
+    return 0;
 }
 
 /* A user that announces files again and again does not keep out another user's first one. */
 static bool may_be_considered(struct asym_rtxd_server *s, struct asym_rtxd_user *user)
 {
-    const bool first = !user->taken;
-    user->taken = true;
-    return s->taken++ < ASYM_RTXD_MAX_TAKEN || first;
+    if (user->uid == 0)
+        return true;
+    if (user->taken == ASYM_RTXD_MAX_TAKEN_OF_USER || (user->taken > 0 && s->taken >= ASYM_RTXD_MAX_TAKEN))
+        return false;
+    user->taken++;
+    s->taken++;
+    return true;
+}
+
+/* One file has one watch, whatever its name. That of another client stays as it is: asymd may not hear it for a while. */
+static int take_page(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
+{
+    ASYM_AUTO_CLOSE int fd = asym_rtxd_open_page(s, c);
+    if (fd < 0)
+        return fd;
+    copy(fd, s->copy, 0, sizeof(struct asym_rtx_header));
+    const int r = asym_rtxd_check_page(s->copy, ASYM_RTXD_PAGE_SIZE, &c->layout);
+    if (r < 0)
+        return r == -EPROTONOSUPPORT ? r : -EBADMSG;
+    c->watch = asym_rtxd_watch(s, fd, IN_MODIFY | IN_CLOSE_WRITE | IN_MASK_CREATE);
+    return c->watch < 0 ? c->watch : 0;
 }
 
 /* Unused entries take no memory: the kernel allocates pages of so large an array at the first write. */
-static int read_header(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
+static int allocate(struct asym_rtxd_client *c)
 {
-    copy(c, s->copy, 0, sizeof(struct asym_rtx_header));
-    const int r = asym_rtxd_check_page(s->copy, ASYM_RTXD_PAGE_SIZE, &c->layout);
-    if (r < 0)
-        return r;
     c->page_state.readings = calloc(c->layout.n_slots, sizeof *c->page_state.readings);
     c->said = calloc(c->layout.n_slots, sizeof *c->said);
     return c->page_state.readings && c->said ? 0 : -ENOMEM;
 }
 
-/* One file has one watch, whatever its name. That of another client stays as it is: asymd may not hear it for a while. */
-static int watch_page(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
-{
-    c->watch = asym_rtxd_watch(s, c->file, IN_MODIFY | IN_CLOSE_WRITE | IN_MASK_CREATE);
-    return c->watch < 0 ? c->watch : 0;
-}
-
-/* Open the page and read its header. 0; -errno, with the reason. */
-static int take_page(struct asym_rtxd_server *s, const struct asym_rtxd_user *user, const char *name,
-                     struct asym_rtxd_client *c, enum asym_rtxd_refusal *ret)
-{
-    c->file = asym_rtxd_open_file(s, user, name);
-    *ret = ASYM_RTXD_REFUSED_FILE;
-    if (c->file < 0)
-        return c->file;
-    int r = read_header(s, c);
-    *ret = r == -EPROTONOSUPPORT ? ASYM_RTXD_REFUSED_VERSION : ASYM_RTXD_REFUSED_GARBAGE;
-    if (r == 0) {
-        r = watch_page(s, c);
-        *ret = ASYM_RTXD_REFUSED_FILE;
-    }
-    if (r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -ENOSPC)
-        *ret = ASYM_RTXD_REFUSED_NO_FD;
-    return r;
-}
-
-/* 0: the program is admitted; -errno: it is not, and *ret is the reason. */
-static int check(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const char *name, struct asym_rtxd_client *c,
-                 enum asym_rtxd_refusal *ret)
+/* Whoever had the number when the start time was read is the process, if that still lives. 0; -EACCES: not the user's; -errno. */
+static int identify(struct asym_rtxd_client *c)
 {
     struct asym_stat stat;
-    *ret = ASYM_RTXD_REFUSED_BUSY;
-    if (!may_be_considered(s, user))
-        return -EBUSY;
-    int r = asym_thread_get_stat(c->pid, c->pid, &stat);
-    if (r == -ESRCH)
-        return r;
-    *ret = ASYM_RTXD_REFUSED_NO_FD;
+    c->process = asym_rtxd_open_process(c->pid);
+    if (c->process < 0)
+        return c->process == -ENOENT ? -ESRCH : c->process;
+    const int r = asym_thread_get_stat(c->pid, c->pid, &stat);
     if (r < 0)
         return r;
     c->start = stat.start;
-    *ret = ASYM_RTXD_REFUSED_OTHER;
-    if (!asym_rtxd_is_of_user(c->pid, user->uid))
-        return -EPROTO;
-    *ret = ASYM_RTXD_REFUSED_FULL;
-    return find_place(s, c->pid, user->uid) ? take_page(s, user, name, c, ret) : -EBUSY;
+    return asym_rtxd_is_of_user(c) ? 0 : -EACCES;
+}
+
+/* Clients that have ended leave their places first. 0: the program is admitted; -errno: it is not. */
+static int check(struct asym_rtxd_server *s, struct asym_rtxd_user *user, struct asym_rtxd_client *c)
+{
+    if (c->uid != 0 && count_of_user(s, c->uid) >= ASYM_RTXD_MAX_OF_USER)
+        return -EDQUOT;
+    if (!may_be_considered(s, user))
+        return -EBUSY;
+    asym_rtxd_sweep(s);
+    int r = identify(c);
+    if (r == 0)
+        r = take_page(s, c);
+    if (r == 0)
+        r = allocate(c);
+    if (r < 0)
+        return r;
+    return find_place(s, c->pid, c->uid) ? insert(s, c) : -EDQUOT;
 }
 
 /* Returns whether this is the name of a page, and no client's yet. */
 static bool is_new(const struct asym_rtxd_server *s, const char *name, struct asym_rtxd_client *ret)
 {
-    int end = 0;
-    if (sscanf(name, ASYM_RTX_FILE "%d.%" SCNu64 "%n", &ret->pid, &ret->number, &end) != 2 || name[end] != '\0' ||
-        ret->pid <= 0)
+    char canonical[64];
+    if (sscanf(name, ASYM_RTX_FILE "%d.%" SCNu64, &ret->pid, &ret->number) != 2 || ret->pid <= 0)
+        return false;
+    snprintf(canonical, sizeof canonical, ASYM_RTX_FILE "%d.%" PRIu64, (int)ret->pid, ret->number);
+    if (strcmp(name, canonical) != 0)
         return false;
     for (size_t i = 0; i < s->n; i++)
         if (s->clients[i]->pid == ret->pid && s->clients[i]->number == ret->number && s->clients[i]->uid == ret->uid)
@@ -241,25 +268,44 @@ static bool is_new(const struct asym_rtxd_server *s, const char *name, struct as
     return true;
 }
 
+static enum asym_rtxd_refusal reason_of(int r)
+{
+    switch (r) {
+    case -EDQUOT:
+        return ASYM_RTXD_REFUSED_FULL;
+    case -EBUSY:
+        return ASYM_RTXD_REFUSED_BUSY;
+    case -EACCES:
+        return ASYM_RTXD_REFUSED_OTHER;
+    case -EBADMSG:
+        return ASYM_RTXD_REFUSED_GARBAGE;
+    case -EPROTONOSUPPORT:
+        return ASYM_RTXD_REFUSED_VERSION;
+    case -EMFILE:
+    case -ENFILE:
+    case -ENOMEM:
+    case -ENOSPC:
+        return ASYM_RTXD_REFUSED_NO_FD;
+    default:
+        return ASYM_RTXD_REFUSED_FILE;
+    }
+}
+
 void asym_rtxd_admit(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const char *name, asym_usec now)
 {
-    struct asym_rtxd_client found = {.file = -1, .watch = -1, .uid = user->uid, .reported_at = now}, *c;
-    enum asym_rtxd_refusal refusal;
-    if (!is_new(s, name, &found))
+    struct asym_rtxd_client c = {.dir = user->dir, .process = -1, .watch = -1, .uid = user->uid, .reported_at = now};
+    if (!is_new(s, name, &c))
         return;
-    c = malloc(sizeof *c);
-    if (!c) {
-        asym_rtxd_refuse(s, ASYM_RTXD_REFUSED_NO_FD, found.pid, found.uid);
+    const int r = check(s, user, &c);
+    if (r == 0)
         return;
-    }
-    *c = found;
-    const int r = check(s, user, name, c, &refusal);
-    if (r == 0) {
-        insert(s, c);
-        return;
-    }
+    if (c.watch >= 0)
+        inotify_rm_watch(s->inotify, c.watch);
+    if (c.process >= 0)
+        close(c.process);
+    free(c.page_state.readings);
+    free(c.said);
     /* A file or a process that has ended is no fault of the program. -EAGAIN: the user moves its files. */
     if (r != -ESRCH && r != -ENOENT && r != -EAGAIN)
-        asym_rtxd_refuse(s, refusal, c->pid, c->uid);
-    free_client(s, c);
+        asym_rtxd_refuse(s, reason_of(r), c.pid, c.uid);
 }

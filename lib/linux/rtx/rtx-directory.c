@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The directories in which programs put their pages (rtx-server.h). Where the directory is no file system of its own, users could
- * fill the one that it is in, so asymd serves its own user alone there.
+ * The directories in which programs put their pages (include/asym/rtx.h). Where the directory is no file system of its own, users
+ * could fill the one that it is in, so asymd serves its own user alone there.
  *
- * A user who may search a directory can hold its lock, also without a right to write to it: rename(2) from the own directory locks
- * both, the common one first, and waits for the lock of the own one, which the user holds by a write(2) from memory that never
- * comes. So asymd makes all directories before the first user may write to one. Later it takes no lock of the common one: it lets
- * a user in by the ACL of a directory that no other user could search until then.
+ * A user can hold the lock of any directory that the user can look up: by mount(2) in a user namespace, by a rename(2) from the own
+ * directory, by a listing. The first two need no right to write. So asymd takes the lock of a directory only as long as its name is
+ * secret: it makes the directories of a pool before it lends the first of them, and lets a user in by the ACL before it publishes the
+ * name, with a store to a mapped table. At its start it takes the lock of the common one, which anybody can look up, twice.
  */
-#include <dirent.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <linux/openat2.h>
 #include <linux/posix_acl.h>
 #include <linux/posix_acl_xattr.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
@@ -32,6 +34,10 @@
 #ifndef RESOLVE_CACHED
 #define RESOLVE_CACHED 0x20
 #endif
+
+/* All others are below it; its name is the version of the layout. */
+#define TOP       "2"
+#define HOME_SIZE 64
 
 /* A cached lookup also fails while any process mounts something. */
 #define TRIES 16
@@ -70,20 +76,16 @@ static struct posix_acl_xattr_entry entry(unsigned tag, unsigned perm, uid_t id)
         .e_tag = htole16((uint16_t)tag), .e_perm = htole16((uint16_t)perm), .e_id = htole32(id)};
 }
 
-/*
- * The user may write to the directory, and asymd still owns it: a directory of the user would need CAP_CHOWN, and a right of asymd
- * to ignore the mode that the user gives it.
- */
+/* The user may look up the directory of the pages in it. asymd still owns both: it has no right to ignore their modes. */
 static int let_in(int dir, uid_t uid)
 {
-    const unsigned all = ACL_READ | ACL_WRITE | ACL_EXECUTE;
     const uid_t none = (uid_t)ACL_UNDEFINED_ID;
     const struct {
         struct posix_acl_xattr_header header;
         struct posix_acl_xattr_entry entries[5];
     } acl = {{htole32(POSIX_ACL_XATTR_VERSION)},
-             {entry(ACL_USER_OBJ, all, none), entry(ACL_USER, all, uid), entry(ACL_GROUP_OBJ, 0, none),
-              entry(ACL_MASK, all, none), entry(ACL_OTHER, 0, none)}};
+             {entry(ACL_USER_OBJ, ACL_READ | ACL_WRITE | ACL_EXECUTE, none), entry(ACL_USER, ACL_EXECUTE, uid),
+              entry(ACL_GROUP_OBJ, 0, none), entry(ACL_MASK, ACL_EXECUTE, none), entry(ACL_OTHER, 0, none)}};
     char path[SELF_SIZE];
     return setxattr(self_path(dir, path), "system.posix_acl_access", &acl, sizeof acl, 0) < 0 ? -errno : 0;
 }
@@ -94,20 +96,42 @@ void asym_rtxd_heed_user(struct asym_rtxd_server *s, struct asym_rtxd_user *user
     asym_rtxd_watch(s, user->dir, heed ? IN_ATTRIB : IN_DELETE_SELF);
 }
 
-static const char *directory_name(unsigned i, char ret[16])
+static int make(const struct asym_rtxd_server *s, const char *path, mode_t mode)
 {
-    snprintf(ret, 16, "%u", i % ASYM_RTX_DIRS);
-    return ret;
+    return mkdirat(s->dir, path, mode) < 0 || fchmodat(s->dir, path, mode, 0) < 0 ? -errno : 0;
+}
+
+static int make_home(struct asym_rtxd_server *s, uint64_t pool, uint64_t *ret)
+{
+    char path[HOME_SIZE];
+    if (getentropy(ret, sizeof *ret) < 0)
+        return -errno;
+    const int n = snprintf(path, sizeof path, ASYM_RTX_HOME, pool, *ret);
+    path[n - 2] = '\0';
+    int r = make(s, path, 0700);
+    path[n - 2] = '/';
+    return r < 0 ? r : make(s, path, 0777);
+}
+
+static int fill_pool(struct asym_rtxd_server *s, size_t pool)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < (s->for_all ? ASYM_RTXD_OF_POOL : 1); i++)
+        r = make_home(s, s->pools[pool], &s->numbers[i]);
+    return r;
 }
 
 /* The watch comes first: the user whose directory is not watched would write to a file that asymd never sees. */
-static int lend(struct asym_rtxd_server *s, struct asym_rtxd_user *user, unsigned i)
+static int lend(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const struct asym_rtx_user *row)
 {
-    char name[16];
-    ASYM_AUTO_CLOSE int dir = open_path(s->dir, directory_name(i, name), O_DIRECTORY, RESOLVE_CACHED);
-    if (dir < 0)
-        return dir;
-    const int watch = asym_rtxd_watch(s, dir, IN_ATTRIB);
+    char path[HOME_SIZE];
+    const int n = snprintf(path, sizeof path, ASYM_RTX_HOME, row->pool, row->number);
+    ASYM_AUTO_CLOSE int pages = open_path(s->dir, path, O_DIRECTORY, 0);
+    path[n - 2] = '\0';
+    ASYM_AUTO_CLOSE int dir = open_path(s->dir, path, O_DIRECTORY, 0);
+    if (dir < 0 || pages < 0)
+        return dir < 0 ? dir : pages;
+    const int watch = asym_rtxd_watch(s, pages, IN_ATTRIB);
     int r = watch;
     if (watch >= 0 && user->uid != geteuid())
         r = let_in(dir, user->uid);
@@ -116,46 +140,71 @@ static int lend(struct asym_rtxd_server *s, struct asym_rtxd_user *user, unsigne
         return r;
     }
     user->watch = watch;
-    user->dir = dir;
-    dir = -1;
-    s->is_lent[i % ASYM_RTX_DIRS] = true;
+    user->dir = pages;
+    pages = -1;
     return 0;
+}
+
+static void publish(struct asym_rtx_user *to, const struct asym_rtx_user *row)
+{
+    *to = *row;
+    __atomic_store_n(&to->is_used, 1, __ATOMIC_RELEASE);
 }
 
 int asym_rtxd_add_user(struct asym_rtxd_server *s, uid_t uid)
 {
-    unsigned i = uid % ASYM_RTX_DIRS;
+    const size_t pool = s->n_users / ASYM_RTXD_OF_POOL, i = s->n_users % ASYM_RTXD_OF_POOL;
     for (size_t k = 0; k < s->n_users; k++)
         if (s->users[k].uid == uid)
             return 0;
     if (!s->for_all && uid != geteuid())
         return -EPERM;
-    if (s->n_users == ASYM_RTX_DIRS)
+    if (s->n_users == ASYM_RTX_MAX_USERS)
         return -ENOSPC;
-    while (s->is_lent[i % ASYM_RTX_DIRS])
-        i++;
+    int r = pool == s->n_filled ? fill_pool(s, pool) : 0;
+    if (r < 0)
+        return r;
+    s->n_filled = pool + 1;
+    const struct asym_rtx_user row = {.uid = uid, .pool = s->pools[pool], .number = s->numbers[i]};
     struct asym_rtxd_user user = {.uid = uid, .dir = -1};
-    const int r = lend(s, &user, i);
-    if (r == 0)
-        s->users[s->n_users++] = user;
-    return r;
+    r = lend(s, &user, &row);
+    if (r < 0)
+        return r;
+    publish(&s->table[s->n_users], &row);
+    s->users[s->n_users++] = user;
+    return 0;
 }
 
-/* "Uid:\t1000\t1000\t1000\t1000": real, effective, saved, of the file system. A daemon of root may act for a user for a while. */
-bool asym_rtxd_is_of_user(pid_t pid, uid_t uid)
+int asym_rtxd_open_process(pid_t pid)
 {
-    char path[64], text[2048], want[64];
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    const int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* "Uid:\t1000\t1000\t1000\t1000": real, effective, saved, of the file system. */
+bool asym_rtxd_is_of_user(const struct asym_rtxd_client *c)
+{
+    char text[2048], want[64];
     const char *value;
     size_t len;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    const unsigned id = uid;
+    const unsigned id = c->uid;
     const int want_len = snprintf(want, sizeof want, "%u\t%u\t%u\t%u", id, id, id, id);
-    ASYM_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ASYM_AUTO_CLOSE int fd = openat(c->process, "status", O_RDONLY | O_CLOEXEC);
     const ssize_t n = fd < 0 ? -1 : asym_read_all(fd, text, sizeof text);
     return n > 0 && asym_parse_status_line(text, (size_t)n, "Uid", &value, &len) == 0 && len == (size_t)want_len &&
            memcmp(value, want, len) == 0;
 }
 
+/* The effective user owns the directory, also that of a process that is not dumpable; root that of a process that has ended. */
+bool asym_rtxd_acts_as_user(const struct asym_rtxd_client *c)
+{
+    struct stat st;
+    return fstat(c->process, &st) == 0 && st.st_uid == c->uid;
+}
+
+/* A user for whom there is no directory is looked up again with each of the user's processes, and asymd logs it. */
 void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start)
 {
     const size_t i = (uint32_t)pid % ASYM_RTXD_MAX_MET;
@@ -165,8 +214,11 @@ void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start)
         return;
     s->n_met++;
     snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    if (stat(path, &st) < 0 || asym_rtxd_add_user(s, st.st_uid) == -EAGAIN)
+    if (stat(path, &st) < 0)
         return;
+    const int r = asym_rtxd_add_user(s, st.st_uid);
+    if (r < 0 && r != -EPERM)
+        asym_rtxd_refuse(s, ASYM_RTXD_REFUSED_FULL, pid, st.st_uid);
     s->met[i].pid = pid;
     s->met[i].start = start;
 }
@@ -174,30 +226,61 @@ void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start)
 /* An older asymd may have left a socket of this name. A directory cannot be unlinked. */
 static int make_directory(const char *path)
 {
-    if (mkdir(path, 0711) == 0)
+    if (mkdir(path, 0700) == 0)
         return 0;
     if (errno == EEXIST && unlink(path) < 0)
         return 0;
-    return mkdir(path, 0711) < 0 ? -errno : 0;
+    return mkdir(path, 0700) < 0 ? -errno : 0;
 }
 
-/* For all users the directory must be empty: users of an earlier asymd could hold its lock. This takes none. */
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)type;
+    return at->level > 0 ? remove(path) : 0;
+}
+
+/* For all users the directory must be empty: users of an earlier asymd could hold its locks. The lookup takes none. */
 static int check_empty(const struct asym_rtxd_server *s)
 {
-    ASYM_AUTO_CLOSE int first = open_path(s->dir, "0", 0, RESOLVE_CACHED);
-    if (first == -ENOSYS || first == -EINVAL)
+    ASYM_AUTO_CLOSE int earlier = open_path(s->dir, TOP, 0, RESOLVE_CACHED);
+    if (earlier == -ENOSYS || earlier == -EINVAL)
         return -ENOSYS;
-    return first >= 0 && s->for_all ? -ENOTEMPTY : 0;
+    if (earlier < 0)
+        return 0;
+    return s->for_all ? -ENOTEMPTY : nftw(s->path, remove_one, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
-static int make_directories(const struct asym_rtxd_server *s)
+/* Its memory is allocated, so that no store to it can fail. */
+static int make_table(struct asym_rtxd_server *s)
 {
-    const unsigned own = geteuid() % ASYM_RTX_DIRS, n = s->for_all ? ASYM_RTX_DIRS : 1;
-    char name[16];
-    int r = 0;
-    for (unsigned i = own; r == 0 && i < own + n; i++)
-        if (mkdirat(s->dir, directory_name(i, name), 0700) < 0 && (s->for_all || errno != EEXIST))
-            r = -errno;
+    const size_t size = ASYM_RTX_MAX_USERS * sizeof *s->table;
+    ASYM_AUTO_CLOSE int fd = openat(s->dir, ASYM_RTX_USERS, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0 || fchmod(fd, 0644) < 0)
+        return -errno;
+    const int r = posix_fallocate(fd, 0, (off_t)size);
+    if (r != 0)
+        return -r;
+    void *table = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+    if (table == MAP_FAILED)
+        return -errno;
+    s->table = table;
+    return 0;
+}
+
+/* As long as nobody else may search the common directory, all names are secret. */
+static int make_directories(struct asym_rtxd_server *s)
+{
+    char path[HOME_SIZE];
+    int r = make(s, TOP, 0711);
+    if (r == 0)
+        r = make_table(s);
+    for (size_t i = 0; r == 0 && i < (s->for_all ? ASYM_RTXD_POOLS : 1); i++) {
+        if (getentropy(&s->pools[i], sizeof s->pools[i]) < 0)
+            return -errno;
+        snprintf(path, sizeof path, TOP "/%016" PRIx64, s->pools[i]);
+        r = make(s, path, 0711);
+    }
     return r;
 }
 
@@ -218,15 +301,15 @@ static int open_directory(struct asym_rtxd_server *s, const char *state_dir)
     s->device = st.st_dev;
     s->for_all = st.st_dev != parent.st_dev;
     r = check_empty(s);
-    if (r < 0)
-        return r;
-    if (chmod(self_path(s->dir, path), s->for_all ? 0711 : 0700) < 0)
-        return -errno;
-    r = make_directories(s);
+    if (r == 0)
+        r = make_directories(s);
     if (r < 0)
         return r;
     s->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    return s->inotify < 0 ? -errno : asym_rtxd_add_user(s, geteuid());
+    r = s->inotify < 0 ? -errno : asym_rtxd_add_user(s, geteuid());
+    if (r == 0 && chmod(self_path(s->dir, path), s->for_all ? 0711 : 0700) < 0)
+        r = -errno;
+    return r;
 }
 
 static const char *text_of(int r)
@@ -235,7 +318,7 @@ static const char *text_of(int r)
     case -ENOSYS:
         return "this kernel cannot open a file without a wait (Linux 5.12 can)";
     case -ENOTEMPTY:
-        return "it has the pages of an earlier asymd: unmount it, and mount it anew";
+        return "it has the pages of an earlier asymd: unmount it, and mount it anew (asymd(8))";
     default:
         return strerror(-r);
     }
@@ -248,53 +331,48 @@ int asym_rtxd_directory_open(struct asym_rtxd_server *s, const char *state_dir, 
     return r < 0 ? asym_fail(err, r, "%s/rtx: %s", state_dir, text_of(r)) : 0;
 }
 
-static void remove_own(const struct asym_rtxd_server *s, const char *name)
-{
-    const int fd = openat(s->dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    const struct dirent *entry;
-    while (dir && (entry = readdir(dir)))
-        if (entry->d_name[0] != '.')
-            unlinkat(fd, entry->d_name, 0);
-    if (dir)
-        closedir(dir);
-    else
-        close(fd);
-    unlinkat(s->dir, name, AT_REMOVEDIR);
-}
-
 void asym_rtxd_directory_close(struct asym_rtxd_server *s)
 {
-    char name[16];
     for (size_t i = 0; i < s->n_users; i++)
         close(s->users[i].dir);
+    if (s->table)
+        munmap(s->table, ASYM_RTX_MAX_USERS * sizeof *s->table);
     if (s->dir >= 0 && !s->for_all) {
-        remove_own(s, directory_name(geteuid(), name));
+        nftw(s->path, remove_one, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
         rmdir(s->path);
     }
     asym_close_p(&s->inotify);
     asym_close_p(&s->dir);
 }
 
-/* The owner of the file cannot change, and the user alone can give it another name. */
-static bool is_good(const struct asym_rtxd_server *s, const struct asym_rtxd_user *user, const struct stat *st)
+/*
+ * The user alone can give the file another name. The mode is one that asymd can read, so that it can also stop to hear it. A file
+ * with more memory than a page is refused, because asymd may have to free it: the user can close it while asymd has it open.
+ */
+static bool is_good(const struct asym_rtxd_server *s, const struct asym_rtxd_client *c, const struct stat *st)
 {
-    return S_ISREG(st->st_mode) && st->st_dev == s->device && st->st_uid == user->uid && st->st_nlink == 1 &&
-           st->st_size <= (off_t)ASYM_RTXD_PAGE_SIZE;
+    return st->st_mode == (S_IFREG | 0644) && st->st_dev == s->device && st->st_uid == c->uid && st->st_nlink == 1 &&
+           st->st_size <= (off_t)ASYM_RTXD_PAGE_SIZE && st->st_blocks <= (blkcnt_t)ASYM_RTXD_PAGE_SIZE / 512 &&
+           (c->inode == 0 || st->st_ino == c->inode);
 }
 
 /* It is opened for reading only once it is known to be a regular file: open(2) of a FIFO waits for a process that writes to it. */
-int asym_rtxd_open_file(const struct asym_rtxd_server *s, const struct asym_rtxd_user *user, const char *name)
+int asym_rtxd_open_page(const struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
     struct stat st;
-    char path[SELF_SIZE];
-    ASYM_AUTO_CLOSE int found = open_path(user->dir, name, 0, RESOLVE_CACHED);
+    char name[64], path[SELF_SIZE];
+    snprintf(name, sizeof name, ASYM_RTX_FILE "%d.%" PRIu64, (int)c->pid, c->number);
+    ASYM_AUTO_CLOSE int found = open_path(c->dir, name, 0, RESOLVE_CACHED);
     if (found < 0)
         return found;
     if (fstat(found, &st) < 0)
         return -errno;
-    if (!is_good(s, user, &st))
+    if (!is_good(s, c, &st))
         return -EPROTO;
+    /* EAGAIN: the user has a lease. */
     const int fd = open(self_path(found, path), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    if (fd < 0)
+        return errno == EAGAIN ? -EPROTO : -errno;
+    c->inode = st.st_ino;
+    return fd;
 }

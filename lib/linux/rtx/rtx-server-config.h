@@ -24,10 +24,11 @@
 /** Reads of the inotify queue in one call; one read has 85 announcements or 256 wakeups. */
 #define ASYM_RTXD_MAX_READS 64
 /**
- * Files that asymd considers between two calls of housekeeping: the first MAX_TAKEN of any user, then the first one of each
- * user. asymd refuses further ones without a check.
+ * Files that asymd considers between two calls of housekeeping: MAX_TAKEN_OF_USER of a user, and MAX_TAKEN in all, but the first one
+ * of each user, and all of root. asymd refuses further ones without a check.
  */
-#define ASYM_RTXD_MAX_TAKEN 64
+#define ASYM_RTXD_MAX_TAKEN         64
+#define ASYM_RTXD_MAX_TAKEN_OF_USER 8
 /** After so many announcements between two calls of housekeeping, also of files that it has, asymd ignores those of the user. */
 #define ASYM_RTXD_MAX_ANNOUNCED 512
 /**
@@ -36,6 +37,8 @@
  */
 #define ASYM_RTXD_MAX_VAIN_WAKEUPS 16
 #define ASYM_RTXD_MAX_WAKEUPS      1024
+/** Processes whose users one call of housekeeping looks at again, in turn. */
+#define ASYM_RTXD_MAX_CHECKED 32
 /** Ends of programs in serial phases that serve reports between two calls of housekeeping with the reserve overspent. */
 #define ASYM_RTXD_MAX_ENDS 8
 /** Share of the CPU budget for answers between samples, 0 to 1. */
@@ -51,7 +54,7 @@ enum asym_rtxd_refusal {
     ASYM_RTXD_REFUSED_YIELDS, /**< its user had the most places, and another user needed one */
     ASYM_RTXD_REFUSED_BUSY,   /**< too many announcements since the last housekeeping */
     ASYM_RTXD_REFUSED_NO_FD,  /**< asymd has no descriptor, watch or memory left */
-    ASYM_RTXD_REFUSED_FILE, /**< the file is no regular one, has another owner or more names, or is a client's already */
+    ASYM_RTXD_REFUSED_FILE, /**< the file is no regular one, has another owner or mode or more names, or is a client's */
     ASYM_RTXD_REFUSED_GARBAGE, /**< its header is invalid */
     ASYM_RTXD_REFUSED_VERSION, /**< its page has a later version */
     ASYM_RTXD_REFUSED_OTHER,   /**< the process with this number belongs to another user, or acts for one */

@@ -26,7 +26,10 @@ enum asym_rtxd_client_hearing {
 };
 
 struct asym_rtxd_client {
-    int file, watch; /* its page; the inotify watch of it */
+    int dir;     /* of its user; borrowed */
+    int process; /* its directory in /proc, which stays that of this process, whoever gets the number later */
+    int watch;   /* of its page */
+    ino_t inode; /* of its page; 0: not opened yet */
     pid_t pid;
     uid_t uid;
     uint64_t number; /* PID.N: N */
@@ -46,6 +49,7 @@ struct asym_rtxd_client {
     double part;             /* share of the earned CPU time, 0 to 1 */
     unsigned n_wakeups;      /* since the last sample */
     unsigned n_vain_wakeups; /* consecutive samples for a wakeup without a change of phase */
+    unsigned n_missed;       /* consecutive failures to open the page */
     bool ended;              /* the next asym_rtxd_sweep() frees it */
     bool active;             /* it has reported a phase within ASYM_RTXD_ACTIVE: it holds and earns CPU time */
     bool unanswered;         /* no answer contains its latest change of phase yet */
@@ -57,8 +61,12 @@ struct asym_rtxd_user {
     uid_t uid;
     int dir, watch;
     unsigned n_announced; /* since the last housekeeping */
-    bool taken;           /* a file of the user has been considered since then */
+    unsigned taken;       /* files of the user that have been considered since then */
 };
+
+/** Directories that asymd makes at once, in a directory whose name is secret as long as none of them is lent. */
+#define ASYM_RTXD_OF_POOL 32
+#define ASYM_RTXD_POOLS   (ASYM_RTX_MAX_USERS / ASYM_RTXD_OF_POOL)
 
 struct asym_rtxd_server {
     struct asym_rtxd_provider provider;
@@ -68,15 +76,18 @@ struct asym_rtxd_server {
     dev_t device;
     bool for_all; /* the directory is a file system of its own: asymd serves all users, not its own alone */
     char *copy;   /* buffer for a page: ASYM_RTXD_PAGE_SIZE bytes */
-    struct asym_rtxd_user users[ASYM_RTX_DIRS];
+    struct asym_rtxd_user users[ASYM_RTX_MAX_USERS];
     size_t n_users;
-    bool is_lent[ASYM_RTX_DIRS]; /* the directory of this number is a user's */
+    struct asym_rtx_user *table;                                 /* that of the programs, mapped */
+    uint64_t pools[ASYM_RTXD_POOLS], numbers[ASYM_RTXD_OF_POOL]; /* names: of all pools, and in the latest one */
+    size_t n_filled;                                             /* pools that have directories */
     /* Processes whose users asymd knows, by pid, modulo the size. */
     struct {
         int32_t pid;
         uint64_t start;
     } met[ASYM_RTXD_MAX_MET];
     size_t n_met;       /* looked up since the last housekeeping */
+    size_t n_checked;   /* processes of clients that housekeeping has looked at, modulo n */
     unsigned n_rounds;  /* calls of housekeeping */
     double reserve;     /* microseconds of CPU time that no client holds; below 0: overspent */
     asym_usec settled;  /* CPU time earned up to then has been divided */
@@ -106,23 +117,32 @@ int asym_rtxd_directory_open(struct asym_rtxd_server *s, const char *state_dir, 
 /** Remove the directory if it is no file system of its own. In one, a user can make rmdir(2) wait. */
 void asym_rtxd_directory_close(struct asym_rtxd_server *s);
 
-/** Let a user into a directory. 0; -EPERM: asymd serves its own user alone; -ENOSPC: ASYM_RTX_DIRS others; -errno. */
+/** Let a user into a directory. 0; -EPERM: asymd serves its own user alone; -ENOSPC: ASYM_RTX_MAX_USERS others; -errno. */
 int asym_rtxd_add_user(struct asym_rtxd_server *s, uid_t uid);
 
 /** Let in the user of a process, unless asymd has looked it up before. */
 void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start);
 
-/**
- * Returns whether the process has this user alone: real, effective and saved. A caller that has read the start time before has
- * both of one process, or the users of a later one. A user may so name another process of the same user, and gains nothing.
- */
-bool asym_rtxd_is_of_user(pid_t pid, uid_t uid);
-
 /** Ignore the announcements of a user, or heed them again. */
 void asym_rtxd_heed_user(struct asym_rtxd_server *s, struct asym_rtxd_user *user, bool heed);
 
-/** Open the file of this name, without a wait. Returns its descriptor, and its owner is the user; -EPROTO; -errno. */
-int asym_rtxd_open_file(const struct asym_rtxd_server *s, const struct asym_rtxd_user *user, const char *name);
+/** Open the process's directory in /proc. Returns its descriptor; -errno. */
+int asym_rtxd_open_process(pid_t pid);
+
+/**
+ * Returns whether the process lives, and has the client's user alone: real, effective and saved. A daemon of root may act for a user
+ * for a while. It costs 15 to 25 us.
+ */
+bool asym_rtxd_is_of_user(const struct asym_rtxd_client *c);
+
+/** Returns whether the effective user of the process is the client's. It costs 0.3 us. */
+bool asym_rtxd_acts_as_user(const struct asym_rtxd_client *c);
+
+/**
+ * Open the page for reading, without a wait. Returns its descriptor; -EPROTO: it is no regular file of the user, with one name and
+ * mode 0644, or not the file that it was at the first call; -errno.
+ */
+int asym_rtxd_open_page(const struct asym_rtxd_server *s, struct asym_rtxd_client *c);
 
 /** Watch an open file for these events. Returns the number of the watch; -errno. */
 int asym_rtxd_watch(const struct asym_rtxd_server *s, int fd, uint32_t events);
@@ -138,8 +158,11 @@ void asym_rtxd_refuse(const struct asym_rtxd_server *s, enum asym_rtxd_refusal r
 /** Free the clients that have ended. */
 void asym_rtxd_sweep(struct asym_rtxd_server *s);
 
-/** Copy the used slots of a page, at most `most`, to s->copy. Returns their number. Ends the client if its page has no magic. */
-size_t asym_rtxd_copy_page(struct asym_rtxd_server *s, struct asym_rtxd_client *c, size_t most);
+/**
+ * Copy the used slots of a page, at most `most`, to s->copy. Returns their number; -errno: try again later, or the client has ended,
+ * because it has no page with magic any more, or its process has another user.
+ */
+ssize_t asym_rtxd_copy_page(struct asym_rtxd_server *s, struct asym_rtxd_client *c, size_t most);
 
 /** Admit the program that has announced this file, or refuse it. */
 void asym_rtxd_admit(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const char *name, asym_usec now);

@@ -2,7 +2,6 @@
 #include "linux/rtx/rtx-server.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,8 @@ const char *asym_rtxd_refusal_text(enum asym_rtxd_refusal refusal)
         [ASYM_RTXD_REFUSED_YIELDS] = "its user had the most places, and another user needed one",
         [ASYM_RTXD_REFUSED_BUSY] = "asymd is busy with other programs",
         [ASYM_RTXD_REFUSED_NO_FD] = "asymd has no descriptor, inotify watch or memory left for it",
-        [ASYM_RTXD_REFUSED_FILE] = "its file is no regular one, is another user's, has two names, or is too long",
+        [ASYM_RTXD_REFUSED_FILE] =
+            "its file is no regular one, is another user's, has another mode or two names, or is too long",
         [ASYM_RTXD_REFUSED_GARBAGE] = "its header is invalid",
         [ASYM_RTXD_REFUSED_VERSION] = "it uses a later version of the protocol",
         [ASYM_RTXD_REFUSED_OTHER] = "the process with this number belongs to another user, or acts for one",
@@ -44,19 +44,21 @@ static void note_vain_wakeup(struct asym_rtxd_server *s, struct asym_rtxd_client
 
 static void take_client_event(struct asym_rtxd_server *s, struct asym_rtxd_client *c, uint32_t events)
 {
-    if (events & IN_CLOSE_WRITE)
+    if (events & (IN_CLOSE_WRITE | IN_IGNORED))
         asym_rtxd_end(s, c);
     else if (events & IN_MODIFY && ++c->n_wakeups >= ASYM_RTXD_MAX_WAKEUPS && c->hearing == ASYM_RTXD_HEARD)
         throttle(s, c);
 }
 
+/* Without a name it is an event of the directory itself. */
 static void take_announcement(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const char *name, asym_usec now)
 {
     if (user->n_announced >= ASYM_RTXD_MAX_ANNOUNCED)
         return;
     if (++user->n_announced == ASYM_RTXD_MAX_ANNOUNCED)
         asym_rtxd_heed_user(s, user, false);
-    asym_rtxd_admit(s, user, name, now);
+    if (name)
+        asym_rtxd_admit(s, user, name, now);
 }
 
 /* Each program may have woken asymd by an event that was lost with the queue, by another's fault. Announcements are repeated. */
@@ -77,9 +79,9 @@ static void take_event(struct asym_rtxd_server *s, const struct inotify_event *e
             take_client_event(s, s->clients[i], event->mask);
             return;
         }
-    for (size_t i = 0; i < s->n_users && event->len > 0; i++)
+    for (size_t i = 0; i < s->n_users; i++)
         if (s->users[i].watch == event->wd) {
-            take_announcement(s, &s->users[i], event->name, now);
+            take_announcement(s, &s->users[i], event->len > 0 ? event->name : NULL, now);
             return;
         }
 }
@@ -129,12 +131,13 @@ static bool is_due(const struct asym_rtxd_client *c, asym_usec now)
     return c->n_wakeups > 0 || c->hearing == ASYM_RTXD_DEFERRED || (c->again_at > 0 && now >= c->again_at);
 }
 
-/* Hear it before the read, so that no change between the two is missed. */
+/* Returns whether its phase has changed. Hear it before the read, so that no change between the two is missed. */
 static bool read_phase(struct asym_rtxd_server *s, struct asym_rtxd_client *c, size_t most)
 {
     if (c->hearing == ASYM_RTXD_DEFERRED)
         asym_rtxd_hear(s, c, ASYM_RTXD_HEARD);
-    return asym_rtxd_phase(s->copy, &c->layout, asym_rtxd_copy_page(s, c, most)) != c->page_state.phase;
+    const ssize_t used = asym_rtxd_copy_page(s, c, most);
+    return used >= 0 && asym_rtxd_phase(s->copy, &c->layout, (size_t)used) != c->page_state.phase;
 }
 
 /*
@@ -167,7 +170,6 @@ bool asym_rtxd_server_serve(struct asym_rtxd_server *s, asym_usec now)
 {
     bool program_reports = false;
     asym_rtxd_settle(s, now);
-    asym_rtxd_server_receive(s, now);
     const size_t most = share_of_each(s);
     for (size_t i = 0; i < s->n; i++)
         program_reports |= sample_client(s, s->clients[i], most, now);
@@ -178,11 +180,8 @@ bool asym_rtxd_server_serve(struct asym_rtxd_server *s, asym_usec now)
     return program_reports || s->gone_reported;
 }
 
-/* A child that has not called exec may keep the file open after the end of the process. */
 static void keep_client(struct asym_rtxd_server *s, struct asym_rtxd_client *c, asym_usec now)
 {
-    if (kill(c->pid, 0) < 0 && errno == ESRCH)
-        asym_rtxd_end(s, c);
     if (c->hearing != ASYM_RTXD_THROTTLED)
         return;
     asym_rtxd_hear(s, c, ASYM_RTXD_HEARD);
@@ -190,13 +189,22 @@ static void keep_client(struct asym_rtxd_server *s, struct asym_rtxd_client *c, 
     c->again_at = now;
 }
 
+/* A child that has not called exec may keep the file open after the end of the process, which may also have another user by now. */
+static void check_processes(struct asym_rtxd_server *s)
+{
+    for (size_t i = 0; i < s->n && i < ASYM_RTXD_MAX_CHECKED; i++) {
+        struct asym_rtxd_client *c = s->clients[s->n_checked++ % s->n];
+        if (!asym_rtxd_is_of_user(c))
+            asym_rtxd_end(s, c);
+    }
+}
+
 static void keep_users(struct asym_rtxd_server *s)
 {
     for (size_t i = 0; i < s->n_users; i++) {
         if (s->users[i].n_announced >= ASYM_RTXD_MAX_ANNOUNCED)
             asym_rtxd_heed_user(s, &s->users[i], true);
-        s->users[i].n_announced = 0;
-        s->users[i].taken = false;
+        s->users[i].n_announced = s->users[i].taken = 0;
     }
     /* A process may change its user. */
     if (++s->n_rounds % ASYM_RTXD_MEET_AGAIN == 0)
@@ -209,6 +217,7 @@ void asym_rtxd_server_housekeeping(struct asym_rtxd_server *s, asym_usec now)
     asym_rtxd_server_receive(s, now);
     for (size_t i = 0; i < s->n; i++)
         keep_client(s, s->clients[i], now);
+    check_processes(s);
     asym_rtxd_sweep(s);
     keep_users(s);
     asym_rtxd_settle(s, now);
@@ -232,8 +241,13 @@ static void clear_changed(struct asym_rtxd_client *c)
 
 static void read_page(struct asym_rtxd_server *s, struct asym_rtxd_client *c, size_t most, asym_usec now, unsigned how)
 {
-    const size_t used = asym_rtxd_copy_page(s, c, most);
-    c->n_said = asym_rtxd_read(s->copy, &c->layout, used, now, s->config.spin_notify, how, &c->page_state, c->said);
+    const ssize_t used = asym_rtxd_copy_page(s, c, most);
+    if (used < 0) {
+        clear_changed(c);
+        return;
+    }
+    c->n_said = asym_rtxd_read(s->copy, &c->layout, (size_t)used, now, s->config.spin_notify, how, &c->page_state,
+                               c->said);
     c->said_at = now;
 }
 

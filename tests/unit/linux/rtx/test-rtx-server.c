@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +27,7 @@
 #include "linux/rtx/rtx-server-internal.h"
 #include "linux/rtx/rtx-server.h"
 #include "linux/sys/thread.h"
+#include "support/rtx-raw.h"
 #include "support/test.h"
 
 static char dir[64], path[96];
@@ -54,37 +54,59 @@ static struct page {
 } pages[PAGES];
 static int n_pages;
 
-static unsigned own_dir(void)
+/* Those of the other users that the test plays are beside those that the server makes. */
+static const char *home_of(uid_t uid, char ret[160])
 {
-    return geteuid() % ASYM_RTX_DIRS;
+    if (uid == geteuid())
+        asym_raw_home(path, uid, ret, 160);
+    else
+        snprintf(ret, 160, "%s/%u", path, (unsigned)uid + 1000);
+    return ret;
 }
 
-/* Those of the other users that the test plays have their whole number, which is no name that the server gives. */
-static unsigned dir_of(uid_t uid)
+static const char *path_of(const struct page *p, char ret[256])
 {
-    return uid == geteuid() ? own_dir() : uid + ASYM_RTX_DIRS;
+    char home[160];
+    snprintf(ret, 256, "%s/%s", home_of(p->uid, home), p->name);
+    return ret;
 }
 
 /* The linker's functions. */
 
-static bool is_honest;  /* processes and files have the users that they have */
-static pid_t has_ended; /* this process only seems to live */
+static bool is_honest; /* processes and files have the users that they have */
+static pid_t has_ended, acts_for_root;
 
-int __real_asym_rtxd_open_file(const struct asym_rtxd_server *s, const struct asym_rtxd_user *user, const char *name);
-int __wrap_asym_rtxd_open_file(const struct asym_rtxd_server *s, const struct asym_rtxd_user *user, const char *name);
-int __wrap_asym_rtxd_open_file(const struct asym_rtxd_server *s, const struct asym_rtxd_user *user, const char *name)
+int __real_asym_rtxd_open_page(const struct asym_rtxd_server *s, struct asym_rtxd_client *c);
+int __wrap_asym_rtxd_open_page(const struct asym_rtxd_server *s, struct asym_rtxd_client *c);
+int __wrap_asym_rtxd_open_page(const struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
-    if (user->uid == geteuid())
-        return __real_asym_rtxd_open_file(s, user, name);
-    const int fd = openat(user->dir, name, O_RDONLY | O_CLOEXEC);
+    char name[64];
+    if (c->uid == geteuid())
+        return __real_asym_rtxd_open_page(s, c);
+    snprintf(name, sizeof name, ASYM_RTX_FILE "%d.%" PRIu64, (int)c->pid, c->number);
+    const int fd = openat(c->dir, name, O_RDONLY | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
 
-bool __real_asym_rtxd_is_of_user(pid_t pid, uid_t uid);
-bool __wrap_asym_rtxd_is_of_user(pid_t pid, uid_t uid);
-bool __wrap_asym_rtxd_is_of_user(pid_t pid, uid_t uid)
+int __real_asym_rtxd_open_process(pid_t pid);
+int __wrap_asym_rtxd_open_process(pid_t pid);
+int __wrap_asym_rtxd_open_process(pid_t pid)
 {
-    return !is_honest || __real_asym_rtxd_is_of_user(pid, uid);
+    return __real_asym_rtxd_open_process(pid < ELSEWHERE ? pid : getpid());
+}
+
+bool __real_asym_rtxd_is_of_user(const struct asym_rtxd_client *c);
+bool __wrap_asym_rtxd_is_of_user(const struct asym_rtxd_client *c);
+bool __wrap_asym_rtxd_is_of_user(const struct asym_rtxd_client *c)
+{
+    return c->pid != has_ended && (!is_honest || __real_asym_rtxd_is_of_user(c));
+}
+
+bool __real_asym_rtxd_acts_as_user(const struct asym_rtxd_client *c);
+bool __wrap_asym_rtxd_acts_as_user(const struct asym_rtxd_client *c);
+bool __wrap_asym_rtxd_acts_as_user(const struct asym_rtxd_client *c)
+{
+    return c->pid != acts_for_root && (!is_honest || __real_asym_rtxd_acts_as_user(c));
 }
 
 int __real_asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret);
@@ -95,15 +117,6 @@ int __wrap_asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret
         return __real_asym_thread_get_stat(tgid, tid, ret);
     *ret = (struct asym_stat){.start = 1};
     return 0;
-}
-
-int __real_kill(pid_t pid, int sig);
-int __wrap_kill(pid_t pid, int sig);
-int __wrap_kill(pid_t pid, int sig)
-{
-    if (pid >= ELSEWHERE && pid != has_ended)
-        return 0;
-    return __real_kill(pid, sig);
 }
 
 /* Bytes that the server has asked pread(2) for. */
@@ -136,7 +149,7 @@ static int set_up(void **state)
     n_pages = 0;
     notify_min = 0;
     is_honest = false;
-    has_ended = 0;
+    has_ended = acts_for_root = 0;
     snprintf(dir, sizeof dir, "/tmp/asym-rtx-XXXXXX");
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/rtx", dir);
@@ -155,21 +168,14 @@ static void go(int i)
     munmap(p->map, MAPPED);
     close(p->fd);
     p->fd = -1;
-    snprintf(name, sizeof name, "%s/%u/%s", path, dir_of(p->uid), p->name);
-    unlink(name);
+    unlink(path_of(p, name));
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    char name[128];
     for (int i = 0; i < PAGES; i++)
         go(i);
-    for (size_t i = 0; i < server->n_users; i++) {
-        snprintf(name, sizeof name, "%s/%u", path, dir_of(server->users[i].uid));
-        if (server->users[i].uid != geteuid())
-            assert_int_equal(rmdir(name), 0);
-    }
     asym_rtxd_server_close(server);
     assert_int_equal(access(path, F_OK), -1);
     return rmdir(dir);
@@ -183,11 +189,17 @@ static int count_fds(void)
     return n;
 }
 
+static bool serve_once(asym_usec now)
+{
+    asym_rtxd_server_receive(server, now);
+    return asym_rtxd_server_serve(server, now);
+}
+
 static int serve(asym_usec now)
 {
     int program_reports = 0;
     for (int i = 0; i < 10; i++)
-        program_reports += asym_rtxd_server_serve(server, now);
+        program_reports += serve_once(now);
     return program_reports;
 }
 
@@ -205,13 +217,12 @@ static struct asym_rtx_header good_header(void)
 /* The server makes no directory for another user in this file system. */
 static void make_user(uid_t uid)
 {
-    char name[128];
+    char name[160];
     for (size_t i = 0; i < server->n_users; i++)
         if (server->users[i].uid == uid)
             return;
     struct asym_rtxd_user *user = &server->users[server->n_users++];
-    snprintf(name, sizeof name, "%s/%u", path, dir_of(uid));
-    assert_int_equal(mkdir(name, 0700), 0);
+    assert_int_equal(mkdir(home_of(uid, name), 0700), 0);
     *user = (struct asym_rtxd_user){.uid = uid, .dir = open(name, O_PATH | O_CLOEXEC)};
     user->watch = asym_rtxd_watch(server, user->dir, IN_ATTRIB);
     assert_true(user->dir >= 0 && user->watch >= 0);
@@ -228,8 +239,7 @@ static int make_page(pid_t pid, uid_t uid, struct asym_rtx_header header, off_t 
     make_user(uid);
     p->uid = uid;
     snprintf(p->name, sizeof p->name, ASYM_RTX_FILE "%d.%d", (int)pid, n_pages);
-    snprintf(name, sizeof name, "%s/%u/%s", path, dir_of(uid), p->name);
-    p->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    p->fd = open(path_of(p, name), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     assert_true(p->fd >= 0);
     assert_int_equal(ftruncate(p->fd, size), 0);
     assert_int_equal(pwrite(p->fd, &slot, sizeof slot, sizeof header), sizeof slot);
@@ -339,20 +349,20 @@ TEST_WITH(a_good_client_is_served_until_it_ends, set_up, tear_down)
         set_phase(i, k % 2);
         assert_int_equal(serve(1), 0);
         wake(i);
-        assert_true(asym_rtxd_server_serve(server, 1));
+        assert_true(serve_once(1));
         take_sample();
         assert_int_equal(serve(1), 0);
     }
     /* A change soon after does not wake, but the second sample sees it; once. */
     tell(i, true);
-    assert_true(asym_rtxd_server_serve(server, 1));
+    assert_true(serve_once(1));
     take_sample();
     set_phase(i, false);
     assert_int_equal(serve(ASYM_RTX_NOTIFY_MIN_DEFAULT), 0);
-    assert_true(asym_rtxd_server_serve(server, 1 + ASYM_RTX_NOTIFY_MIN_DEFAULT));
+    assert_true(serve_once(1 + ASYM_RTX_NOTIFY_MIN_DEFAULT));
     take_sample();
     set_phase(i, true);
-    assert_false(asym_rtxd_server_serve(server, ASYM_SEC));
+    assert_false(serve_once(ASYM_SEC));
     take_sample();
     /* A program that ends in a serial phase ends the phase. */
     go(i);
@@ -376,7 +386,7 @@ TEST_WITH(each_page_is_read_again_within_a_second, set_up, tear_down)
         assert_int_equal(asym_rtxd_server_due(server), again);
         set_phase(p, false);
         assert_int_equal(serve(again - 1), 0);
-        assert_true(asym_rtxd_server_serve(server, again));
+        assert_true(serve_once(again));
         take_sample();
         /* Once, however short notify_min is; the server ignores later changes of the header. */
         assert_int_equal(asym_rtxd_server_due(server), 0);
@@ -384,7 +394,7 @@ TEST_WITH(each_page_is_read_again_within_a_second, set_up, tear_down)
         set_phase(p, true);
         assert_int_equal(serve(again + 2 * ASYM_SEC), 0);
         wake(p);
-        assert_true(asym_rtxd_server_serve(server, again + 2 * ASYM_SEC));
+        assert_true(serve_once(again + 2 * ASYM_SEC));
         assert_int_equal(asym_rtxd_server_due(server), again + 2 * ASYM_SEC + rows[i].after);
         take_sample();
         go(p);
@@ -413,7 +423,7 @@ TEST_WITH(each_client_is_served_again_in_its_own_time, set_up, tear_down)
     assert_int_equal(asym_rtxd_server_due(server), 3 * ASYM_SEC + 5000);
     const struct asym_rtxd_program_report *program_reports;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
-    assert_true(asym_rtxd_server_serve(server, 3 * ASYM_SEC + 5000));
+    assert_true(serve_once(3 * ASYM_SEC + 5000));
     assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL | ASYM_ASK_REFRESH, &program_reports), 2);
     /* For the other program the provider repeats its last report. */
     assert_int_equal(program_reports[0].threads[0].master + program_reports[1].threads[0].master, 1);
@@ -421,7 +431,7 @@ TEST_WITH(each_client_is_served_again_in_its_own_time, set_up, tear_down)
     wake(of[1]);
     assert_int_equal(serve(3 * ASYM_SEC + 18000), 0);
     assert_int_equal(asym_rtxd_server_due(server), 3 * ASYM_SEC + 20000);
-    assert_true(asym_rtxd_server_serve(server, 3 * ASYM_SEC + 20000));
+    assert_true(serve_once(3 * ASYM_SEC + 20000));
     assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL | ASYM_ASK_REFRESH, &program_reports), 2);
     assert_int_equal(program_reports[0].threads[0].master + program_reports[1].threads[0].master, 2);
     assert_int_equal(asym_rtxd_server_due(server), 3 * ASYM_SEC + 23000);
@@ -468,7 +478,7 @@ TEST_WITH(a_file_counts_only_if_it_is_the_users_own, set_up, tear_down)
     char at[160], name[256], other[256];
     const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "asym-rtx.1.4"};
     is_honest = true;
-    snprintf(at, sizeof at, "%s/%u", path, own_dir());
+    home_of(geteuid(), at);
     const int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC), good = come();
     assert_int_equal(chdir(at), 0);
     snprintf(name, sizeof name, ASYM_RTX_FILE "%d.9001", (int)getpid());
@@ -512,9 +522,9 @@ TEST_WITH(a_file_counts_only_if_it_is_the_users_own, set_up, tear_down)
 /* The file is the user's, the process is not; or there is none. */
 TEST_WITH(a_name_that_lies_is_refused, set_up, tear_down)
 {
-    static const char *const others[] = {"asym-rtx.",     "asym-rtx.1",    "asym-rtx.x.1",
-                                         "asym-rtx.-1.1", "asym-rtx.1.1x", "page"};
-    char name[256];
+    static const char *const others[] = {"asym-rtx.",     "asym-rtx.1",    "asym-rtx.x.1", "asym-rtx.-1.1",
+                                         "asym-rtx.1.1x", "asym-rtx.01.1", "page"};
+    char name[256], home[160];
     is_honest = true;
     const int init = come_as(1, geteuid() == 0 ? 12345 : geteuid());
     serve(1);
@@ -524,7 +534,7 @@ TEST_WITH(a_name_that_lies_is_refused, set_up, tear_down)
     serve(1);
     assert_false(is_in(none));
     for (size_t i = 0; i < ASYM_LENGTH(others); i++) {
-        snprintf(name, sizeof name, "%s/%u/%s", path, own_dir(), others[i]);
+        snprintf(name, sizeof name, "%s/%s", home_of(geteuid(), home), others[i]);
         close(open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
         assert_int_equal(chmod(name, 0644), 0);
         serve(1);
@@ -538,7 +548,7 @@ TEST_WITH(a_name_that_lies_is_refused, set_up, tear_down)
 /* It is announced again and again, and under another name: one page has one place. */
 TEST_WITH(a_page_that_is_announced_again_has_one_place, set_up, tear_down)
 {
-    char old[256], name[256];
+    char old[256], name[256], home[160];
     const int i = good_client(), before = count_fds();
     for (int k = 0; k < 20; k++) {
         announce(i);
@@ -547,17 +557,21 @@ TEST_WITH(a_page_that_is_announced_again_has_one_place, set_up, tear_down)
     assert_int_equal(count_fds(), before);
     for (size_t k = 0; k < ASYM_RTXD_N_REFUSALS; k++)
         assert_int_equal(refused[k], 0);
-    snprintf(old, sizeof old, "%s/%u/%s", path, own_dir(), pages[i].name);
-    snprintf(name, sizeof name, "%s/%u/" ASYM_RTX_FILE "%d.7777", path, own_dir(), (int)getpid());
+    path_of(&pages[i], old);
+    snprintf(name, sizeof name, "%s/" ASYM_RTX_FILE "%d.7777", home_of(geteuid(), home), (int)getpid());
     assert_int_equal(rename(old, name), 0);
     announce(i);
     serve(1);
     assert_int_equal(asym_rtxd_server_count(server), 1);
     assert_int_equal(count_fds(), before);
     assert_int_equal(refused[ASYM_RTXD_REFUSED_FILE], 1);
-    take_sample();
-    tell(i, false);
-    assert_true(asym_rtxd_server_serve(server, 1));
+    /* Its old name has gone: after a few readings asymd believes that, and takes the new one. */
+    for (int k = 0; k < 8; k++)
+        take_sample();
+    assert_int_equal(asym_rtxd_server_count(server), 0);
+    announce(i);
+    serve(1);
+    assert_int_equal(asym_rtxd_server_count(server), 1);
     assert_int_equal(rename(name, old), 0);
 }
 
@@ -568,7 +582,7 @@ TEST_WITH(a_client_that_wakes_in_vain_is_not_read_for_a_while, set_up, tear_down
     for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
         wake(i);
         assert_true(is_readable());
-        assert_false(asym_rtxd_server_serve(server, 1));
+        assert_false(serve_once(1));
     }
     wake(i);
     assert_false(is_readable());
@@ -576,7 +590,7 @@ TEST_WITH(a_client_that_wakes_in_vain_is_not_read_for_a_while, set_up, tear_down
     const int other = good_client();
     take_sample();
     tell(other, false);
-    assert_true(asym_rtxd_server_serve(server, 1));
+    assert_true(serve_once(1));
     take_sample();
     serve(1);
     /* One vain wakeup mutes it again, not counting its earlier write. */
@@ -597,21 +611,40 @@ TEST_WITH(a_client_that_wakes_in_vain_is_not_read_for_a_while, set_up, tear_down
 /* The watch of a file is one: another name for it must not change what asymd hears. */
 TEST_WITH(a_throttled_client_is_not_heard_by_another_name, set_up, tear_down)
 {
-    char old[256], name[256];
+    char old[256], name[256], home[160];
     const int i = good_client();
     take_sample();
     for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
         wake(i);
-        assert_false(asym_rtxd_server_serve(server, 1));
+        assert_false(serve_once(1));
     }
-    snprintf(old, sizeof old, "%s/%u/%s", path, own_dir(), pages[i].name);
-    snprintf(name, sizeof name, "%s/%u/" ASYM_RTX_FILE "%d.7777", path, own_dir(), (int)getpid());
+    path_of(&pages[i], old);
+    snprintf(name, sizeof name, "%s/" ASYM_RTX_FILE "%d.7777", home_of(geteuid(), home), (int)getpid());
     assert_int_equal(rename(old, name), 0);
     announce(i);
     serve(1);
     assert_int_equal(refused[ASYM_RTXD_REFUSED_FILE], 1);
     wake(i);
     assert_false(is_readable());
+    assert_int_equal(rename(name, old), 0);
+}
+
+/* asymd cannot change the watch of a file that it does not find. */
+TEST_WITH(a_renamed_page_that_wakes_in_vain_ends, set_up, tear_down)
+{
+    char old[256], name[256], home[160];
+    const int i = good_client();
+    take_sample();
+    path_of(&pages[i], old);
+    snprintf(name, sizeof name, "%s/x", home_of(geteuid(), home));
+    assert_int_equal(rename(old, name), 0);
+    for (int k = 0; k < 2 * ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
+        wake(i);
+        serve_once(1);
+    }
+    wake(i);
+    assert_false(is_readable());
+    assert_int_equal(asym_rtxd_server_count(server), 0);
     assert_int_equal(rename(name, old), 0);
 }
 
@@ -622,28 +655,28 @@ TEST_WITH(a_throttled_client_without_cpu_time_stays_throttled, set_up, tear_down
     asym_rtxd_server_set(server, 20, 1);
     take_sample();
     tell(i, false);
-    assert_true(asym_rtxd_server_serve(server, 10));
+    assert_true(serve_once(10));
     take_sample();
     for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
         wake(i);
-        assert_false(asym_rtxd_server_serve(server, 11));
+        assert_false(serve_once(11));
     }
     asym_rtxd_server_charge(server, 60 * ASYM_MSEC);
     /* Its second sample is due. */
     const asym_usec again = asym_rtxd_server_due(server);
     assert_true(again > 11);
-    assert_false(asym_rtxd_server_serve(server, again));
+    assert_false(serve_once(again));
     assert_int_equal(asym_rtxd_server_due(server), 0);
     wake(i);
     assert_false(is_readable());
     /* Housekeeping has caused the next sample, and asymd defers the answer. So the program has not woken it in vain. */
     asym_rtxd_server_housekeeping(server, again + 1);
     set_phase(i, true);
-    assert_false(asym_rtxd_server_serve(server, again + 1));
+    assert_false(serve_once(again + 1));
     assert_true(asym_rtxd_server_due(server) > again + 1);
     set_phase(i, false);
-    assert_false(asym_rtxd_server_serve(server, paid));
-    assert_false(asym_rtxd_server_serve(server, paid));
+    assert_false(serve_once(paid));
+    assert_false(serve_once(paid));
     wake(i);
     assert_true(is_readable());
 }
@@ -654,16 +687,16 @@ TEST_WITH(a_client_with_real_phases_is_answered_as_often_as_before, set_up, tear
     take_sample();
     for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
         wake(i);
-        asym_rtxd_server_serve(server, 1);
+        serve_once(1);
     }
     asym_rtxd_server_housekeeping(server, 2);
     set_phase(i, false);
-    assert_true(asym_rtxd_server_serve(server, 2));
+    assert_true(serve_once(2));
     take_sample();
     for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
         wake(i);
         assert_true(is_readable());
-        asym_rtxd_server_serve(server, 2);
+        serve_once(2);
     }
 }
 
@@ -687,26 +720,55 @@ TEST_WITH(a_flood_of_announcements_is_not_heard_for_a_while, set_up, tear_down)
     assert_true(is_in(late));
 }
 
-/* The server counts the files of a second, and still considers another user's first one. */
+/* Programs pay for what serve costs, and not for the announcements of others. */
+TEST_WITH(what_comes_is_taken_before_the_programs_are_served, set_up, tear_down)
+{
+    const int i = come();
+    assert_false(asym_rtxd_server_serve(server, 1));
+    assert_true(is_readable());
+    assert_false(is_in(i));
+    asym_rtxd_server_receive(server, 1);
+    assert_true(is_in(i));
+}
+
+/* The server counts the files of a second: some of each user, and the first one of each in any case. */
 TEST_WITH(a_flood_of_files_keeps_no_other_user_out, set_up, tear_down)
 {
     for (int i = 0; i < ASYM_RTXD_MAX_TAKEN; i++) {
-        const int k = come();
-        asym_rtxd_server_serve(server, 1);
+        const int k = come_as(getpid(), 3000 + (uid_t)i / ASYM_RTXD_MAX_TAKEN_OF_USER);
+        serve_once(1);
         assert_true(is_in(k));
         go(k);
-        asym_rtxd_server_serve(server, 1);
+        serve_once(1);
     }
-    const int mine = come(), first = come_as(getpid(), 12345), second = come_as(getpid(), 12345);
+    const int flood = come_as(getpid(), 3000), first = come_as(getpid(), 12345), second = come_as(getpid(), 12345);
     serve(1);
-    assert_false(is_in(mine));
+    assert_false(is_in(flood));
     assert_true(is_in(first));
     assert_false(is_in(second));
     assert_int_equal(refused[ASYM_RTXD_REFUSED_BUSY], 2);
     asym_rtxd_server_housekeeping(server, 2);
-    announce(mine);
+    announce(flood);
+    announce(second);
     serve(2);
-    assert_true(is_in(mine));
+    assert_true(is_in(flood));
+    assert_true(is_in(second));
+}
+
+/* A user without a place takes none of the others' looks at files. */
+TEST_WITH(a_user_with_all_places_is_refused_at_once, set_up, tear_down)
+{
+    for (int i = 0; i < ASYM_RTXD_MAX_OF_USER; i++) {
+        come_as(ELSEWHERE + i, 3000);
+        serve_once(1);
+        if (i % ASYM_RTXD_MAX_TAKEN_OF_USER == ASYM_RTXD_MAX_TAKEN_OF_USER - 1)
+            asym_rtxd_server_housekeeping(server, 1);
+    }
+    assert_int_equal(asym_rtxd_server_count(server), ASYM_RTXD_MAX_OF_USER);
+    come_as(ELSEWHERE + 100, 3000);
+    serve_once(1);
+    assert_int_equal(refused[ASYM_RTXD_REFUSED_FULL], 1);
+    assert_int_equal(server->taken, 0);
 }
 
 /* So many wakeups between two samples are no program's. */
@@ -724,7 +786,7 @@ TEST_WITH(a_flood_of_wakeups_is_not_heard_for_a_while, set_up, tear_down)
     asym_rtxd_server_housekeeping(server, 2);
     tell(i, false);
     assert_true(is_readable());
-    assert_true(asym_rtxd_server_serve(server, 2));
+    assert_true(serve_once(2));
 }
 
 /* The kernel has dropped events: asymd reads each page once, and finds the change. */
@@ -739,7 +801,7 @@ TEST_WITH(after_an_overflow_each_page_is_read, set_up, tear_down)
     assert_int_equal(serve(1), 0);
     assert_int_equal(write(fds[1], &overflow, sizeof overflow), sizeof overflow);
     server->inotify = fds[0];
-    assert_true(asym_rtxd_server_serve(server, 1));
+    assert_true(serve_once(1));
     server->inotify = queue;
     close(fds[0]);
     close(fds[1]);
@@ -755,7 +817,64 @@ TEST_WITH(a_client_whose_process_has_ended_goes, set_up, tear_down)
     has_ended = ELSEWHERE;
     asym_rtxd_server_housekeeping(server, 3);
     assert_int_equal(asym_rtxd_server_count(server), 0);
-    assert_true(asym_rtxd_server_serve(server, 3));
+    assert_true(serve_once(3));
+}
+
+/* After an execve(2) of a set-user-ID program, say. */
+TEST_WITH(a_process_that_acts_for_another_user_is_read_no_more, set_up, tear_down)
+{
+    client_elsewhere();
+    take_sample();
+    acts_for_root = ELSEWHERE;
+    take_sample();
+    assert_int_equal(asym_rtxd_server_count(server), 0);
+    assert_true(serve_once(3));
+}
+
+/* Whoever closes a file last frees its memory. */
+TEST_WITH(no_page_is_open_between_two_readings, set_up, tear_down)
+{
+    char name[64], at[256];
+    good_client();
+    take_sample();
+    for (int fd = 0; fd < 4096; fd++) {
+        snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+        const ssize_t n = fd == pages[0].fd ? -1 : readlink(name, at, sizeof at - 1);
+        at[n < 0 ? 0 : n] = '\0';
+        assert_null(strstr(at, ASYM_RTX_FILE));
+    }
+}
+
+/* The page is of a mode that asymd can read, is not longer than a page, and has no more memory. Otherwise it ends. */
+TEST_WITH(a_page_that_grows_or_is_hidden_is_read_no_more, set_up, tear_down)
+{
+    for (int how = 0; how < 3; how++) {
+        const int i = good_client(), fd = pages[i].fd;
+        take_sample();
+        if (how == 0)
+            assert_int_equal(fchmod(fd, 0), 0);
+        else
+            assert_int_equal(fallocate(fd, how == 1 ? FALLOC_FL_KEEP_SIZE : 0, 0, 2 << 20), 0);
+        wake(i);
+        assert_true(serve_once(1));
+        assert_int_equal(asym_rtxd_server_count(server), 0);
+        go(i);
+        serve_once(1);
+    }
+}
+
+/* Nobody but root can look up a name that is not lent, and the table has all that are. */
+TEST_WITH(the_table_has_each_user_that_has_a_directory, set_up, tear_down)
+{
+    char home[160];
+    struct stat st;
+    assert_true(asym_raw_home(path, geteuid(), home, sizeof home));
+    assert_int_equal(stat(home, &st), 0);
+    assert_int_equal(st.st_mode, S_IFDIR | 0777);
+    *strrchr(home, '/') = '\0';
+    assert_int_equal(stat(home, &st), 0);
+    assert_int_equal(st.st_mode, S_IFDIR | 0700);
+    assert_false(asym_raw_home(path, geteuid() + 1, home, sizeof home));
 }
 
 /* The library clears magic when the program leaves, and the mapping keeps the file open. */
@@ -770,7 +889,7 @@ TEST_WITH(a_page_without_magic_is_read_no_more, set_up, tear_down)
             *(uint32_t *)(void *)pages[i].map = 0;
         if (!cut)
             wake(i);
-        assert_true(asym_rtxd_server_serve(server, 1));
+        assert_true(serve_once(1));
         assert_int_equal(asym_rtxd_server_count(server), 0);
         assert_int_equal(asym_rtxd_server_due(server), 0);
     }
@@ -783,18 +902,18 @@ TEST_WITH(a_client_that_ends_while_deferred_has_ended_its_serial_phase, set_up, 
     const int i = good_client();
     take_sample();
     tell(i, false);
-    assert_true(asym_rtxd_server_serve(server, 1));
+    assert_true(serve_once(1));
     asym_rtxd_server_charge(server, 60 * ASYM_MSEC);
     take_sample();
     tell(i, true);
-    assert_false(asym_rtxd_server_serve(server, 2));
+    assert_false(serve_once(2));
     assert_true(asym_rtxd_server_due(server) > 2);
     take_sample();
     wake(i);
     assert_false(is_readable());
     go(i);
     assert_true(is_readable());
-    assert_true(asym_rtxd_server_serve(server, 3));
+    assert_true(serve_once(3));
     assert_int_equal(asym_rtxd_server_count(server), 0);
     assert_int_equal(asym_rtxd_server_due(server), 0);
 }
@@ -816,13 +935,13 @@ TEST_WITH(every_user_is_let_in, set_up, tear_down)
 TEST_WITH(a_process_has_few_places, set_up, tear_down)
 {
     int taken = 0;
-    for (int i = 0; i < ASYM_RTXD_MAX_TAKEN; i++) {
+    for (int i = 0; i < ASYM_RTXD_MAX_TAKEN_OF_USER; i++) {
         const int k = come();
-        asym_rtxd_server_serve(server, 1);
+        serve_once(1);
         taken += is_in(k);
     }
     assert_int_equal(taken, ASYM_RTXD_MAX_OF_PID);
-    assert_int_equal(refused[ASYM_RTXD_REFUSED_FULL], ASYM_RTXD_MAX_TAKEN - ASYM_RTXD_MAX_OF_PID);
+    assert_int_equal(refused[ASYM_RTXD_REFUSED_FULL], ASYM_RTXD_MAX_TAKEN_OF_USER - ASYM_RTXD_MAX_OF_PID);
     asym_rtxd_server_housekeeping(server, 2);
     const int other = come_as(ELSEWHERE, 1);
     serve(2);
@@ -898,38 +1017,38 @@ TEST_WITH(only_a_client_that_has_spent_its_part_is_deferred, set_up, tear_down)
     const int its = client_elsewhere(), mine = good_client();
     take_sample();
     tell(its, false);
-    assert_true(asym_rtxd_server_serve(server, 10));
+    assert_true(serve_once(10));
     asym_rtxd_server_charge(server, 30 * ASYM_MSEC);
     /* Only second samples are due, the first for the earlier client. */
     assert_int_equal(asym_rtxd_server_due(server), 1 + ASYM_RTX_NOTIFY_MIN_DEFAULT);
     take_sample();
     tell(its, true);
-    assert_false(asym_rtxd_server_serve(server, 2 * ASYM_MSEC));
+    assert_false(serve_once(2 * ASYM_MSEC));
     assert_true(asym_rtxd_server_due(server) > ASYM_SEC / 2);
     /* It does not wake the server now. The server answers another client, which alone pays for that. */
     tell(its, true);
     assert_false(is_readable());
     tell(mine, false);
-    assert_true(asym_rtxd_server_serve(server, 3 * ASYM_MSEC));
+    assert_true(serve_once(3 * ASYM_MSEC));
     asym_rtxd_server_charge(server, ASYM_MSEC);
     take_sample();
     /* A phase that a full snapshot has contained needs no answer. */
     tell(its, false);
     const double rate = 0.01 * ASYM_RTXD_SHARE;
     const asym_usec then = (asym_usec)(60 * (double)ASYM_MSEC / rate);
-    assert_true(asym_rtxd_server_serve(server, then));
+    assert_true(serve_once(then));
     asym_rtxd_server_charge(server, ASYM_MSEC);
     take_sample();
     /* The server samples it as before, though it reports nothing for a while. */
     for (asym_usec i = 0; i < (asym_usec)2 * ASYM_RTXD_MAX_VAIN_WAKEUPS; i++) {
-        assert_false(asym_rtxd_server_serve(server, then + (i + 1) * 2 * ASYM_MSEC));
+        assert_false(serve_once(then + (i + 1) * 2 * ASYM_MSEC));
         asym_rtxd_server_charge(server, 20);
         assert_int_equal(asym_rtxd_server_due(server), 0);
     }
     assert_false(is_readable());
     tell(its, true);
     assert_true(is_readable());
-    assert_true(asym_rtxd_server_serve(server, then + ASYM_SEC / 2));
+    assert_true(serve_once(then + ASYM_SEC / 2));
 }
 
 /* A reserve in debt gets half of what is earned, and the client that reports gets the other half: no more in all. */
@@ -957,25 +1076,25 @@ TEST_WITH(the_end_of_another_client_is_not_charged_to_a_served_one, set_up, tear
     const int its = client_elsewhere(), mine = good_client();
     take_sample();
     tell(mine, false);
-    assert_true(asym_rtxd_server_serve(server, 10));
+    assert_true(serve_once(10));
     take_sample();
     for (int serial = 0; serial < 2; serial++) {
         tell(its, serial);
-        assert_true(asym_rtxd_server_serve(server, 11));
+        assert_true(serve_once(11));
         take_sample();
     }
     go(its);
     tell(mine, false); /* no change */
-    assert_true(asym_rtxd_server_serve(server, 12));
+    assert_true(serve_once(12));
     asym_rtxd_server_charge(server, 10 * ASYM_SEC);
     take_sample();
     tell(mine, true);
-    assert_true(asym_rtxd_server_serve(server, 13));
+    assert_true(serve_once(13));
     /* It pays for its own answer. */
     asym_rtxd_server_charge(server, 10 * ASYM_SEC);
     take_sample();
     tell(mine, false);
-    assert_false(asym_rtxd_server_serve(server, 14));
+    assert_false(serve_once(14));
 }
 
 TEST_WITH(several_pages_give_a_process_no_larger_part, set_up, tear_down)
@@ -992,14 +1111,14 @@ TEST_WITH(several_pages_give_a_process_no_larger_part, set_up, tear_down)
     tell(its, false);
     for (int i = 0; i < MINE; i++)
         tell(mine[i], false);
-    assert_true(asym_rtxd_server_serve(server, now));
+    assert_true(serve_once(now));
     asym_rtxd_server_charge(server, (MINE + 1) * 30 * ASYM_MSEC);
     take_sample();
     for (; now < 100 * ASYM_SEC; now += 500 * ASYM_MSEC) {
         for (int i = 0; i < MINE; i++)
             tell(mine[i], true);
         tell(its, true);
-        if (asym_rtxd_server_serve(server, now))
+        if (serve_once(now))
             break;
     }
     /* It came first and drew all saved time. Half of the earned time pays the debt in 4 s; a quarter would take 8 s. */
@@ -1019,7 +1138,7 @@ TEST_WITH(a_program_that_comes_anew_in_serial_phases_is_answered_no_more, set_up
         assert_int_equal(asym_rtxd_server_count(server), 1);
         take_sample();
         go(p);
-        program_reports += asym_rtxd_server_serve(server, 1);
+        program_reports += serve_once(1);
         asym_rtxd_server_charge(server, 8 * ASYM_MSEC);
     }
     assert_in_range(program_reports, ASYM_RTXD_MAX_ENDS, ASYM_RTXD_MAX_ENDS + 2);
@@ -1038,7 +1157,7 @@ TEST_WITH(a_refresh_reads_only_programs_that_have_reported, set_up, tear_down)
     take_sample();
     set_phase(mine, false);
     tell(other, false);
-    assert_true(asym_rtxd_server_serve(server, 1));
+    assert_true(serve_once(1));
     assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL | ASYM_ASK_REFRESH, &program_reports), 2);
     /* Both belong to one process, in any order: one has a new report, the provider repeats the other's. */
     assert_int_equal(program_reports[0].threads[0].changed + program_reports[1].threads[0].changed, 1);
@@ -1067,7 +1186,7 @@ static int come_once(uid_t first_user, int n)
     const int begun = n_pages;
     for (int i = 0; i < n; i++) {
         come_as(ELSEWHERE + i / ASYM_RTXD_MAX_OF_PID, first_user + (uid_t)i);
-        asym_rtxd_server_serve(server, 1);
+        serve_once(1);
     }
     asym_rtxd_server_housekeeping(server, 1);
     return begun;
@@ -1081,7 +1200,9 @@ TEST_WITH(four_users_that_take_all_they_can_keep_no_user_out, set_up, tear_down)
         first[u] = n_pages;
         for (int i = 0; i < EACH; i++) {
             come_as(ELSEWHERE + u * EACH / ASYM_RTXD_MAX_OF_PID + i / ASYM_RTXD_MAX_OF_PID, 3001 + (uid_t)u);
-            asym_rtxd_server_serve(server, 1);
+            serve_once(1);
+            if (i % ASYM_RTXD_MAX_TAKEN_OF_USER == 0)
+                asym_rtxd_server_housekeeping(server, 1);
         }
         asym_rtxd_server_housekeeping(server, 1);
     }
@@ -1091,12 +1212,12 @@ TEST_WITH(four_users_that_take_all_they_can_keep_no_user_out, set_up, tear_down)
     const pid_t mine = ELSEWHERE + 900 + 1;
     for (uid_t uid = 5000; uid < 5020; uid++) {
         const int newcomer = come_as(uid % 2 ? mine : ELSEWHERE + 900 + 2 + (int)(uid - 5000) / 8, uid);
-        asym_rtxd_server_serve(server, 1);
+        serve_once(1);
         if (uid < 5006)
             assert_true(is_in(newcomer));
     }
     const int root = come_as(ELSEWHERE + 900 + 5, 0);
-    asym_rtxd_server_serve(server, 1);
+    serve_once(1);
     assert_true(is_in(root));
     assert_true(refused[ASYM_RTXD_REFUSED_YIELDS] > 0);
 }
@@ -1107,11 +1228,11 @@ TEST_WITH(only_as_many_users_keep_one_out_and_none_keeps_out_root, set_up, tear_
     const int begun = come_once(10000, ASYM_RTXD_MAX_OF_USERS);
     assert_int_equal(count_in(begun, ASYM_RTXD_MAX_OF_USERS), ASYM_RTXD_MAX_OF_USERS);
     const int newcomer = come_as(ELSEWHERE + 900 + 1, 20000);
-    asym_rtxd_server_serve(server, 1);
+    serve_once(1);
     assert_false(is_in(newcomer));
     for (int i = 0; i < ASYM_RTXD_MAX_CLIENTS - ASYM_RTXD_MAX_OF_USERS + 4; i++) {
         const int root = come_as(ELSEWHERE + 900 + 2 + i / ASYM_RTXD_MAX_OF_PID, 0);
-        asym_rtxd_server_serve(server, 1);
+        serve_once(1);
         assert_true(is_in(root));
     }
     assert_int_equal(refused[ASYM_RTXD_REFUSED_YIELDS], 4);
@@ -1125,11 +1246,11 @@ TEST_WITH(a_place_that_is_free_again_is_taken_from_no_client, set_up, tear_down)
     come_once(10000, ASYM_RTXD_MAX_OF_USERS);
     for (int i = 0; i < OF_ROOT; i++) {
         of_root = come_as(ELSEWHERE + 900 + 1 + i / ASYM_RTXD_MAX_OF_PID, 0);
-        asym_rtxd_server_serve(server, 1);
+        serve_once(1);
     }
     go(of_root);
     const int next = come_as(ELSEWHERE + 900 + 1 + OF_ROOT / ASYM_RTXD_MAX_OF_PID, 0);
-    asym_rtxd_server_serve(server, 1);
+    serve_once(1);
     assert_int_equal(refused[ASYM_RTXD_REFUSED_YIELDS], 0);
     assert_true(is_in(next));
 }
