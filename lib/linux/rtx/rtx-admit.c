@@ -57,6 +57,7 @@ static void free_client(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
     inotify_rm_watch(s->inotify, c->watch);
     asym_rtxd_retire(s, c);
+    close(c->status);
     close(c->process);
     free(c->page_state.readings);
     free(c->said);
@@ -225,12 +226,11 @@ static int allocate(struct asym_rtxd_client *c)
 static int identify(struct asym_rtxd_client *c)
 {
     struct asym_stat stat;
-    c->process = asym_rtxd_open_process(c->pid);
-    if (c->process < 0)
-        return c->process == -ENOENT ? -ESRCH : c->process;
-    const int r = asym_thread_get_stat(c->pid, c->pid, &stat);
+    int r = asym_rtxd_open_process(c);
+    if (r == 0)
+        r = asym_thread_get_stat(c->pid, c->pid, &stat);
     if (r < 0)
-        return r;
+        return r == -ENOENT ? -ESRCH : r;
     c->start = stat.start;
     return asym_rtxd_is_of_user(c) ? 0 : -EACCES;
 }
@@ -293,7 +293,8 @@ static enum asym_rtxd_refusal reason_of(int r)
 
 void asym_rtxd_admit(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const char *name, asym_usec now)
 {
-    struct asym_rtxd_client c = {.dir = user->dir, .process = -1, .watch = -1, .uid = user->uid, .reported_at = now};
+    struct asym_rtxd_client c = {
+        .dir = user->dir, .process = -1, .status = -1, .watch = -1, .uid = user->uid, .reported_at = now};
     if (!is_new(s, name, &c))
         return;
     const int r = check(s, user, &c);
@@ -301,8 +302,8 @@ void asym_rtxd_admit(struct asym_rtxd_server *s, struct asym_rtxd_user *user, co
         return;
     if (c.watch >= 0)
         inotify_rm_watch(s->inotify, c.watch);
-    if (c.process >= 0)
-        close(c.process);
+    asym_close_p(&c.status);
+    asym_close_p(&c.process);
     free(c.page_state.readings);
     free(c.said);
     /* A file or a process that has ended is no fault of the program. -EAGAIN: the user moves its files. */

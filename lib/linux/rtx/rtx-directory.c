@@ -25,7 +25,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/io.h"
 #include "base/macro.h"
 #include "linux/rtx/rtx-server-internal.h"
 #include "linux/sys/proc-parse.h"
@@ -42,13 +41,23 @@
 /* A cached lookup also fails while any process mounts something. */
 #define TRIES 16
 
-/* Path of an open file, which leads to the file itself whatever is mounted over its name. */
-#define SELF_SIZE 32
-
-static const char *self_path(int fd, char ret[SELF_SIZE])
+/*
+ * Returns a path that leads to this open file, whatever is mounted over its name, until release(). A lookup of a new number in
+ * /proc/self/fd would need the lock of that directory, which users can hold: so it is always the same number, and the directory
+ * entry of it stays in memory as long as s->entry is open.
+ */
+static const char *borrow(const struct asym_rtxd_server *s, int fd)
 {
-    snprintf(ret, SELF_SIZE, "/proc/self/fd/%d", fd);
-    return ret;
+    dup3(fd, s->slot, O_CLOEXEC);
+    return s->slot_path;
+}
+
+/* A file that stays open would be asymd's to free. */
+static void release(const struct asym_rtxd_server *s)
+{
+    const int error = errno;
+    dup3(s->dir, s->slot, O_CLOEXEC);
+    errno = error;
 }
 
 /* A user may mount a file system of the user's own over a directory to which the user may write, so no mount is crossed. */
@@ -65,8 +74,8 @@ static int open_path(int dir, const char *name, uint64_t flags, uint64_t resolve
 
 int asym_rtxd_watch(const struct asym_rtxd_server *s, int fd, uint32_t events)
 {
-    char path[SELF_SIZE];
-    const int watch = inotify_add_watch(s->inotify, self_path(fd, path), events);
+    const int watch = inotify_add_watch(s->inotify, borrow(s, fd), events);
+    release(s);
     return watch < 0 ? -errno : watch;
 }
 
@@ -77,7 +86,7 @@ static struct posix_acl_xattr_entry entry(unsigned tag, unsigned perm, uid_t id)
 }
 
 /* The user may look up the directory of the pages in it. asymd still owns both: it has no right to ignore their modes. */
-static int let_in(int dir, uid_t uid)
+static int let_in(const struct asym_rtxd_server *s, int dir, uid_t uid)
 {
     const uid_t none = (uid_t)ACL_UNDEFINED_ID;
     const struct {
@@ -86,8 +95,9 @@ static int let_in(int dir, uid_t uid)
     } acl = {{htole32(POSIX_ACL_XATTR_VERSION)},
              {entry(ACL_USER_OBJ, ACL_READ | ACL_WRITE | ACL_EXECUTE, none), entry(ACL_USER, ACL_EXECUTE, uid),
               entry(ACL_GROUP_OBJ, 0, none), entry(ACL_MASK, ACL_EXECUTE, none), entry(ACL_OTHER, 0, none)}};
-    char path[SELF_SIZE];
-    return setxattr(self_path(dir, path), "system.posix_acl_access", &acl, sizeof acl, 0) < 0 ? -errno : 0;
+    const int r = setxattr(borrow(s, dir), "system.posix_acl_access", &acl, sizeof acl, 0) < 0 ? -errno : 0;
+    release(s);
+    return r;
 }
 
 void asym_rtxd_heed_user(struct asym_rtxd_server *s, struct asym_rtxd_user *user, bool heed)
@@ -134,7 +144,7 @@ static int lend(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const s
     const int watch = asym_rtxd_watch(s, pages, IN_ATTRIB);
     int r = watch;
     if (watch >= 0 && user->uid != geteuid())
-        r = let_in(dir, user->uid);
+        r = let_in(s, dir, user->uid);
     if (r < 0) {
         inotify_rm_watch(s->inotify, watch);
         return r;
@@ -175,12 +185,13 @@ int asym_rtxd_add_user(struct asym_rtxd_server *s, uid_t uid)
     return 0;
 }
 
-int asym_rtxd_open_process(pid_t pid)
+int asym_rtxd_open_process(struct asym_rtxd_client *c)
 {
     char path[32];
-    snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    const int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    snprintf(path, sizeof path, "/proc/%d", (int)c->pid);
+    c->process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    c->status = c->process < 0 ? -1 : openat(c->process, "status", O_RDONLY | O_CLOEXEC);
+    return c->status < 0 ? -errno : 0;
 }
 
 /* "Uid:\t1000\t1000\t1000\t1000": real, effective, saved, of the file system. */
@@ -191,8 +202,7 @@ bool asym_rtxd_is_of_user(const struct asym_rtxd_client *c)
     size_t len;
     const unsigned id = c->uid;
     const int want_len = snprintf(want, sizeof want, "%u\t%u\t%u\t%u", id, id, id, id);
-    ASYM_AUTO_CLOSE int fd = openat(c->process, "status", O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd < 0 ? -1 : asym_read_all(fd, text, sizeof text);
+    const ssize_t n = pread(c->status, text, sizeof text, 0);
     return n > 0 && asym_parse_status_line(text, (size_t)n, "Uid", &value, &len) == 0 && len == (size_t)want_len &&
            memcmp(value, want, len) == 0;
 }
@@ -287,7 +297,6 @@ static int make_directories(struct asym_rtxd_server *s)
 static int open_directory(struct asym_rtxd_server *s, const char *state_dir)
 {
     struct stat parent, st;
-    char path[SELF_SIZE];
     int r = make_directory(s->path);
     if (r < 0)
         return r;
@@ -306,8 +315,11 @@ static int open_directory(struct asym_rtxd_server *s, const char *state_dir)
     if (r < 0)
         return r;
     s->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    r = s->inotify < 0 ? -errno : asym_rtxd_add_user(s, geteuid());
-    if (r == 0 && chmod(self_path(s->dir, path), s->for_all ? 0711 : 0700) < 0)
+    s->slot = s->inotify < 0 ? -1 : fcntl(s->dir, F_DUPFD_CLOEXEC, 0);
+    snprintf(s->slot_path, sizeof s->slot_path, "/proc/self/fd/%d", s->slot);
+    s->entry = s->slot < 0 ? -1 : open(s->slot_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    r = s->entry < 0 ? -errno : asym_rtxd_add_user(s, geteuid());
+    if (r == 0 && chmod(s->slot_path, s->for_all ? 0711 : 0700) < 0)
         r = -errno;
     return r;
 }
@@ -342,6 +354,8 @@ void asym_rtxd_directory_close(struct asym_rtxd_server *s)
         rmdir(s->path);
     }
     asym_close_p(&s->inotify);
+    asym_close_p(&s->entry);
+    asym_close_p(&s->slot);
     asym_close_p(&s->dir);
 }
 
@@ -360,7 +374,7 @@ static bool is_good(const struct asym_rtxd_server *s, const struct asym_rtxd_cli
 int asym_rtxd_open_page(const struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
     struct stat st;
-    char name[64], path[SELF_SIZE];
+    char name[64];
     snprintf(name, sizeof name, ASYM_RTX_FILE "%d.%" PRIu64, (int)c->pid, c->number);
     ASYM_AUTO_CLOSE int found = open_path(c->dir, name, 0, RESOLVE_CACHED);
     if (found < 0)
@@ -370,7 +384,8 @@ int asym_rtxd_open_page(const struct asym_rtxd_server *s, struct asym_rtxd_clien
     if (!is_good(s, c, &st))
         return -EPROTO;
     /* EAGAIN: the user has a lease. */
-    const int fd = open(self_path(found, path), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    const int fd = open(borrow(s, found), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    release(s);
     if (fd < 0)
         return errno == EAGAIN ? -EPROTO : -errno;
     c->inode = st.st_ino;

@@ -28,6 +28,7 @@ enum asym_rtxd_client_hearing {
 struct asym_rtxd_client {
     int dir;     /* of its user; borrowed */
     int process; /* its directory in /proc, which stays that of this process, whoever gets the number later */
+    int status;  /* the file of that name in it */
     int watch;   /* of its page */
     ino_t inode; /* of its page; 0: not opened yet */
     pid_t pid;
@@ -73,6 +74,8 @@ struct asym_rtxd_server {
     struct asym_rtxd_server_config config;
     char path[108]; /* of the directory */
     int dir, inotify;
+    int slot, entry; /* a number that rtx-directory.c borrows; its entry in /proc/self/fd */
+    char slot_path[32];
     dev_t device;
     bool for_all; /* the directory is a file system of its own: asymd serves all users, not its own alone */
     char *copy;   /* buffer for a page: ASYM_RTXD_PAGE_SIZE bytes */
@@ -126,8 +129,8 @@ void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start);
 /** Ignore the announcements of a user, or heed them again. */
 void asym_rtxd_heed_user(struct asym_rtxd_server *s, struct asym_rtxd_user *user, bool heed);
 
-/** Open the process's directory in /proc. Returns its descriptor; -errno. */
-int asym_rtxd_open_process(pid_t pid);
+/** Open c->process and c->status. 0; -errno: the caller closes what is open. */
+int asym_rtxd_open_process(struct asym_rtxd_client *c);
 
 /**
  * Returns whether the process lives, and has the client's user alone: real, effective and saved. A daemon of root may act for a user

@@ -287,7 +287,7 @@ int asym_rtxd_server_open(const struct asym_rtxd_server_config *config, struct a
         return asym_fail(err, -ENOMEM, "no memory for the RTX server");
     s->provider = (struct asym_rtxd_provider){.ask = ask, .meet = meet};
     s->config = *config;
-    s->dir = s->inotify = -1;
+    s->dir = s->inotify = s->slot = s->entry = -1;
     s->reserve = ASYM_RTXD_SAVED_MAX;
     s->settled = config->now;
     s->copy = malloc(ASYM_RTXD_PAGE_SIZE);

@@ -88,11 +88,15 @@ int __wrap_asym_rtxd_open_page(const struct asym_rtxd_server *s, struct asym_rtx
     return fd < 0 ? -errno : fd;
 }
 
-int __real_asym_rtxd_open_process(pid_t pid);
-int __wrap_asym_rtxd_open_process(pid_t pid);
-int __wrap_asym_rtxd_open_process(pid_t pid)
+int __real_asym_rtxd_open_process(struct asym_rtxd_client *c);
+int __wrap_asym_rtxd_open_process(struct asym_rtxd_client *c);
+int __wrap_asym_rtxd_open_process(struct asym_rtxd_client *c)
 {
-    return __real_asym_rtxd_open_process(pid < ELSEWHERE ? pid : getpid());
+    const pid_t pid = c->pid;
+    c->pid = pid < ELSEWHERE ? pid : getpid();
+    const int r = __real_asym_rtxd_open_process(c);
+    c->pid = pid;
+    return r;
 }
 
 bool __real_asym_rtxd_is_of_user(const struct asym_rtxd_client *c);
