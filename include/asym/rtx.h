@@ -82,8 +82,9 @@ enum asym_rtx_state {
 
 /**
  * The directory of pages. Below it each user who has a process has a directory to which that user alone has access, and in which
- * the user's programs create their files. ASYM_RTX_USERS says which it is. Until asymd has lent a directory, its name is secret: in a
- * user namespace mount(2) holds the lock of any directory that it can look up, for seconds. So no program waits for another user's.
+ * the user's programs create their files. ASYM_RTX_USERS says which it is. Until asymd has lent a directory, its name is secret:
+ * in a user namespace mount(2) holds the lock of any directory that it can look up, for seconds. So no program waits for
+ * another user's.
  */
 #define ASYM_RTX_DIR "/run/asymd/rtx"
 

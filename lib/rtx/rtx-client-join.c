@@ -26,7 +26,7 @@
  * program with as many open files.
  */
 #define HIGH_FD 900
-/* Of a lookup that another process's mount has made fail. */
+/* Lookups, one after another, that another process's mount may make fail. */
 #define TRIES 16
 /* Files of processes that have ended which one call removes at most. */
 #define REMOVED_AT_ONCE 64
@@ -81,7 +81,10 @@ static int open_dir(const struct asym_rtx_process *p)
     return open_cached(AT_FDCWD, p->dir, O_PATH | O_DIRECTORY);
 }
 
-/* Put the row of this user in the table of users into ret. A row that asymd writes meanwhile may lead nowhere: the next try does. */
+/*
+ * Put the row of this user in the table of users into ret. A row that asymd writes meanwhile may lead nowhere: the next try finds
+ * the directory.
+ */
 static bool find_user(int dir, struct asym_rtx_user *ret)
 {
     struct asym_rtx_user rows[32];

@@ -20,6 +20,25 @@ void asym_rtxd_refuse(const struct asym_rtxd_server *s, enum asym_rtxd_refusal r
         s->config.refused(s->config.ctx, refusal, pid, uid);
 }
 
+/* A user for whom there is no directory is looked up again with each of the user's processes, and asymd logs it. */
+void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start)
+{
+    const size_t i = (uint32_t)pid % ASYM_RTXD_MAX_MET;
+    char path[64];
+    struct stat st;
+    if ((s->met[i].pid == pid && s->met[i].start == start) || s->n_met == ASYM_RTXD_MAX_MET)
+        return;
+    s->n_met++;
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    if (stat(path, &st) < 0)
+        return;
+    const int r = asym_rtxd_add_user(s, st.st_uid);
+    if (r < 0 && r != -EPERM)
+        asym_rtxd_refuse(s, ASYM_RTXD_REFUSED_FULL, pid, st.st_uid);
+    s->met[i].pid = pid;
+    s->met[i].start = start;
+}
+
 /* Failed openings of a page, one after another, that end its client. */
 #define MAX_MISSED 8
 
@@ -29,7 +48,7 @@ static bool is_passing(int r)
     return r == -EAGAIN || r == -EMFILE || r == -ENFILE || r == -ENOMEM;
 }
 
-/* Returns a descriptor for reading, which the caller closes at once. Whoever closes a file last has to free its memory. */
+/* Returns a descriptor for reading, which the caller closes at once: the last close of a file frees its memory. */
 static int open_page(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
     const int fd = asym_rtxd_acts_as_user(c) ? asym_rtxd_open_page(s, c) : -EPERM;
@@ -222,7 +241,7 @@ static int allocate(struct asym_rtxd_client *c)
     return c->page_state.readings && c->said ? 0 : -ENOMEM;
 }
 
-/* Whoever had the number when the start time was read is the process, if that still lives. 0; -EACCES: not the user's; -errno. */
+/* If the process still lives in the end, the start time is its own. 0; -EACCES: not the user's; -errno. */
 static int identify(struct asym_rtxd_client *c)
 {
     struct asym_stat stat;

@@ -4,9 +4,9 @@
  * could fill the one that it is in, so asymd serves its own user alone there.
  *
  * A user can hold the lock of any directory that the user can look up: by mount(2) in a user namespace, by a rename(2) from the own
- * directory, by a listing. The first two need no right to write. So asymd takes the lock of a directory only as long as its name is
- * secret: it makes the directories of a pool before it lends the first of them, and lets a user in by the ACL before it publishes the
- * name, with a store to a mapped table. At its start it takes the lock of the common one, which anybody can look up, twice.
+ * directory, by a listing. The first two need no right to write. So asymd takes the lock of a directory only as long as its name
+ * is secret: it makes the directories of a pool before it lends the first of them, and lets a user in by the ACL before it
+ * publishes the name, with a store to a mapped table. At its start it takes the lock of the common one, whose name is known, twice.
  */
 #include <endian.h>
 #include <errno.h>
@@ -214,25 +214,6 @@ bool asym_rtxd_acts_as_user(const struct asym_rtxd_client *c)
     return fstat(c->process, &st) == 0 && st.st_uid == c->uid;
 }
 
-/* A user for whom there is no directory is looked up again with each of the user's processes, and asymd logs it. */
-void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start)
-{
-    const size_t i = (uint32_t)pid % ASYM_RTXD_MAX_MET;
-    char path[64];
-    struct stat st;
-    if ((s->met[i].pid == pid && s->met[i].start == start) || s->n_met == ASYM_RTXD_MAX_MET)
-        return;
-    s->n_met++;
-    snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    if (stat(path, &st) < 0)
-        return;
-    const int r = asym_rtxd_add_user(s, st.st_uid);
-    if (r < 0 && r != -EPERM)
-        asym_rtxd_refuse(s, ASYM_RTXD_REFUSED_FULL, pid, st.st_uid);
-    s->met[i].pid = pid;
-    s->met[i].start = start;
-}
-
 /* An older asymd may have left a socket of this name. A directory cannot be unlinked. */
 static int make_directory(const char *path)
 {
@@ -278,7 +259,7 @@ static int make_table(struct asym_rtxd_server *s)
     return 0;
 }
 
-/* As long as nobody else may search the common directory, all names are secret. */
+/* As long as no other user may search the common directory, all names are secret. */
 static int make_directories(struct asym_rtxd_server *s)
 {
     char path[HOME_SIZE];

@@ -24,8 +24,8 @@
 /** Reads of the inotify queue in one call; one read has 85 announcements or 256 wakeups. */
 #define ASYM_RTXD_MAX_READS 64
 /**
- * Files that asymd considers between two calls of housekeeping: MAX_TAKEN_OF_USER of a user, and MAX_TAKEN in all, but the first one
- * of each user, and all of root. asymd refuses further ones without a check.
+ * Files that asymd considers between two calls of housekeeping: MAX_TAKEN_OF_USER of a user, and MAX_TAKEN in all, but the first
+ * one of each user, and all of root. asymd refuses further ones without a check.
  */
 #define ASYM_RTXD_MAX_TAKEN         64
 #define ASYM_RTXD_MAX_TAKEN_OF_USER 8

@@ -27,7 +27,7 @@ enum asym_rtxd_client_hearing {
 
 struct asym_rtxd_client {
     int dir;     /* of its user; borrowed */
-    int process; /* its directory in /proc, which stays that of this process, whoever gets the number later */
+    int process; /* its directory in /proc, which stays that of this process, also if another one gets the number */
     int status;  /* the file of that name in it */
     int watch;   /* of its page */
     ino_t inode; /* of its page; 0: not opened yet */
@@ -123,9 +123,6 @@ void asym_rtxd_directory_close(struct asym_rtxd_server *s);
 /** Let a user into a directory. 0; -EPERM: asymd serves its own user alone; -ENOSPC: ASYM_RTX_MAX_USERS others; -errno. */
 int asym_rtxd_add_user(struct asym_rtxd_server *s, uid_t uid);
 
-/** Let in the user of a process, unless asymd has looked it up before. */
-void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start);
-
 /** Ignore the announcements of a user, or heed them again. */
 void asym_rtxd_heed_user(struct asym_rtxd_server *s, struct asym_rtxd_user *user, bool heed);
 
@@ -133,8 +130,8 @@ void asym_rtxd_heed_user(struct asym_rtxd_server *s, struct asym_rtxd_user *user
 int asym_rtxd_open_process(struct asym_rtxd_client *c);
 
 /**
- * Returns whether the process lives, and has the client's user alone: real, effective and saved. A daemon of root may act for a user
- * for a while. It costs 15 to 25 us.
+ * Returns whether the process lives, and has the client's user alone: real, effective and saved. A daemon of root may act for a
+ * user for a while. It costs 15 to 25 us.
  */
 bool asym_rtxd_is_of_user(const struct asym_rtxd_client *c);
 
@@ -158,12 +155,15 @@ int asym_rtxd_watch(const struct asym_rtxd_server *s, int fd, uint32_t events);
 /** Report to the caller of the server that it refuses a program. */
 void asym_rtxd_refuse(const struct asym_rtxd_server *s, enum asym_rtxd_refusal refusal, pid_t pid, uid_t uid);
 
+/** Let in the user of a process, unless asymd has looked it up before. */
+void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start);
+
 /** Free the clients that have ended. */
 void asym_rtxd_sweep(struct asym_rtxd_server *s);
 
 /**
- * Copy the used slots of a page, at most `most`, to s->copy. Returns their number; -errno: try again later, or the client has ended,
- * because it has no page with magic any more, or its process has another user.
+ * Copy the used slots of a page, at most `most`, to s->copy. Returns their number; -errno: try again later, or the client has
+ * ended, because it has no page with magic any more, or its process has another user.
  */
 ssize_t asym_rtxd_copy_page(struct asym_rtxd_server *s, struct asym_rtxd_client *c, size_t most);
 

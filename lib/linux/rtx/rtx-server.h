@@ -2,22 +2,22 @@
 /**
  * asymd's side of include/asym/rtx.h: it finds the pages of programs, reads them, and provides their reports.
  *
- * asymd trusts no program, and receives nothing from one. No call waits for a client. The number of clients, the slots of one sample
- * and the work of one call are bounded. asymd drops a client that breaks the protocol. rtx-overlay.h bounds the effect of a page on
- * the machine.
+ * asymd trusts no program, and receives nothing from one. No call waits for a client. The number of clients, the slots of one
+ * sample and the work of one call are bounded. asymd drops a client that breaks the protocol. rtx-overlay.h bounds the effect of a
+ * page on the machine.
  *
  * A user can hold the lock of any file and directory that the user can look up: by a write(2) from memory whose page fault the user
  * delays (FUSE), or by mount(2) in a user namespace. So
- * - each user has a directory, and no other user can look up a name in it: in a common one a user could make every program wait that
- *   creates its file;
+ * - each user has a directory, and no other user can look up a name in it: in a common one a user could make every program wait
+ *   that creates its file;
  * - asymd takes the lock of a directory only as long as its name is secret (rtx-directory.c). It lists nothing, and removes and
  *   changes no file. It learns names by inotify(7), and opens them by openat2(2) with RESOLVE_CACHED, which fails instead of
  *   waiting. attack.rtx holds these locks.
  *
- * Whoever closes a file last frees its memory. So asymd keeps no file open, and opens none with more memory than a page.
+ * The last close of a file frees its memory. So asymd keeps no file open, and opens none with more memory than a page.
  *
- * A page counts only as long as the effective user of its process is its owner: asymd looks at each reading, and at all four user IDs
- * about each second. A user may name another process of the same user, and gains nothing.
+ * A page counts only as long as the effective user of its process is its owner: asymd looks at each reading, and at all four user
+ * IDs about each second. A user may name another process of the same user, and gains nothing.
  *
  * asymd never maps a page: the program may cut the file, and touching a hole when no memory is left raises SIGBUS. asymd reads it
  * with pread(2), which returns zeroes for a hole, into its own memory, so that checked values cannot change afterwards. On a tmpfs
@@ -65,16 +65,16 @@ bool asym_rtxd_server_is_for_all(const struct asym_rtxd_server *s);
 int asym_rtxd_server_fd(const struct asym_rtxd_server *s);
 
 /**
- * Take the events of the files: new and ended programs, and wakeups. What comes is bounded by number, and no program pays for it: the
- * answers to a user's programs must not wait for the announcements of another user. So a caller that charges for answers measures
- * from the end of this call on.
+ * Take the events of the files: new and ended programs, and wakeups. What comes is bounded by number, and no program pays for it:
+ * the answers to a user's programs must not wait for the announcements of another user. So a caller that charges for answers
+ * measures from the end of this call on.
  */
 void asym_rtxd_server_receive(struct asym_rtxd_server *s, asym_usec now);
 
 /**
- * Serve the programs, after a call of asym_rtxd_server_receive. It samples a page only if its program has woken asymd since the last
- * call, and once more when the page's notify_min has passed after that. Returns whether, in a program that asymd may answer now, a
- * serial phase has begun or ended since the last answer with ASYM_ASK_FINAL. The end of a program in a serial phase counts, see
+ * Serve the programs, after a call of asym_rtxd_server_receive. It samples a page only if its program has woken asymd since the
+ * last call, and once more when the page's notify_min has passed after that. Returns whether, in a program that asymd may answer now,
+ * a serial phase has begun or ended since the last answer with ASYM_ASK_FINAL. The end of a program in a serial phase counts, see
  * ASYM_RTXD_MAX_ENDS. The CPU time for answers is divided evenly among the users whose programs report phases, and among the
  * processes of each user. asymd defers a program that has spent its part.
  */

@@ -835,7 +835,7 @@ TEST_WITH(a_process_that_acts_for_another_user_is_read_no_more, set_up, tear_dow
     assert_true(serve_once(3));
 }
 
-/* Whoever closes a file last frees its memory. */
+/* The last close of a file frees its memory. */
 TEST_WITH(no_page_is_open_between_two_readings, set_up, tear_down)
 {
     char name[64], at[256];
@@ -867,7 +867,7 @@ TEST_WITH(a_page_that_grows_or_is_hidden_is_read_no_more, set_up, tear_down)
     }
 }
 
-/* Nobody but root can look up a name that is not lent, and the table has all that are. */
+/* Only root can list the names, and the table has all that are lent. */
 TEST_WITH(the_table_has_each_user_that_has_a_directory, set_up, tear_down)
 {
     char home[160];
