@@ -257,11 +257,11 @@ static int identify(struct asym_rtxd_client *c)
 /* Clients that have ended leave their places first. 0: the program is admitted; -errno: it is not. */
 static int check(struct asym_rtxd_server *s, struct asym_rtxd_user *user, struct asym_rtxd_client *c)
 {
+    asym_rtxd_sweep(s);
     if (c->uid != 0 && count_of_user(s, c->uid) >= ASYM_RTXD_MAX_OF_USER)
         return -EDQUOT;
     if (!may_be_considered(s, user))
         return -EBUSY;
-    asym_rtxd_sweep(s);
     int r = identify(c);
     if (r == 0)
         r = take_page(s, c);

@@ -42,14 +42,13 @@
 #define TRIES 16
 
 /*
- * Returns a path that leads to this open file, whatever is mounted over its name, until release(). A lookup of a new number in
- * /proc/self/fd would need the lock of that directory, which users can hold: so it is always the same number, and the directory
- * entry of it stays in memory as long as s->entry is open.
+ * Returns a path that leads to this open file, whatever is mounted over its name, until release(); "" if it cannot. A lookup of a
+ * new number in /proc/self/fd would need the lock of that directory, which users can hold: so it is always the same number, and the
+ * directory entry of it stays in memory as long as s->entry is open.
  */
 static const char *borrow(const struct asym_rtxd_server *s, int fd)
 {
-    dup3(fd, s->slot, O_CLOEXEC);
-    return s->slot_path;
+    return dup3(fd, s->slot, O_CLOEXEC) < 0 ? "" : s->slot_path;
 }
 
 /* A file that stays open would be asymd's to free. */

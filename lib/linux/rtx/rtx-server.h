@@ -74,8 +74,8 @@ void asym_rtxd_server_receive(struct asym_rtxd_server *s, asym_usec now);
 /**
  * Serve the programs, after a call of asym_rtxd_server_receive. It samples a page only if its program has woken asymd since the
  * last call, and once more when the page's notify_min has passed after that. Returns whether, in a program that asymd may answer
- * now, a serial phase has begun or ended since the last answer with ASYM_ASK_FINAL. The end of a program in a serial phase counts, see
- * ASYM_RTXD_MAX_ENDS. The CPU time for answers is divided evenly among the users whose programs report phases, and among the
+ * now, a serial phase has begun or ended since the last answer with ASYM_ASK_FINAL. The end of a program in a serial phase counts,
+ * see ASYM_RTXD_MAX_ENDS. The CPU time for answers is divided evenly among the users whose programs report phases, and among the
  * processes of each user. asymd defers a program that has spent its part.
  */
 bool asym_rtxd_server_serve(struct asym_rtxd_server *s, asym_usec now);

@@ -936,7 +936,7 @@ TEST(files_that_programs_leave_go)
 {
     struct asym_listener l;
     struct turns lives, dies, leaves;
-    char other[160];
+    char other[192];
     asym_listener_open(&l);
     snprintf(other, sizeof other, "%s/other", l.user);
     close(open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
