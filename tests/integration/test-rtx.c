@@ -57,7 +57,7 @@ TEST_WITH(a_serial_phase_has_its_cpu_long_before_the_next_sample, asym_service_s
     end(&talker, asymd);
 }
 
-/* The same without the RTX socket: the reactions in the test above come from reports. */
+/* The same without the directory of RTX: the reactions in the test above come from reports. */
 TEST_WITH(a_program_that_asymd_does_not_serve_gets_no_cpu_early, asym_service_set_up, asym_service_tear_down)
 {
     double worst;
