@@ -109,8 +109,8 @@ struct asym_rtx_user {
 /**
  * A program reports in these steps. PID is its process number, N any number that is new; both have no sign and no leading zeroes.
  * 1. It creates the file asym-rtx.PID.N in its user's directory with O_EXCL and mode 0644. It must have one user: the real,
- *    effective and saved user IDs are equal. Without a directory asymd does not run, or has not seen a process of this user yet:
- *    the program tries again later.
+ *    effective and saved user IDs are equal, and it is dumpable (prctl(2)), as after execve(2) of a program that it may read.
+ *    Without a directory asymd does not run, or has not seen a process of this user yet: the program tries again later.
  * 2. It allocates the page by fallocate(2), which fails if memory is short, maps it (MAP_SHARED), and fills it. A page has at most
  *    ASYM_RTX_PAGE_MAX bytes.
  * 3. It announces the file by fchmod(2) with mode 0644. asymd gets the name by inotify(7), and reads the page from then on if the

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -85,7 +86,8 @@ int asym_raw_become(uid_t uid)
     if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
         return -errno;
     asym_process_end_with(parent);
-    return 0;
+    /* As after execve(2). */
+    return prctl(PR_SET_DUMPABLE, 1) < 0 ? -errno : 0;
 }
 
 long long asym_raw_ms(void)

@@ -51,7 +51,7 @@ static bool is_passing(int r)
 /* Returns a descriptor for reading, which the caller closes at once: the last close of a file frees its memory. */
 static int open_page(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
-    const int fd = asym_rtxd_acts_as_user(c) ? asym_rtxd_open_page(s, c) : -EPERM;
+    const int fd = asym_rtxd_is_of_user(c) ? asym_rtxd_open_page(s, c) : -EPERM;
     c->n_missed = fd < 0 ? c->n_missed + 1 : 0;
     if (fd < 0 && (!is_passing(fd) || c->n_missed == MAX_MISSED))
         asym_rtxd_end(s, c);
@@ -76,7 +76,6 @@ static void free_client(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
     inotify_rm_watch(s->inotify, c->watch);
     asym_rtxd_retire(s, c);
-    close(c->status);
     close(c->process);
     free(c->page_state.readings);
     free(c->said);
@@ -245,11 +244,12 @@ static int allocate(struct asym_rtxd_client *c)
 static int identify(struct asym_rtxd_client *c)
 {
     struct asym_stat stat;
-    int r = asym_rtxd_open_process(c);
-    if (r == 0)
-        r = asym_thread_get_stat(c->pid, c->pid, &stat);
+    c->process = asym_rtxd_open_process(c->pid);
+    if (c->process < 0)
+        return c->process == -ENOENT ? -ESRCH : c->process;
+    const int r = asym_thread_get_stat(c->pid, c->pid, &stat);
     if (r < 0)
-        return r == -ENOENT ? -ESRCH : r;
+        return r;
     c->start = stat.start;
     return asym_rtxd_is_of_user(c) ? 0 : -EACCES;
 }
@@ -312,8 +312,7 @@ static enum asym_rtxd_refusal reason_of(int r)
 
 void asym_rtxd_admit(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const char *name, asym_usec now)
 {
-    struct asym_rtxd_client c = {
-        .dir = user->dir, .process = -1, .status = -1, .watch = -1, .uid = user->uid, .reported_at = now};
+    struct asym_rtxd_client c = {.dir = user->dir, .process = -1, .watch = -1, .uid = user->uid, .reported_at = now};
     if (!is_new(s, name, &c))
         return;
     const int r = check(s, user, &c);
@@ -321,7 +320,6 @@ void asym_rtxd_admit(struct asym_rtxd_server *s, struct asym_rtxd_user *user, co
         return;
     if (c.watch >= 0)
         inotify_rm_watch(s->inotify, c.watch);
-    asym_close_p(&c.status);
     asym_close_p(&c.process);
     free(c.page_state.readings);
     free(c.said);

@@ -27,7 +27,6 @@
 
 #include "base/macro.h"
 #include "linux/rtx/rtx-server-internal.h"
-#include "linux/sys/proc-parse.h"
 
 /* Since Linux 5.12: fail where the lookup would have to take a lock of the directory. */
 #ifndef RESOLVE_CACHED
@@ -184,30 +183,19 @@ int asym_rtxd_add_user(struct asym_rtxd_server *s, uid_t uid)
     return 0;
 }
 
-int asym_rtxd_open_process(struct asym_rtxd_client *c)
+int asym_rtxd_open_process(pid_t pid)
 {
     char path[32];
-    snprintf(path, sizeof path, "/proc/%d", (int)c->pid);
-    c->process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    c->status = c->process < 0 ? -1 : openat(c->process, "status", O_RDONLY | O_CLOEXEC);
-    return c->status < 0 ? -errno : 0;
+    snprintf(path, sizeof path, "/proc/%d/ns", (int)pid);
+    const int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
 }
 
-/* "Uid:\t1000\t1000\t1000\t1000": real, effective, saved, of the file system. */
+/*
+ * The effective user owns this directory, or root if the process is not dumpable (prctl(2)): it has changed its users since the
+ * last execve(2), as a daemon that acts for a user, or the program is set-user-ID. Root also owns that of a process that has ended.
+ */
 bool asym_rtxd_is_of_user(const struct asym_rtxd_client *c)
-{
-    char text[2048], want[64];
-    const char *value;
-    size_t len;
-    const unsigned id = c->uid;
-    const int want_len = snprintf(want, sizeof want, "%u\t%u\t%u\t%u", id, id, id, id);
-    const ssize_t n = pread(c->status, text, sizeof text, 0);
-    return n > 0 && asym_parse_status_line(text, (size_t)n, "Uid", &value, &len) == 0 && len == (size_t)want_len &&
-           memcmp(value, want, len) == 0;
-}
-
-/* The effective user owns the directory, also that of a process that is not dumpable; root that of a process that has ended. */
-bool asym_rtxd_acts_as_user(const struct asym_rtxd_client *c)
 {
     struct stat st;
     return fstat(c->process, &st) == 0 && st.st_uid == c->uid;

@@ -37,8 +37,6 @@
  */
 #define ASYM_RTXD_MAX_VAIN_WAKEUPS 16
 #define ASYM_RTXD_MAX_WAKEUPS      1024
-/** Processes whose users one call of housekeeping looks at again, in turn. */
-#define ASYM_RTXD_MAX_CHECKED 32
 /** Ends of programs in serial phases that serve reports between two calls of housekeeping with the reserve overspent. */
 #define ASYM_RTXD_MAX_ENDS 8
 /** Share of the CPU budget for answers between samples, 0 to 1. */
@@ -57,7 +55,7 @@ enum asym_rtxd_refusal {
     ASYM_RTXD_REFUSED_FILE, /**< the file is no regular one, has another owner or mode or more names, or is a client's */
     ASYM_RTXD_REFUSED_GARBAGE, /**< its header is invalid */
     ASYM_RTXD_REFUSED_VERSION, /**< its page has a later version */
-    ASYM_RTXD_REFUSED_OTHER,   /**< the process with this number belongs to another user, or acts for one */
+    ASYM_RTXD_REFUSED_OTHER, /**< the process with this number belongs to another user, acts for one, or is not dumpable */
     ASYM_RTXD_N_REFUSALS
 };
 

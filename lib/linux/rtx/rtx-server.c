@@ -2,6 +2,7 @@
 #include "linux/rtx/rtx-server.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,8 @@ const char *asym_rtxd_refusal_text(enum asym_rtxd_refusal refusal)
             "its file is no regular one, is another user's, has another mode or two names, or is too long",
         [ASYM_RTXD_REFUSED_GARBAGE] = "its header is invalid",
         [ASYM_RTXD_REFUSED_VERSION] = "it uses a later version of the protocol",
-        [ASYM_RTXD_REFUSED_OTHER] = "the process with this number belongs to another user, or acts for one",
+        [ASYM_RTXD_REFUSED_OTHER] =
+            "the process with this number belongs to another user, acts for one, or is not dumpable",
     };
     _Static_assert(ASYM_LENGTH(texts) == ASYM_RTXD_N_REFUSALS, "one each");
     return texts[refusal];
@@ -180,23 +182,16 @@ bool asym_rtxd_server_serve(struct asym_rtxd_server *s, asym_usec now)
     return program_reports || s->gone_reported;
 }
 
+/* A child that has not called exec may keep the file open after the end of the process. */
 static void keep_client(struct asym_rtxd_server *s, struct asym_rtxd_client *c, asym_usec now)
 {
+    if (!asym_rtxd_is_of_user(c) || (kill(c->pid, 0) < 0 && errno == ESRCH))
+        asym_rtxd_end(s, c);
     if (c->hearing != ASYM_RTXD_THROTTLED)
         return;
     asym_rtxd_hear(s, c, ASYM_RTXD_HEARD);
     c->n_wakeups = 0;
     c->again_at = now;
-}
-
-/* A child that has not called exec may keep the file open after the end of the process, which may also have another user by now. */
-static void check_processes(struct asym_rtxd_server *s)
-{
-    for (size_t i = 0; i < s->n && i < ASYM_RTXD_MAX_CHECKED; i++) {
-        struct asym_rtxd_client *c = s->clients[s->n_checked++ % s->n];
-        if (!asym_rtxd_is_of_user(c))
-            asym_rtxd_end(s, c);
-    }
 }
 
 static void keep_users(struct asym_rtxd_server *s)
@@ -217,7 +212,6 @@ void asym_rtxd_server_housekeeping(struct asym_rtxd_server *s, asym_usec now)
     asym_rtxd_server_receive(s, now);
     for (size_t i = 0; i < s->n; i++)
         keep_client(s, s->clients[i], now);
-    check_processes(s);
     asym_rtxd_sweep(s);
     keep_users(s);
     asym_rtxd_settle(s, now);

@@ -16,8 +16,8 @@
  *
  * The last close of a file frees its memory. So asymd keeps no file open, and opens none with more memory than a page.
  *
- * A page counts only as long as the effective user of its process is its owner: asymd looks at each reading, and at all four user
- * IDs about each second. A user may name another process of the same user, and gains nothing.
+ * A page counts only as long as its owner is the user of its process: asymd looks at each reading. A user may name another process
+ * of the same user, and gains nothing.
  *
  * asymd never maps a page: the program may cut the file, and touching a hole when no memory is left raises SIGBUS. asymd reads it
  * with pread(2), which returns zeroes for a hole, into its own memory, so that checked values cannot change afterwards. On a tmpfs

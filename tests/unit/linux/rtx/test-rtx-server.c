@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,29 +89,27 @@ int __wrap_asym_rtxd_open_page(const struct asym_rtxd_server *s, struct asym_rtx
     return fd < 0 ? -errno : fd;
 }
 
-int __real_asym_rtxd_open_process(struct asym_rtxd_client *c);
-int __wrap_asym_rtxd_open_process(struct asym_rtxd_client *c);
-int __wrap_asym_rtxd_open_process(struct asym_rtxd_client *c)
+int __real_asym_rtxd_open_process(pid_t pid);
+int __wrap_asym_rtxd_open_process(pid_t pid);
+int __wrap_asym_rtxd_open_process(pid_t pid)
 {
-    const pid_t pid = c->pid;
-    c->pid = pid < ELSEWHERE ? pid : getpid();
-    const int r = __real_asym_rtxd_open_process(c);
-    c->pid = pid;
-    return r;
+    return __real_asym_rtxd_open_process(pid < ELSEWHERE ? pid : getpid());
 }
 
 bool __real_asym_rtxd_is_of_user(const struct asym_rtxd_client *c);
 bool __wrap_asym_rtxd_is_of_user(const struct asym_rtxd_client *c);
 bool __wrap_asym_rtxd_is_of_user(const struct asym_rtxd_client *c)
 {
-    return c->pid != has_ended && (!is_honest || __real_asym_rtxd_is_of_user(c));
+    return c->pid != acts_for_root && (!is_honest || __real_asym_rtxd_is_of_user(c));
 }
 
-bool __real_asym_rtxd_acts_as_user(const struct asym_rtxd_client *c);
-bool __wrap_asym_rtxd_acts_as_user(const struct asym_rtxd_client *c);
-bool __wrap_asym_rtxd_acts_as_user(const struct asym_rtxd_client *c)
+int __real_kill(pid_t pid, int sig);
+int __wrap_kill(pid_t pid, int sig);
+int __wrap_kill(pid_t pid, int sig)
 {
-    return c->pid != acts_for_root && (!is_honest || __real_asym_rtxd_acts_as_user(c));
+    if (pid >= ELSEWHERE && pid != has_ended)
+        return 0;
+    return __real_kill(pid, sig);
 }
 
 int __real_asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret);
