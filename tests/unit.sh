@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 most_exposed=26
 steering="sched_setaffinity sched_setscheduler sched_setattr setpriority perf_event_open bpf"
 speaking="accept4 recvmsg sendmsg shutdown getsockopt setsockopt bind listen connect fchmod memfd_create mmap openat2 mkdirat
-  setxattr inotify_add_watch"
+  setxattr inotify_add_watch dup3 fchmodat getrandom fallocate"
 # Calls of posix_spawn, of the channels, and of the end of a helper.
 helping="vfork clone execve dup2 close_range socketpair pipe2 kill wait4 waitid pidfd_open pidfd_send_signal"
 # If the unit refused one of these calls, the helper would keep a privilege that it must drop.

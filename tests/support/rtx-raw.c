@@ -86,7 +86,7 @@ int asym_raw_become(uid_t uid)
     if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
         return -errno;
     asym_process_end_with(parent);
-    /* As after execve(2). */
+    /* A program that the user starts is dumpable after execve(2). */
     return prctl(PR_SET_DUMPABLE, 1) < 0 ? -errno : 0;
 }
 
