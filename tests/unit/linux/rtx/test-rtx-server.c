@@ -969,7 +969,7 @@ TEST_WITH(without_descriptors_a_program_is_refused, set_up, tear_down)
     const int before = count_fds();
     for (int room = 0; room < 2; room++) {
         none = limit;
-        none.rlim_cur = (rlim_t)(next + room);
+        none.rlim_cur = (rlim_t)next + (rlim_t)room;
         announce(i);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
         serve(1);
