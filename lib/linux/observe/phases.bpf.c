@@ -430,22 +430,27 @@ static __always_inline void switch_out(struct tag *g, bool preempt, unsigned int
         change(g, is_asleep ? ASYM_PHASES_BLOCKED : ASYM_PHASES_WAITING, now);
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+/* A function of its own, so that the program below saves no registers for it where no thread is followed. */
+static __noinline int follow_switch(struct task_struct *prev, struct task_struct *next, bool preempt,
+                                    unsigned int state)
 {
     struct tag *g = find(prev), *h = find(next);
-    /* clang would test both pointers by an OR of them, which the verifier refuses. */
-    bool any = g != 0;
-    barrier_var(any);
-    if (!any && !h)
-        return 0;
     const __u64 now = bpf_ktime_get_ns();
     /* The next one comes first: if its wake-up was lost, this is still no moment with one thread less. */
     if (h)
         switch_in(h, now);
     if (g)
-        switch_out(g, preempt, prev_state, now);
+        switch_out(g, preempt, state, now);
     return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+    /* clang would test both pointers by an OR of them, which the verifier refuses. */
+    bool any = prev->bpf_storage != 0;
+    barrier_var(any);
+    return any || next->bpf_storage ? follow_switch(prev, next, preempt, prev_state) : 0;
 }
 
 /* The number of the thread in the PID namespace of asymd. The verifier refuses arithmetic with a pointer to a kernel's struct. */
