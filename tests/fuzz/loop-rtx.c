@@ -448,6 +448,17 @@ static void run(void)
     }
 }
 
+/* Without asymd, which has removed its other files. */
+static void remove_all(void)
+{
+    static const char *const left[] = {"rtx", "lock", "notify", ""};
+    char path[128];
+    for (size_t i = 0; i < ASYM_LENGTH(left); i++) {
+        snprintf(path, sizeof path, "%s/%s", w.dir, left[i]);
+        remove(path);
+    }
+}
+
 static void stop(void)
 {
     int status;
@@ -475,6 +486,7 @@ static void stop(void)
         asym_process_signal(w.asymd, SIGKILL);
     }
     umount2(w.path, MNT_DETACH);
+    remove_all();
 }
 
 static void read_arguments(int argc, char **argv)
