@@ -332,22 +332,24 @@ static __always_inline void write_end(struct asym_phases_slot *t)
 #endif
 }
 
-static __noinline void undo(struct asym_phases_slot *t, __u32 slot, __u64 now)
+/* asymd follows the thread no more, or in another application, since this program found its slot. It must not stay counted. */
+static __noinline void correct(struct tag *g, struct asym_phases_slot *t, __u32 slot, __u32 state, __u64 now)
 {
-    book(t, slot, __sync_lock_test_and_set(&t->word, 0), 0, now);
+    const __u32 word = g->slot == slot ? word_of(g->app, state) : 0;
+    book(t, slot, __sync_lock_test_and_set(&t->word, word), word, now);
 }
 
 static __always_inline void change(struct tag *g, __u32 state, __u64 now)
 {
-    const __u32 slot = g->slot, word = word_of(g->app, state);
+    const __u32 slot = g->slot, app = g->app, word = word_of(app, state);
     struct asym_phases_slot *t = slot_at(slot);
-    if (t->word == word)
+    /* The slot may be gone since find(). */
+    if (!slot || t->word == word)
         return;
     write_begin(t);
     book(t, slot, __sync_lock_test_and_set(&t->word, word), word, now);
-    /* asymd may follow the thread no more since this program found its slot: then it must not stay counted. */
-    if (g->slot != slot)
-        undo(t, slot, now);
+    if (g->slot != slot || g->app != app)
+        correct(g, t, slot, state, now);
     write_end(t);
 }
 
@@ -394,7 +396,7 @@ static __always_inline void forget_phase(struct asym_phases_app *a, __u32 slot)
     __sync_val_compare_and_swap(&a->told, slot, 0);
 }
 
-/* Free the slot of a thread. */
+/* Free a slot, which the caller has taken out of its tag by an exchange: the end of a thread and asymd may both want to. */
 static __noinline void leave(__u32 slot, __u32 app, __u64 now)
 {
     struct asym_phases_slot *t = slot_at(slot);
@@ -422,10 +424,10 @@ static __always_inline void switch_out(struct tag *g, bool preempt, unsigned int
 {
     const bool is_asleep = !preempt && state;
     if (is_asleep && state & TASK_DEAD) {
-        const __u32 slot = g->slot;
         /* The tag of a dead leader says to which application the other threads of its process belong. */
-        g->slot = 0;
-        leave(slot, g->app, now);
+        const __u32 slot = __sync_lock_test_and_set(&g->slot, 0);
+        if (slot)
+            leave(slot, g->app, now);
     } else
         change(g, is_asleep ? ASYM_PHASES_BLOCKED : ASYM_PHASES_WAITING, now);
 }
@@ -569,7 +571,8 @@ static __always_inline bool adopt(struct task_struct *p, __u32 app, __u32 tgid)
 
 static __always_inline void move(struct tag *g, __u32 app)
 {
-    struct asym_phases_slot *t = slot_at(g->slot);
+    const __u32 slot = g->slot;
+    struct asym_phases_slot *t = slot_at(slot);
     const __u64 now = bpf_ktime_get_ns();
     struct asym_phases_app *from = app_at(g->app), *to = app_at(app);
     from->holey = 1;
@@ -577,18 +580,17 @@ static __always_inline void move(struct tag *g, __u32 app)
     join_app(to);
     for (int i = 0; i < 4; i++) {
         const __u32 old = t->word;
-        if (mend(t, g->slot, old, word_of(app, old & STATE_MASK), now))
+        if (!slot || mend(t, slot, old, word_of(app, old & STATE_MASK), now))
             break;
     }
-    forget_phase(from, g->slot);
+    forget_phase(from, slot);
     __sync_fetch_and_sub(&from->n_threads, 1);
 }
 
 static __always_inline void release(struct task_struct *p, struct tag *g)
 {
-    const __u32 slot = g->slot;
+    const __u32 slot = __sync_lock_test_and_set(&g->slot, 0);
     app_at(g->app)->holey = 1;
-    g->slot = 0;
     if (slot)
         leave(slot, g->app, bpf_ktime_get_ns());
     bpf_task_storage_delete(&tags, p);
@@ -661,10 +663,12 @@ static __always_inline void check(struct task_struct *p, struct tag *g)
     struct asym_phases_slot *t = slot_at(slot);
     const __u32 old = t->word, is = word_of(g->app, state_of(p, ASYM_PHASES_BLOCKED));
     const __u64 now = bpf_ktime_get_ns();
+    if (!slot)
+        return;
     t->round = shared.round;
     if (p->exit_state && !p->on_rq && !p->on_cpu) {
-        g->slot = 0;
-        leave(slot, g->app, now);
+        if (__sync_lock_test_and_set(&g->slot, 0))
+            leave(slot, g->app, now);
     } else if (is_runnable_word(old) != is_runnable_word(is) && mend(t, slot, old, is, now))
         app_at(g->app)->n_repaired++;
 }

@@ -33,9 +33,9 @@ int iter_reconcile(struct bpf_iter__task *ctx);
 
 static uint64_t clock_ns;
 static struct task_struct *current;
-/* Called once in place of another CPU: a program makes storage, begins to change a slot that it has found, tells an event. */
+/* Called once in place of another CPU: a program makes storage, begins to change a slot, tells an event, reads the clock. */
 static void (*interrupt)(struct task_struct *p);
-static void (*interrupt_change)(void), (*interrupt_emit)(void);
+static void (*interrupt_change)(void), (*interrupt_emit)(void), (*interrupt_clock)(void);
 
 static void *map_at(const void *map, const uint32_t *key);
 static int pop(uint32_t *ret);
@@ -45,8 +45,9 @@ static void forget_storage(struct task_struct *p);
 static void *reserve(void);
 static int timer_start(void *timer, uint64_t ns);
 static void at_barrier(void);
+static uint64_t read_ns(void);
 
-#define bpf_ktime_get_ns()                         clock_ns
+#define bpf_ktime_get_ns()                         read_ns()
 #define bpf_get_smp_processor_id()                 1
 #define bpf_get_current_task_btf()                 current
 #define bpf_map_lookup_elem(map, key)              map_at(map, key)

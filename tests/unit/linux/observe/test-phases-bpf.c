@@ -72,6 +72,12 @@ static void at_barrier(void)
     call_once(&interrupt_change);
 }
 
+static uint64_t read_ns(void)
+{
+    call_once(&interrupt_clock);
+    return clock_ns;
+}
+
 static void *reserve(void)
 {
     call_once(&interrupt_emit);
@@ -102,7 +108,7 @@ static int set_up(void **state __attribute__((unused)))
     room = EVENTS;
     no_storage = false;
     interrupt = NULL;
-    interrupt_change = interrupt_emit = NULL;
+    interrupt_change = interrupt_emit = interrupt_clock = NULL;
     current = &task[0];
     clock_ns = UINT64_C(1000000000);
     limits(1000, 200, 1000);
@@ -668,6 +674,32 @@ TEST_F(an_event_that_finds_the_slot_just_before_it_is_freed_counts_nothing)
     wake(0);
     assert_int_equal(n_runnable(), 0);
     assert_int_equal(shared.n_threads, 0);
+}
+
+TEST_F(an_event_that_finds_the_tag_just_before_the_slot_is_gone_counts_nothing)
+{
+    follow_all(2, APP);
+    interrupt_clock = unfollow_now;
+    wake(0);
+    assert_true(n_runnable() == 0 && shared.slots[0].word == 0);
+    follow_all(2, APP);
+    start(0);
+    interrupt_clock = unfollow_now;
+    stop(0, ENDS);
+    assert_true(n_runnable() == 0 && shared.n_threads == 0 && shared.apps[APP].n_threads == 0 && n_stack == 2);
+}
+
+static void move_now(void)
+{
+    follow_all(2, APP);
+}
+
+TEST_F(an_event_in_whose_middle_the_process_moves_counts_in_the_new_application)
+{
+    follow_all(2, APP + 1);
+    interrupt_change = move_now;
+    wake(0);
+    assert_true(n_runnable() == 1 && shared.apps[APP + 1].runnable == 0 && seen(0).app == APP);
 }
 
 TEST_F(a_process_moves_with_its_counts)
