@@ -17,7 +17,7 @@
 
 static bool hears(const struct asym_service *s)
 {
-    return s->run->policy->reacts && !asym_overrides_is_paused(s->control.overrides);
+    return s->run->policy->serves_alone && !asym_overrides_is_paused(s->control.overrides);
 }
 
 static int answer(struct asym_service *s)

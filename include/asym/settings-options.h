@@ -24,9 +24,9 @@
     ROW(ENUM, observer, .def = "auto", .values = ASYM_OPTION_VALUES("auto", "bpf", "procfs"), /* asym_observer_choice */ \
         .help = "How asymd sees what threads do. bpf: the kernel counts it at each switch of the threads of programs "  \
                 "that have several; procfs: samples of /proc; auto: bpf where the kernel allows it. Read at the start.") \
-    ROW(DURATION, phase_gap, .def = "1ms", .min = 0, .max = 60e6,                                                      \
+    ROW(DURATION, phase_gap, .def = "20ms", .min = 0, .max = 60e6,                                                      \
         .help = "bpf: a serial phase counts at once if the program has begun none for this time; else it settles first.") \
-    ROW(DURATION, phase_settle, .def = "200us", .min = 0, .max = 60e6,                                                 \
+    ROW(DURATION, phase_settle, .def = "1ms", .min = 0, .max = 60e6,                                                 \
         .help = "bpf: in a program that flickers, a thread counts as alone when it has been so for this time.")         \
     ROW(COUNT, phase_rate, .def = "100", .min = 1, .max = 100000,                                                      \
         .help = "bpf: most serial phases of a program to which asymd reacts in a second.")                             \

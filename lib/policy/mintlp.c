@@ -166,6 +166,7 @@ const struct asym_policy asym_policy_mintlp = {
     .source = "Saez 2010, 2.1",
     .pin = ASYM_PIN_TYPE,
     .reacts = true,
+    .serves_alone = true,
     .params_size = sizeof(struct asym_boost_params),
     .task_state_size = sizeof(struct thread_state),
     .options = asym_boost_options,

@@ -41,15 +41,16 @@ struct asym_seats_state {
 
 /** State of a thread. Rates and speeds are shares of the fastest CPU's. */
 struct asym_seats_thread {
-    asym_usec mate_until;  /**< until then another thread of its process counts as active; 0: none was */
-    asym_usec job_until;   /**< the same of another thread of its application */
-    asym_usec last, seen;  /**< time of the last plan that measured it; 0: new. Time for which the policy has seen it */
-    double duty, critical; /**< means over tau_duty: runnable share; critical share, if the input has it */
-    double rate;           /**< mean over tau of the progress while runnable */
-    double pace, usual;    /**< means of the progress and of the runnable share, tau_couple */
-    double partial;        /**< share of the intervals in a part of which it slept, tau_couple */
-    double step, since;    /**< seconds of progress in the interval; since it woke in it, 0: it did not */
-    double round;          /**< of a coupled program: seconds of progress since the last time that a thread woke */
+    asym_usec mate_until; /**< until then another thread of its process counts as active; 0: none was */
+    asym_usec job_until;  /**< the same of another thread of its application */
+    asym_usec last, seen; /**< time of the last plan that measured it; 0: new. Time for which the policy has seen it */
+    double duty;          /**< mean over tau_duty of the runnable share */
+    double critical;      /**< mean over tau_couple of the critical share, if the input has it */
+    double rate;          /**< mean over tau of the progress while runnable */
+    double pace, usual;   /**< means of the progress and of the runnable share, tau_couple */
+    double partial;       /**< share of the intervals in a part of which it slept, tau_couple */
+    double step, since;   /**< seconds of progress in the interval; since it woke in it, 0: it did not */
+    double round;         /**< of a coupled program: seconds of progress since the last time that a thread woke */
     double
         in_step; /**< of a team: how often its threads woke at the same time, of the intervals in which several woke */
     double period;          /**< of a team: mean time between two rounds in seconds, tau_couple; 0: not known */

@@ -81,7 +81,7 @@ static void fade(const struct asym_seats *q, struct asym_seats_thread *s, double
 {
     const double duty = 1 - asym_seats_gain(gap, q->p->tau_duty), couple = 1 - asym_seats_gain(gap, q->p->tau_couple);
     s->duty *= duty;
-    s->critical *= duty;
+    s->critical *= couple;
     s->pace *= couple;
     s->usual *= couple;
     s->partial *= couple;
@@ -152,7 +152,7 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
     if (away > q->in->interval)
         fade(q, s, (double)(away - q->in->interval) / (double)ASYM_SEC);
     s->duty += i->duty * (thread->runnable - s->duty);
-    s->critical += i->duty * (thread->critical - s->critical);
+    s->critical += i->couple * (thread->critical - s->critical);
     s->partial += i->couple * ((away <= q->in->interval && thread->runnable < PARTIAL_BELOW) - s->partial);
     s->seen += q->in->interval;
     s->coupled = s->coupled && !s->roams;

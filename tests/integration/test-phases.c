@@ -56,20 +56,6 @@ TEST_WITH(a_serial_phase_that_nobody_tells_has_its_cpu_long_before_the_next_samp
     end(&talker, asymd);
 }
 
-/* The same by samples of /proc: the reactions in the test above come from the kernel's programs. */
-TEST_WITH(without_bpf_it_has_none, asym_service_set_up, asym_service_tear_down)
-{
-    double worst;
-    struct asym_talker talker = start_silent();
-    pid_t asymd = start_service(talker.pid, "--set=asymd.observer=procfs");
-    asym_talker_await_start(&talker);
-    asym_talker_count(&talker, ASYM_TALKER_LAST, &worst); /* in these asymd may not know the program yet */
-    int answered = asym_talker_answered(&talker, &worst);
-    print_message("%d of %d serial phases\n", answered, ASYM_TALKER_LAST);
-    assert_true(answered <= ASYM_TALKER_LAST / 4);
-    end(&talker, asymd);
-}
-
 TEST_WITH(check_says_by_what_asymd_observes, asym_service_set_up, asym_service_tear_down)
 {
     static char text[65536];

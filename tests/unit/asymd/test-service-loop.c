@@ -178,7 +178,8 @@ static int on_event(sd_event_source *event_source, void *userdata)
 /* The bus bounds what it does in a turn, so it must know of each one. */
 TEST_WITH(the_loop_tells_the_bus_of_each_turn, set_up, NULL)
 {
-    struct asym_service s = {.cycle = {.source = &source}};
+    struct asym_run run = {.log = {.level = LOG_DEBUG}};
+    struct asym_service s = {.run = &run, .cycle = {.source = &source}};
     sd_event_source *defer = NULL;
     unsigned n_turns = 0;
     assert_int_equal(sd_event_new(&s.event), 0);

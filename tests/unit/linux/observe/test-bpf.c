@@ -423,6 +423,7 @@ TEST_F(one_runnable_thread_is_alone_at_once)
 TEST_F(a_second_runnable_thread_ends_it)
 {
     measure();
+    asym_bpf_set(source, &settings->daemon, true);
     come_down_to(WORKER);
     (void)asym_bpf_take(source);
     take();
