@@ -437,9 +437,10 @@ TEST_F(a_process_with_more_threads_than_places_is_not_followed)
     for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end && asym_process_state(pid) != 'S';)
         asym_live_sleep(0.1);
     asym_live_sleep(1);
-    assert_int_equal(asym_phases_follow(phases, (int32_t)pid, APP), -ENOSPC);
-    assert_int_equal(asym_phases_stats(phases).n_threads, 0);
+    const int followed = asym_phases_follow(phases, (int32_t)pid, APP);
     asym_live_end(pid, SIGKILL);
+    assert_int_equal(followed, -ENOSPC);
+    assert_int_equal(asym_phases_stats(phases).n_threads, 0);
     const pid_t other = start_load("frame");
     follow(other, 7);
     end_load(other);

@@ -128,7 +128,7 @@ static struct asym_phases_thread thread_of(const struct asym_phases_shared *shar
 
 /*
  * Read the thread tid of a slot. Returns whether it is still there. A reader that meets a change half done may see too little: then
- * the thread keeps the times that it had.
+ * the thread keeps the times that it had, or has those that are booked.
  */
 static bool read_thread(struct asym_phases_list *l, uint64_t tid_and_slot, uint64_t now, struct asym_phases_thread *ret)
 {
@@ -136,8 +136,9 @@ static bool read_thread(struct asym_phases_list *l, uint64_t tid_and_slot, uint6
     const int32_t tid = (int32_t)(tid_and_slot >> 32);
     struct asym_phases_thread *last = &l->last[slot];
     struct asym_phases_slot s;
-    if (copy_slot(&l->shared->slots[slot], &s)) {
-        struct asym_phases_thread t = thread_of(l->shared, &s, now);
+    const bool is_whole = copy_slot(&l->shared->slots[slot], &s);
+    if (is_whole || last->tid != tid) {
+        struct asym_phases_thread t = thread_of(l->shared, &s, is_whole ? now : 0);
         if (t.tid == last->tid && t.tgid == last->tgid) {
             t.running_ns = ASYM_MAX(t.running_ns, last->running_ns);
             t.waiting_ns = ASYM_MAX(t.waiting_ns, last->waiting_ns);

@@ -821,6 +821,15 @@ TEST_F(a_reader_sees_times_that_never_go_back)
     asym_phases_list_free(l);
 }
 
+TEST_F(a_thread_that_a_reader_meets_in_its_first_change_is_listed)
+{
+    follow_all(2, APP);
+    start(0);
+    pass(1000);
+    shared.slots[tag_at[0].slot].seq++;
+    assert_true(seen(0).tid == TGID && seen(0).app == APP && seen(0).running_ns == 0);
+}
+
 TEST_F(a_slot_that_a_second_writer_left_odd_can_be_read_after_the_next_change)
 {
     follow_all(2, APP);
