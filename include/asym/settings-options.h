@@ -23,7 +23,7 @@
         .help = "CPU time that asymd may use, in percent of one CPU; above that it samples less often.")               \
     ROW(ENUM, observer, .def = "auto", .values = ASYM_OPTION_VALUES("auto", "bpf", "procfs"), /* asym_observer_choice */ \
         .help = "How asymd sees what threads do. bpf: the kernel counts it at each switch of the threads of programs "  \
-                "that have several; procfs: samples of /proc; auto: bpf where the kernel allows it. Read at the start.") \
+                "that have several; procfs: samples of /proc; auto: bpf where the kernel allows it; read at the start.") \
     ROW(DURATION, phase_gap, .def = "20ms", .min = 0, .max = 60e6,                                                      \
         .help = "bpf: a serial phase counts at once if the program has begun none for this time; else it settles first.") \
     ROW(DURATION, phase_settle, .def = "1ms", .min = 0, .max = 60e6,                                                 \
