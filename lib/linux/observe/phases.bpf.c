@@ -420,9 +420,19 @@ static __always_inline void switch_in(struct tag *g, __u64 now)
     change(g, ASYM_PHASES_RUNNING, now);
 }
 
-static __always_inline void switch_out(struct tag *g, bool preempt, unsigned int state, __u64 now)
+/* Whether the kernel has the thread on a run queue, and not only because one that sleeps may stay there (Linux 6.12). */
+static __always_inline bool is_queued(struct task_struct *p)
 {
-    const bool is_asleep = !preempt && state;
+    if (!p->on_rq)
+        return false;
+    return !bpf_core_field_exists(p->se.sched_delayed) || !p->se.sched_delayed;
+}
+
+/* A thread that wants to sleep while a signal is pending stays runnable, and the kernel may still hand out the state of sleep. */
+static __always_inline void switch_out(struct task_struct *p, struct tag *g, bool preempt, unsigned int state,
+                                       __u64 now)
+{
+    const bool is_asleep = !preempt && state && !is_queued(p);
     if (is_asleep && state & TASK_DEAD) {
         /* The tag of a dead leader says to which application the other threads of its process belong. */
         const __u32 slot = __sync_lock_test_and_set(&g->slot, 0);
@@ -442,7 +452,7 @@ static __noinline int follow_switch(struct task_struct *prev, struct task_struct
     if (h)
         switch_in(h, now);
     if (g)
-        switch_out(g, preempt, state, now);
+        switch_out(prev, g, preempt, state, now);
     return 0;
 }
 
@@ -545,12 +555,10 @@ int BPF_PROG(on_exec, struct task_struct *p)
     return 0;
 }
 
-/* The state by the kernel's own record. Since Linux 6.12 a thread that sleeps may stay on the run queue for a while. */
+/* The state by the kernel's own record. */
 static __always_inline __u32 state_of(struct task_struct *p, __u32 asleep)
 {
-    if (!p->on_rq)
-        return asleep;
-    if (bpf_core_field_exists(p->se.sched_delayed) && p->se.sched_delayed)
+    if (!is_queued(p))
         return asleep;
     return p->on_cpu ? ASYM_PHASES_RUNNING : ASYM_PHASES_WAITING;
 }

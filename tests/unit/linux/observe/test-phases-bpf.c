@@ -387,6 +387,7 @@ TEST_F(a_lost_wake_up_is_mended_by_the_switch)
     follow_all(3, APP);
     start_both();
     stop(2, SLEEPS);
+    task[0].on_rq = 0;
     on_switch(false, &task[0], &task[2], SLEEPS);
     assert_int_equal(n_runnable(), 2);
     assert_int_equal(n_got, 0);
@@ -458,12 +459,24 @@ TEST_F(preempted_threads_wait)
     assert_true(seen(0).running_ns == 1 * MS && seen(0).waiting_ns == 2 * MS);
 }
 
+TEST_F(a_thread_that_a_signal_keeps_from_sleep_waits)
+{
+    follow_all(2, APP);
+    start(0);
+    on_switch(false, &task[0], &idle, SLEEPS);
+    pass(1000);
+    assert_true(n_runnable() == 1 && seen(0).waiting_ns == 1 * MS);
+    run(0);
+    assert_int_equal(shared.apps[APP].n_repaired, 0);
+}
+
 TEST_F(a_cpu_that_goes_from_thread_to_thread_of_a_program_is_no_phase)
 {
     follow_all(3, APP);
     start_both();
     wake(2);
     stop(1, SLEEPS);
+    task[0].on_rq = 0;
     on_switch(false, &task[0], &task[2], SLEEPS);
     assert_int_equal(n_runnable(), 1);
     expect(1, 2);
