@@ -121,6 +121,8 @@ static int adopt(struct asym_service *s, struct asym_settings *fresh, struct asy
     struct asym_counters *counters = NULL;
     if (strcmp(fresh->daemon.state_dir, old->daemon.state_dir) != 0)
         return asym_fail(err, -EINVAL, "asymd.state_dir cannot change while asymd runs: restart it");
+    if (fresh->daemon.observer != old->daemon.observer)
+        return asym_fail(err, -EINVAL, "asymd.observer cannot change while asymd runs: restart it");
     if (fresh->rtx.listen != old->rtx.listen)
         return asym_fail(err, -EINVAL, "rtx.listen cannot change while asymd runs: restart it");
     s->run->settings = fresh;

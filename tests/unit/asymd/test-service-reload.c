@@ -137,6 +137,7 @@ TEST_F(a_bad_file_changes_nothing)
         {"[asymd]\npolicy = paa\n", "paa"},
         {"[asymd]\npolicy = ipc-driven\nstate_dir = %s\n[asymmetry]\nslow = 1-3\n", "needs the signal ipc"},
         {"[asymd]\npolicy = rr\nstate_dir = /run/elsewhere\n", "asymd.state_dir cannot change"},
+        {"[asymd]\npolicy = rr\nstate_dir = %s\nobserver = procfs\n", "asymd.observer cannot change"},
         {"[asymd]\npolicy = rr\nstate_dir = %s\n[rtx]\nlisten = no\n", "rtx.listen cannot change"},
         {"[asymd]\npolicy = rr\nstate_dir = %s\n[asymmetry]\nslow = 9\n", "cannot be made slow"},
     };
