@@ -23,11 +23,12 @@ static bool hears(const struct asym_service *s)
 static int answer(struct asym_service *s)
 {
     struct asym_service_phases *p = &s->phases;
-    const asym_usec before = asym_clock_thread_cpu();
+    const asym_usec before = asym_clock_thread_cpu(), bus = asym_bus_spent(s->bus);
     int r = 0;
     if (asym_bpf_take(p->bpf) && hears(s))
         r = asym_service_prompt_cycle(s);
-    const asym_usec cost = asym_clock_thread_cpu() - before;
+    /* The bus has counted what it sent. */
+    const asym_usec cost = asym_clock_thread_cpu() - before - (asym_bus_spent(s->bus) - bus);
     p->spent += cost;
     asym_token_bucket_charge(&p->budget, (double)cost, asym_clock_now());
     return r;
@@ -70,6 +71,8 @@ int asym_service_phases_attach(struct asym_service *s)
         r = sd_event_source_set_enabled(p->rest, SD_EVENT_OFF);
     if (r >= 0)
         r = asym_prompt_add(&s->run->prompt, p->io);
+    if (r >= 0)
+        r = asym_prompt_add(&s->run->prompt, p->rest);
     asym_service_phases_housekeeping(s);
     return r < 0 ? r : 0;
 }
@@ -88,7 +91,8 @@ void asym_service_phases_housekeeping(struct asym_service *s)
     p->budget.rate = s->run->settings->daemon.cpu_budget / 100;
     asym_bpf_set(p->bpf, &s->run->settings->daemon, hears(s));
     const bool is_busy = asym_bpf_housekeeping(p->bpf);
-    const int r = asym_prompt_want(&s->run->prompt, ASYM_PROMPT_BPF, is_busy && hears(s));
+    const int r = asym_prompt_want(&s->run->prompt, ASYM_PROMPT_BPF,
+                                   is_busy && hears(s) && s->run->settings->enforce.realtime);
     if (r < 0)
         asym_log_say(&s->run->log, LOG_NOTICE,
                      "no real-time priority (%s): asymd sees serial phases later when all CPUs are busy", strerror(-r));

@@ -21,7 +21,7 @@ enum { ASYM_PROMPT_RTX = 1 << 0, ASYM_PROMPT_BPF = 1 << 1 };
 
 /** All zero: no part wants it. */
 struct asym_prompt {
-    sd_event_source *sources[3]; /**< borrowed; ended by NULL if there are fewer */
+    sd_event_source *sources[4]; /**< borrowed; ended by NULL if there are fewer */
     unsigned wanted;
     bool is_realtime;
     bool has_failed; /**< the kernel has refused it, so asymd does not ask again */

@@ -46,6 +46,7 @@ struct asym_seats_thread {
     asym_usec last, seen; /**< time of the last plan that measured it; 0: new. Time for which the policy has seen it */
     double duty;          /**< mean over tau_duty of the runnable share */
     double critical;      /**< mean over tau_couple of the critical share, if the input has it */
+    double needed;        /**< mean over tau_couple of the runnable share, to compare critical with */
     double rate;          /**< mean over tau of the progress while runnable */
     double pace, usual;   /**< means of the progress and of the runnable share, tau_couple */
     double partial;       /**< share of the intervals in a part of which it slept, tau_couple */

@@ -82,6 +82,7 @@ static void fade(const struct asym_seats *q, struct asym_seats_thread *s, double
     const double duty = 1 - asym_seats_gain(gap, q->p->tau_duty), couple = 1 - asym_seats_gain(gap, q->p->tau_couple);
     s->duty *= duty;
     s->critical *= couple;
+    s->needed *= couple;
     s->pace *= couple;
     s->usual *= couple;
     s->partial *= couple;
@@ -138,6 +139,7 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
     if (s->last == 0) {
         s->duty = thread->runnable;
         s->critical = thread->critical;
+        s->needed = thread->runnable;
         s->awake = thread->awake;
     }
     s->step = s->since = 0;
@@ -152,7 +154,8 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
     if (away > q->in->interval)
         fade(q, s, (double)(away - q->in->interval) / (double)ASYM_SEC);
     s->duty += i->duty * (thread->runnable - s->duty);
-    s->critical += i->couple * (thread->critical - s->critical);
+    s->critical += (s->critical > 0 ? i->couple : 1) * (thread->critical - s->critical);
+    s->needed += i->couple * (thread->runnable - s->needed);
     s->partial += i->couple * ((away <= q->in->interval && thread->runnable < PARTIAL_BELOW) - s->partial);
     s->seen += q->in->interval;
     s->coupled = s->coupled && !s->roams;

@@ -105,7 +105,7 @@ static void weigh_app(struct asym_seats *q, size_t a)
         const uint32_t t = app->first_thread + i;
         q->list[i] = t;
         q->key[t] = asym_seats_of(q, t)->duty;
-        duties += q->key[t];
+        duties += asym_seats_of(q, t)->needed;
         criticals += asym_seats_of(q, t)->critical;
     }
     const bool is_measured = criticals > MEASURED_FROM;
@@ -115,7 +115,8 @@ static void weigh_app(struct asym_seats *q, size_t a)
         const uint32_t t = q->list[i];
         const double below = i + 1 < app->n_threads ? q->key[q->list[i + 1]] : 0;
         share += (q->key[t] - below) / (i + 1 + app->unsteered);
-        set_weight(q, t, is_measured ? (asym_seats_of(q, t)->critical + share) / 2 : share);
+        const double critical = asym_seats_of(q, t)->critical;
+        set_weight(q, t, is_measured && critical > 0 ? (critical + share) / 2 : share);
     }
 }
 

@@ -26,9 +26,6 @@ struct followed_app {
     struct asym_taskid id;
     asym_usec listed; /* when a snapshot listed it last; 0: the number is free */
     int32_t alone;    /* the thread that the kernel has named as the only runnable one; 0: none */
-    /* These two are of the last full snapshot. */
-    double runnable; /* the sum over its threads */
-    uint32_t n_measured;
 };
 
 struct followed_proc {
@@ -41,7 +38,7 @@ struct followed_proc {
 /* The kernel's count of a thread at the last full snapshot, and what it gives for the interval before that. */
 struct counted {
     int32_t tid;
-    uint32_t app;
+    uint32_t slot, app;
     uint64_t running_ns, waiting_ns, critical_ns;
     uint64_t ran_ns, waited_ns;
     double running, runnable, critical;
@@ -62,6 +59,7 @@ struct bpf {
     struct asym_task *tasks; /* copies of the inner source's, which may be changed */
     struct asym_app *out_apps;
     size_t tasks_capacity, out_apps_capacity;
+    bool hears;       /* as asym_bpf_set() */
     bool has_changed; /* another thread is alone than in the last snapshot */
     bool is_full;     /* the kernel had no place for a process */
     bool refresh;     /* the next snapshot is the last one again */
@@ -148,30 +146,41 @@ static bool is_steered(const struct asym_proc *proc)
            proc->rule != ASYM_RULE_IGNORE && proc->rule != ASYM_RULE_UNLISTED;
 }
 
-/* Begins to follow the process, if its application has several threads. Returns what follow() returns. */
-static int follow_listed(struct bpf *b, const struct asym_snapshot *s, const struct asym_proc *proc)
+/*
+ * Begins to follow the process, if its application has several threads and may is set. Returns 1: it tried; 0: there was nothing to
+ * do; -ENOSPC: no place is left.
+ */
+static int follow_listed(struct bpf *b, const struct asym_snapshot *s, const struct asym_proc *proc, bool may)
 {
     const struct asym_app *app = &s->apps[proc->app];
     uint32_t number = number_of(b, &app->id);
-    if (!is_steered(proc) || (number == 0 && app->n_threads < 2))
-        return 0;
-    if (number == 0)
-        number = add_app(b, &app->id);
-    if (number == 0)
-        return -ENOSPC;
-    b->apps[number - 1].listed = s->now;
-    const int r = follow(b, &proc->id, number);
     struct followed_proc *followed = proc_of(b, proc->id.tgid);
+    if (number != 0)
+        b->apps[number - 1].listed = s->now;
     if (followed)
         followed->listed = s->now;
-    return r;
+    if (!may || !is_steered(proc) || (number == 0 && app->n_threads < 2) ||
+        (followed && followed->app == number && asym_taskid_equal(&followed->id, &proc->id)))
+        return 0;
+    const bool is_new = number == 0;
+    number = is_new ? add_app(b, &app->id) : number;
+    const int r = number == 0 ? -ENOSPC : follow(b, &proc->id, number);
+    if (r < 0 && is_new && number != 0)
+        drop_app(b, number);
+    else if (number != 0)
+        b->apps[number - 1].listed = s->now;
+    followed = proc_of(b, proc->id.tgid);
+    if (followed)
+        followed->listed = s->now;
+    return r == -ENOSPC ? r : 1;
 }
 
+/* Without a place it tries again after the next housekeeping. */
 static void follow_all(struct bpf *b, const struct asym_snapshot *s)
 {
     unsigned n = 0;
-    for (size_t i = 0; i < s->n_procs && n < FOLLOWED_AT_ONCE; i++) {
-        const int r = follow_listed(b, s, &s->procs[i]);
+    for (size_t i = 0; i < s->n_procs; i++) {
+        const int r = follow_listed(b, s, &s->procs[i], n < FOLLOWED_AT_ONCE && !b->is_full);
         n += r == 1;
         b->is_full |= r == -ENOSPC;
     }
@@ -186,14 +195,15 @@ static const struct counted *find(const struct counted *items, size_t n, int32_t
 static struct counted count(const struct bpf *b, const struct asym_phases_thread *thread, double interval_ns)
 {
     struct counted ret = {.tid = thread->tid,
+                          .slot = thread->slot,
                           .app = thread->app,
                           .running_ns = thread->running_ns,
                           .waiting_ns = thread->waiting_ns,
                           .critical_ns = thread->critical_ns};
     const struct counted *before = find(b->counted_before, b->n_before, thread->tid);
     /* A count that is lower is of another thread, which has the number now. */
-    if (!thread->is_known || !before || before->app != thread->app || before->running_ns > thread->running_ns ||
-        before->waiting_ns > thread->waiting_ns || interval_ns <= 0)
+    if (!before || before->slot != thread->slot || before->app != thread->app ||
+        before->running_ns > thread->running_ns || before->waiting_ns > thread->waiting_ns || interval_ns <= 0)
         return ret;
     ret.ran_ns = thread->running_ns - before->running_ns;
     ret.waited_ns = thread->waiting_ns - before->waiting_ns;
@@ -205,16 +215,15 @@ static struct counted count(const struct bpf *b, const struct asym_phases_thread
     return ret;
 }
 
-static void sum_up(struct bpf *b, const struct asym_phases_thread *thread, const struct counted *c)
+/* A thread for which the kernel had no place may have run: then only the clock of its process knows. */
+static void note_activity(struct bpf *b, const struct asym_phases_thread *thread, const struct counted *c)
 {
     struct followed_proc *proc = proc_of(b, thread->tgid);
-    struct followed_app *app = &b->apps[thread->app - 1];
-    app->runnable += c->runnable;
-    app->n_measured += c->is_measured;
-    if (!proc)
+    if (!proc || asym_phases_misses(b->kernel, thread->app))
         return;
     const bool ran = thread->is_runnable || !c->is_measured || c->ran_ns + c->waited_ns > 0;
-    proc->activity = ran ? ASYM_PROCFS_RAN : proc->activity == ASYM_PROCFS_UNKNOWN ? ASYM_PROCFS_SLEPT : proc->activity;
+    if (ran || proc->activity == ASYM_PROCFS_UNKNOWN)
+        proc->activity = ran ? ASYM_PROCFS_RAN : ASYM_PROCFS_SLEPT;
 }
 
 /* Reads what the kernel has counted since the last full snapshot. Returns 0; -ENOMEM. */
@@ -238,54 +247,67 @@ static int count_all(struct bpf *b)
     b->counted_before = earlier;
     b->n_before = b->n_counted;
     const double interval_ns = b->counted_at_ns == 0 ? 0 : (double)(now_ns - b->counted_at_ns);
-    for (size_t i = 0; i < ASYM_PHASES_APPS; i++)
-        b->apps[i].runnable = b->apps[i].n_measured = 0;
     for (size_t i = 0; i < b->n_procs; i++)
         b->procs[i].activity = ASYM_PROCFS_UNKNOWN;
     for (size_t i = 0; i < n; i++) {
         b->counted[i] = count(b, &threads[i], interval_ns);
-        sum_up(b, &threads[i], &b->counted[i]);
+        note_activity(b, &threads[i], &b->counted[i]);
     }
     b->n_counted = n;
     b->counted_at_ns = now_ns;
     return 0;
 }
 
-/* alone: the only runnable thread of the application; 0: it has none, or several. */
-static void take_task(const struct bpf *b, int32_t alone, struct asym_task *task)
+/* Replaces the sample by the kernel's count. Returns how much the runnable share grows by that. */
+static double take_count(const struct counted *c, struct asym_task *task)
 {
-    const struct counted *c = find(b->counted, b->n_counted, task->id.tid);
-    if (alone != 0 && task->id.tid == alone) {
-        task->flags |= ASYM_TASK_ALONE;
-        task->state = 'R';
-    } else if (alone != 0 && task->state == 'R') {
-        task->state = 'S';
-    }
     if (!c || !c->is_measured)
-        return;
+        return 0;
+    const double more = c->runnable - task->runnable;
     task->running = c->running;
     task->runnable = c->runnable;
     task->critical = c->critical;
+    return more;
 }
 
-/* While one thread is alone, the application counts as one thread, whatever it was in the interval before. */
+/* Marks the only runnable thread of an application. The others sleep, whatever they did at the sample. */
+static void mark_alone(struct asym_task *tasks, uint32_t n, int32_t alone)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (tasks[i].id.tid == alone)
+            tasks[i].flags |= ASYM_TASK_ALONE;
+        if (tasks[i].id.tid == alone || tasks[i].state == 'R')
+            tasks[i].state = tasks[i].id.tid == alone ? 'R' : 'S';
+    }
+}
+
+/*
+ * While one thread is alone, the application counts as one thread, whatever it was in the interval before. The kernel knows that of
+ * the threads that it follows: a job may have others, such as a compiler that has just begun.
+ */
 static void take_app(const struct bpf *b, const struct asym_snapshot *s, struct asym_app *out)
 {
     const uint32_t number = number_of(b, &out->id);
     if (number == 0)
         return;
-    const struct followed_app *app = &b->apps[number - 1];
+    struct asym_task *tasks = &b->tasks[out->first_task];
     int32_t only;
-    out->runnable_instant = asym_phases_runnable(b->kernel, number, &only);
-    const int32_t alone = only == app->alone ? only : 0;
-    for (uint32_t i = 0; i < out->n_tasks; i++)
-        take_task(b, alone, &b->tasks[out->first_task + i]);
-    if (app->n_measured > 0)
-        out->runnable_mean = app->runnable;
-    if (alone != 0)
+    const uint32_t runnable = asym_phases_runnable(b->kernel, number, &only);
+    bool is_whole = !asym_phases_misses(b->kernel, number), is_listed = false;
+    for (uint32_t i = 0; i < out->n_tasks; i++) {
+        const struct counted *c = find(b->counted, b->n_counted, tasks[i].id.tid);
+        out->runnable_mean += take_count(c, &tasks[i]);
+        is_whole &= c != NULL;
+        is_listed |= tasks[i].id.tid == only;
+    }
+    out->runnable_mean = ASYM_MAX(out->runnable_mean, 0);
+    out->runnable_instant = is_whole ? runnable : ASYM_MAX(out->runnable_instant, runnable);
+    if (is_whole && is_listed && only != 0 && only == b->apps[number - 1].alone) {
+        mark_alone(tasks, out->n_tasks, only);
         out->runnable_mean = 1;
-    else if (s->refreshed)
+    } else if (s->refreshed) {
         out->runnable_mean = ASYM_MAX(out->runnable_mean, out->runnable_instant);
+    }
 }
 
 static int copy(const void *from, size_t n, size_t size, void *to, size_t *capacity)
@@ -304,18 +326,37 @@ static int copy(const void *from, size_t n, size_t size, void *to, size_t *capac
     return 0;
 }
 
+static void take_event(void *ctx, const struct asym_phases_event *e)
+{
+    struct bpf *b = ctx;
+    if (e->kind == ASYM_PHASES_LOST) {
+        for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++)
+            if (b->apps[i].listed != 0)
+                (void)asym_phases_runnable(b->kernel, i + 1, &b->apps[i].alone);
+        b->has_changed = true;
+        return;
+    }
+    if (e->app == 0 || e->app > ASYM_PHASES_APPS || b->apps[e->app - 1].listed == 0)
+        return;
+    struct followed_app *app = &b->apps[e->app - 1];
+    const int32_t alone = e->kind == ASYM_PHASES_SERIAL ? e->tid : 0;
+    b->has_changed |= app->alone != alone;
+    app->alone = alone;
+}
+
 static int bpf_next(struct asym_source *source, struct asym_snapshot *ret)
 {
     struct bpf *b = of(source);
     struct asym_snapshot s;
     /* procfs asks what has run, so the count comes first; one sample may take several calls. */
     int r = b->refresh || b->is_sampling ? 0 : count_all(b);
-    b->refresh = false;
     if (r >= 0)
         r = source->inner->next(source->inner, &s);
     b->is_sampling = r == -EINPROGRESS;
+    b->refresh &= b->is_sampling;
     if (r <= 0)
         return r;
+    asym_phases_take(b->kernel, take_event, b);
     if (copy(s.tasks, s.n_tasks, sizeof *s.tasks, &b->tasks, &b->tasks_capacity) < 0 ||
         copy(s.apps, s.n_apps, sizeof *s.apps, &b->out_apps, &b->out_apps_capacity) < 0)
         return -ENOMEM;
@@ -323,7 +364,7 @@ static int bpf_next(struct asym_source *source, struct asym_snapshot *ret)
         take_app(b, &s, &b->out_apps[i]);
     s.tasks = b->tasks;
     s.apps = b->out_apps;
-    s.urgent |= b->has_changed;
+    s.urgent |= b->has_changed && b->hears;
     b->has_changed = false;
     if (!s.refreshed)
         follow_all(b, &s);
@@ -341,15 +382,17 @@ static void bpf_refresh(struct asym_source *source)
 
 static enum asym_procfs_activity process_activity(void *ctx, int32_t tgid)
 {
-    const struct followed_proc *proc = proc_of(ctx, tgid);
-    return proc ? proc->activity : ASYM_PROCFS_UNKNOWN;
+    const struct bpf *b = ctx;
+    const struct followed_proc *proc = proc_of(b, tgid);
+    /* Where procfs cannot return the last snapshot again, it takes a full one, for which there is no count. */
+    return proc && !b->refresh ? proc->activity : ASYM_PROCFS_UNKNOWN;
 }
 
 static enum asym_procfs_activity thread_activity(void *ctx, int32_t tid, uint64_t *ret_ran, uint64_t *ret_waited)
 {
     const struct bpf *b = ctx;
     const struct counted *c = find(b->counted, b->n_counted, tid);
-    if (!c || !c->is_measured)
+    if (!c || !c->is_measured || b->refresh)
         return ASYM_PROCFS_UNKNOWN;
     *ret_ran = c->ran_ns;
     *ret_waited = c->waited_ns;
@@ -377,23 +420,6 @@ int asym_bpf_fd(const struct asym_source *source)
     return asym_phases_fd(of(source)->kernel);
 }
 
-static void take_event(void *ctx, const struct asym_phases_event *e)
-{
-    struct bpf *b = ctx;
-    if (e->kind == ASYM_PHASES_LOST) {
-        for (size_t i = 0; i < ASYM_PHASES_APPS; i++)
-            b->apps[i].alone = 0;
-        b->has_changed = true;
-        return;
-    }
-    if (e->app == 0 || e->app > ASYM_PHASES_APPS || b->apps[e->app - 1].listed == 0)
-        return;
-    struct followed_app *app = &b->apps[e->app - 1];
-    const int32_t alone = e->kind == ASYM_PHASES_SERIAL ? e->tid : 0;
-    b->has_changed |= app->alone != alone;
-    app->alone = alone;
-}
-
 bool asym_bpf_take(struct asym_source *source)
 {
     struct bpf *b = of(source);
@@ -406,6 +432,7 @@ void asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings 
     const struct asym_phases_limits limits = {
         .gap = settings->phase_gap, .settle = settings->phase_settle, .rate = hears ? settings->phase_rate : 0};
     asym_phases_set(of(source)->kernel, &limits);
+    of(source)->hears = hears;
 }
 
 bool asym_bpf_housekeeping(struct asym_source *source)

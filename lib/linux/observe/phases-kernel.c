@@ -127,7 +127,7 @@ void asym_phases_set(struct asym_phases *p, const struct asym_phases_limits *lim
 {
     p->shared->gap_ns = limits->gap * 1000;
     p->shared->settle_ns = limits->settle * 1000;
-    p->shared->pair_ns = UINT64_C(2000000000) / (limits->rate ? limits->rate : 1);
+    p->shared->pair_ns = limits->rate ? UINT64_C(2000000000) / limits->rate : 0;
 }
 
 /* Run an iterator to its end. Its programs print nothing, so one read is all. */
@@ -222,6 +222,11 @@ size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread *
 uint32_t asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid)
 {
     return asym_phases_list_runnable(p->shared, app, ret_tid);
+}
+
+bool asym_phases_misses(const struct asym_phases *p, uint32_t app)
+{
+    return p->shared->apps[app % ASYM_PHASES_APP_RECORDS].holey != 0;
 }
 
 /* Returns whether an application has holes. Threads may be missing, too, if the process made some while following began. */
@@ -333,6 +338,11 @@ size_t asym_phases_list(NEVER(struct asym_phases *p), NEVER(const struct asym_ph
 uint32_t asym_phases_runnable(NEVER(const struct asym_phases *p), NEVER(uint32_t app), NEVER(int32_t *ret_tid))
 {
     return 0;
+}
+
+bool asym_phases_misses(NEVER(const struct asym_phases *p), NEVER(uint32_t app))
+{
+    return false;
 }
 
 void asym_phases_reconcile(NEVER(struct asym_phases *p))

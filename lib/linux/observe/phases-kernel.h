@@ -24,7 +24,7 @@ struct asym_phases;
 struct asym_phases_limits {
     asym_usec gap;    /**< a program whose serial phases begin more often than this in the mean flickers */
     asym_usec settle; /**< how long one thread alone must have been runnable in a program that flickers */
-    uint32_t rate;    /**< most events a second in the mean; those of a quarter of a second may come at once */
+    uint32_t rate;    /**< most events a second in the mean, 0: none; those of a quarter of a second may come at once */
 };
 
 /** Kinds of events. A thread is named by its tid in this PID namespace. */
@@ -72,6 +72,9 @@ size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread *
 
 /** Runnable threads of the application now; the thread, where it is one: its tid in *ret_tid, else 0. */
 uint32_t asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid);
+
+/** Returns whether the application has threads that are not followed, or not yet: its counts are too low. */
+bool asym_phases_misses(const struct asym_phases *p, uint32_t app);
 
 /**
  * Compare those threads with the kernel's own record whose state has not changed for long, and find the threads that found no

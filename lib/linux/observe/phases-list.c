@@ -139,6 +139,7 @@ static bool read_thread(struct asym_phases_list *l, uint64_t tid_and_slot, uint6
     const bool is_whole = copy_slot(&l->shared->slots[slot], &s);
     if (is_whole || last->tid != tid) {
         struct asym_phases_thread t = thread_of(l->shared, &s, is_whole ? now : 0);
+        t.slot = slot;
         if (t.tid == last->tid && t.tgid == last->tgid) {
             t.running_ns = ASYM_MAX(t.running_ns, last->running_ns);
             t.waiting_ns = ASYM_MAX(t.waiting_ns, last->waiting_ns);

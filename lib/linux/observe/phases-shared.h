@@ -67,7 +67,7 @@ struct asym_phases_app {
 
 struct asym_phases_shared {
     __u64 gap_ns, settle_ns;
-    __u64 pair_ns;         /**< the part of the rate that a SERIAL and its PARALLEL use: 2 s / rate */
+    __u64 pair_ns;         /**< the part of the rate that a SERIAL and its PARALLEL use: 2 s / rate; 0: none is told */
     __u32 tgid, app;       /**< order of asymd for the iterator: follow this process in app; app 0: follow it no more */
     __u32 level;           /**< depth of the PID namespace of asymd */
     __u32 round;           /**< number of this reconciliation */

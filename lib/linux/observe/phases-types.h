@@ -9,6 +9,7 @@
 /** A followed thread, all times until now. */
 struct asym_phases_thread {
     int32_t tid, tgid;
+    uint32_t slot; /**< its place: another thread that gets its tid has another one, or counts from 0 */
     uint32_t app;
     bool is_known;                /**< it was runnable when following began, or has been since */
     bool is_running, is_runnable; /**< now; a running thread is runnable */

@@ -205,7 +205,7 @@ static __always_inline void begin_phase(struct asym_phases_app *a, __u32 app, __
         a->alone = slot;
         a->low_since = now;
     }
-    if (a->told == slot || a->n_threads < 2 || a->holey)
+    if (!shared.pair_ns || a->told == slot || a->n_threads < 2 || a->holey)
         return;
     const __u64 age = now - a->low_since, settle = shared.settle_ns;
     if (is_new && is_calm(a, now)) {
@@ -234,7 +234,7 @@ static int on_timer(void *map __attribute__((unused)), __u32 *key, struct timer 
         const __u64 longer = a->back_off ? 2 * a->back_off : settle, most = ASYM_PHASES_BACK_OFF * settle;
         a->back_off = longer < most ? longer : most;
     }
-    if (n != 1 || a->told == (__u32)runnable || a->holey)
+    if (!shared.pair_ns || n != 1 || a->told == (__u32)runnable || a->holey)
         return 0;
     if (is_young)
         start_timer(a, app, a->back_off);

@@ -122,6 +122,7 @@ struct asym_pthread {
     uint32_t put_on; /**< CPU + 1 that asymd moved it to since the last snapshot had it; 0: none, or unknown */
     uint32_t born;   /**< low 32 bits of CLOCK_MONOTONIC in us; 0: derive it from start */
     bool measured;   /**< before is valid */
+    bool watched;    /**< the sums of before are those of a watcher since the first of them */
     bool newborn;    /**< created after the first snapshot; no snapshot has had it yet */
     bool gone;       /**< it has ended; the next sample removes it */
     bool executed;   /**< the leader of a process that has called exec since the last snapshot that listed it */

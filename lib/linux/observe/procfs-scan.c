@@ -222,10 +222,15 @@ static int scan_thread(struct asym_procfs *p, struct asym_process *proc, struct 
 {
     struct asym_schedstat s = {0};
     struct asym_stat stat;
-    int r = p->no_schedstat || is_watched(p, t, &s) ? 0 : read_schedstat(p, proc, t, &s);
+    const bool watched = is_watched(p, t, &s);
+    int r = p->no_schedstat || watched ? 0 : read_schedstat(p, proc, t, &s);
     /* A captured tree may hold stat alone. */
     if (r < 0 && p->config.root->live)
         return r;
+    /* The sums of a watcher have the time of interrupts and of the host, too: schedstat does not go on where they ended. */
+    if (t->watched && !watched)
+        t->before = s;
+    t->watched = watched;
     if (t->measured && !p->no_schedstat && !moved(t, &s) && t->state != 'R' && !t->newborn)
         return 0;
     r = asym_procfs_read_stat(p, proc->pid, t->tid, &stat);

@@ -77,7 +77,7 @@ static void prepare(struct bench *b, const double *duties, unsigned n)
 {
     *b = (struct bench){.app = {.n_threads = n, .runnable = n}};
     for (unsigned t = 0; t < n; t++) {
-        b->states[t].duty = duties[t];
+        b->states[t].duty = b->states[t].needed = duties[t];
         b->threads[t].state = &b->states[t];
     }
     for (unsigned c = 0; c < w.machine.n_cpus; c++)

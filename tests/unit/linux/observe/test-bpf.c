@@ -126,6 +126,16 @@ uint32_t __wrap_asym_phases_runnable(const struct asym_phases *p, uint32_t app, 
     return kernel.runnable;
 }
 
+static bool misses;
+
+bool __wrap_asym_phases_misses(const struct asym_phases *p, uint32_t app);
+bool __wrap_asym_phases_misses(const struct asym_phases *p, uint32_t app)
+{
+    (void)p;
+    (void)app;
+    return misses;
+}
+
 void __wrap_asym_phases_reconcile(struct asym_phases *p);
 void __wrap_asym_phases_reconcile(struct asym_phases *p)
 {
@@ -200,6 +210,7 @@ static int set_up(void **state)
 {
     (void)state;
     memset(&kernel, 0, sizeof kernel);
+    misses = false;
     now = BEGIN;
     inner_returns = 1;
     refresh = false;
@@ -211,7 +222,7 @@ static int set_up(void **state)
                                     .n_tasks = i == 0 ? 2 : 1,
                                     .n_procs = 1,
                                     .n_threads = i == 0 ? 2 : 1,
-                                    .runnable_mean = 1.3};
+                                    .runnable_mean = i == 0 ? 1.6 : 0.8};
     }
     for (size_t i = 0; i < ASYM_LENGTH(tasks); i++)
         tasks[i] = (struct asym_task){
@@ -245,16 +256,12 @@ static void take(void)
 static void count(uint64_t main_ran, uint64_t main_critical, uint64_t worker_ran, uint64_t worker_waited)
 {
     kernel.n_threads = 2;
-    kernel.threads[0] = (struct asym_phases_thread){.tid = MAIN,
-                                                    .tgid = MAIN,
-                                                    .app = 1,
-                                                    .is_known = true,
-                                                    .running_ns = main_ran * MS,
-                                                    .critical_ns = main_critical * MS};
+    kernel.threads[0] = (struct asym_phases_thread){
+        .tid = MAIN, .tgid = MAIN, .slot = 1, .app = 1, .running_ns = main_ran * MS, .critical_ns = main_critical * MS};
     kernel.threads[1] = (struct asym_phases_thread){.tid = WORKER,
                                                     .tgid = MAIN,
+                                                    .slot = 2,
                                                     .app = 1,
-                                                    .is_known = true,
                                                     .running_ns = worker_ran * MS,
                                                     .waiting_ns = worker_waited * MS};
 }
@@ -337,7 +344,7 @@ TEST_F(what_the_kernel_counted_replaces_the_sample)
     assert_float_equal(s.apps[0].runnable_mean, 1.0, 1e-9);
     /* The other program is not followed. */
     assert_float_equal(s.tasks[2].runnable, 0.8, 1e-9);
-    assert_float_equal(s.apps[1].runnable_mean, 1.3, 1e-9);
+    assert_float_equal(s.apps[1].runnable_mean, 0.8, 1e-9);
     assert_false(s.urgent);
 }
 
@@ -386,22 +393,65 @@ TEST_F(a_refresh_repeats_the_shares)
     assert_float_equal(s.tasks[1].runnable, 0.6, 1e-9);
 }
 
-TEST_F(a_thread_that_is_new_or_unknown_keeps_its_sample)
+/* The sample of the other one stays, and counts. */
+TEST_F(a_thread_whose_number_another_one_has_keeps_its_sample)
 {
     measure();
     now += 100 * ASYM_MSEC;
-    count(80, 60, 1030, 90);
-    kernel.threads[0].is_known = false;
-    kernel.threads[1].running_ns = 5 * MS; /* another thread has the number */
+    count(80, 60, 1100, 200);
+    kernel.threads[0].slot = 3;
     take();
     assert_float_equal(s.tasks[0].runnable, 0.8, 1e-9);
+    assert_float_equal(s.tasks[1].runnable, 1, 1e-9);
+    assert_float_equal(s.apps[0].runnable_mean, 1.8, 1e-9);
+    kernel.threads[0].slot = 1;
+    kernel.threads[1].running_ns = 5 * MS;
+    take();
     assert_float_equal(s.tasks[1].runnable, 0.8, 1e-9);
-    assert_float_equal(s.apps[0].runnable_mean, 1.3, 1e-9);
+}
+
+/* A compiler that has just begun is in the job, and the kernel does not know it yet. */
+TEST_F(a_job_with_a_thread_that_is_not_followed_is_not_alone)
+{
+    measure();
+    kernel.n_threads = 1;
+    come_down_to(MAIN);
+    (void)asym_bpf_take(source);
+    take();
+    assert_int_equal(s.tasks[0].flags, 0);
+    assert_int_equal(s.tasks[1].state, 'R');
+    assert_true(s.apps[0].runnable_mean > 0.8);
+}
+
+TEST_F(a_program_that_misses_threads_is_read_by_its_clock)
+{
+    measure();
+    now += 100 * ASYM_MSEC;
+    misses = true;
+    take();
+    assert_int_equal(of_main, ASYM_PROCFS_UNKNOWN);
+    come_down_to(MAIN);
+    (void)asym_bpf_take(source);
+    take();
+    assert_int_equal(s.tasks[0].flags, 0);
+}
+
+/* It slept for the whole interval, so procfs does not list it: no other thread is in its place. */
+TEST_F(a_thread_that_is_not_listed_leaves_the_others_as_they_were)
+{
+    measure();
+    come_down_to(777);
+    (void)asym_bpf_take(source);
+    asym_source_refresh(source);
+    take();
+    assert_int_equal(s.tasks[0].state, 'R');
+    assert_int_equal(s.tasks[1].state, 'R');
 }
 
 TEST_F(one_runnable_thread_is_alone_at_once)
 {
     measure();
+    asym_bpf_set(source, &settings->daemon, true);
     assert_false(asym_bpf_take(source));
     come_down_to(WORKER);
     assert_true(asym_bpf_take(source));
@@ -448,16 +498,26 @@ TEST_F(a_phase_that_is_over_before_it_is_planned_is_none)
     assert_int_equal(s.tasks[1].flags, 0);
 }
 
-TEST_F(after_lost_events_nobody_is_alone)
+TEST_F(after_lost_events_the_kernels_count_says_who_is_alone)
 {
     measure();
-    come_down_to(WORKER);
-    (void)asym_bpf_take(source);
-    take();
+    kernel.runnable = 1;
+    kernel.only = WORKER;
     tell(ASYM_PHASES_LOST, 0, 0);
     assert_true(asym_bpf_take(source));
     take();
-    assert_int_equal(s.tasks[1].flags, 0);
+    assert_int_equal(s.tasks[1].flags, ASYM_TASK_ALONE);
+}
+
+TEST_F(many_new_programs_do_not_make_a_known_one_forgotten)
+{
+    take();
+    for (int i = 0; i < 70; i++) {
+        now += ASYM_SEC;
+        take();
+        (void)asym_bpf_housekeeping(source);
+    }
+    assert_int_equal(kernel.n_followed, 1);
 }
 
 TEST_F(events_of_unknown_applications_are_ignored)

@@ -243,6 +243,19 @@ TEST_F(the_first_serial_phase_is_told_at_once_and_its_end_too)
     assert_int_equal(n_runnable(), 2);
 }
 
+TEST_F(with_a_rate_of_0_none_is_told)
+{
+    shared.pair_ns = 0;
+    follow_all(3, APP);
+    start_both();
+    stop(0, SLEEPS);
+    pass(5000);
+    start(2);
+    assert_int_equal(n_got, 0);
+    assert_int_equal(shared.apps[APP].n_timers, 0);
+    assert_int_equal(n_runnable(), 2);
+}
+
 static void wake_the_first(void)
 {
     wake(0);
