@@ -59,6 +59,8 @@ COPIES = {n: Row(f"{n} copies of a serial program of 6 s, CPUs of eight speeds; 
           for n in (1, 2, 4, 8, 12)}
 # What asym loses without one of its steps: an option that switches it off.
 ABLATED = ("asym", "asym boost=0", "asym budget=0%", "asym fluid=0%")
+# By what asymd observes: samples of /proc, and counts of BPF programs.
+OBSERVERS = ("stock", "asym asymd.observer=procfs", "asym asymd.observer=bpf")
 AUTO = ("stock", "auto")
 ROWS = {
     "frames": Row(f"frame loop of 6 threads {BESIDE}", HOGS, GAME, FPS),
@@ -81,6 +83,10 @@ ROWS = {
 }
 ROWS |= {f"arm64-{name}": row._replace(modes=AUTO, machine="arm64") for name, row in ROWS.items() if row.machine == "burn"}
 ROWS |= {f"{name}-without": ROWS[name]._replace(modes=ABLATED) for name in ("frames", "frames-60", "build")}
+ROWS |= {f"{name}-observers": ROWS[name]._replace(modes=OBSERVERS)
+         for name in ("frames", "frames-60", "frames-sleep", "serial", "build", "barriers", "barriers-1000", "latency")}
+ROWS["phases-observers"] = Row("8 threads alone, who wait asleep; 30 % of the work is serial, 20 ms at a time", "",
+                               "frames 8 20000 373000 46600 0 0", FPS, modes=OBSERVERS)
 ROWS |= {f"{name}-peers": ROWS[name]._replace(modes=PEERS) for name in ("frames", "frames-60", "frames-sleep", "serial", "build")}
 ROWS |= {f"{name}-eight": ROWS[name]._replace(title=f"{ROWS[name].title}, CPUs of eight speeds", machine="burn-eight")
          for name in ("frames-peers", "serial-peers")}
@@ -139,6 +145,11 @@ What asym loses without one of its steps; gains are against the first column: `b
 with an idle sibling; `fluid=0%`: sleepers of the crowd keep to a core type.
 
 """
+OBSERVERS_TEXT = """
+By what asymd observes: samples of /proc (`procfs`), or counts of BPF programs at each switch of a thread, and an early plan when a
+program has come down to one runnable thread (`bpf`, which is `auto` where the kernel allows it).
+
+"""
 ARM64_TEXT = """
 On a kernel that knows its cores (`./dev vm arm64`): a guest of arm64, whose four fast CPUs have capacity 1024, and the others 512, in the
 device tree (SD_ASYM_CPUCAPACITY); stock and `policy = auto`, which is asym there, with the default configuration.
@@ -161,9 +172,11 @@ def parse(text):
 
 
 def configuration(mode):
-    """The policy of a mode, and a configuration for it: options of the policy may follow its name."""
+    """The policy of a mode, and a configuration for it: options of the policy may follow its name, and others as asymd.KEY=VALUE."""
     policy, *options = mode.split()
-    return policy, "\n".join([CONFIG, f"[policy.{policy}]", *options] if options else [CONFIG])
+    general = [each.removeprefix("asymd.") for each in options if each.startswith("asymd.")]
+    own = [each for each in options if not each.startswith("asymd.")]
+    return policy, "\n".join([CONFIG, *general] + ([f"[policy.{policy}]", *own] if own else []))
 
 
 @contextlib.contextmanager
@@ -289,7 +302,7 @@ def about(record):
 
 
 def page(record, kind=PAGES[""]):
-    others = ((WITHOUT_TEXT, table(record, ABLATED)), (ARM64_TEXT, table(record, AUTO)))
+    others = ((OBSERVERS_TEXT, table(record, OBSERVERS)), (WITHOUT_TEXT, table(record, ABLATED)), (ARM64_TEXT, table(record, AUTO)))
     real = [programs.line(name, record[name]["runs"]) for name, mine in modes_in(record, programs.PROGRAMS).items() if mine != PEERS]
     text = kind.text.format(measured=about(record)) + table(record, MODES) + table(record, PEERS)
     text += "".join(what + rows for what, rows in others if rows)

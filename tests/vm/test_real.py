@@ -44,6 +44,7 @@ class Page(unittest.TestCase):
         self.assertEqual(policy, "asym")
         self.assertTrue(config.endswith("[policy.asym]\nboost=0"))
         self.assertEqual(real.configuration("pa"), ("pa", real.CONFIG))
+        self.assertEqual(real.configuration("asym asymd.observer=bpf"), ("asym", real.CONFIG + "\nobserver=bpf"))
 
 
 if __name__ == "__main__":
