@@ -1133,7 +1133,9 @@ TEST_WITH(a_program_that_comes_anew_in_serial_phases_is_answered_no_more, set_up
 {
     int p, program_reports = 0;
     asym_rtxd_server_set(server, 20, 1);
-    for (int i = 0; i < 30; i++) {
+    /* Another user than root has no more files looked at between two calls of housekeeping. */
+    const int n = geteuid() == 0 ? 30 : ASYM_RTXD_MAX_TAKEN_OF_USER;
+    for (int i = 0; i < n; i++) {
         p = come();
         wake(p);
         serve(1);
