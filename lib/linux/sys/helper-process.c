@@ -25,8 +25,6 @@
 /* The channels in the helper process. */
 #define ASYM_HELPER_ORDERS_FD  3
 #define ASYM_HELPER_REPORTS_FD 4
-/* This number and the next are used while the channels are put in place. A soft limit of descriptors is seldom lower. */
-#define ASYM_HELPER_SPARE_FD 60
 
 /* The side of the helper (linux/sys/helper-process.h): for the main function of its program, and for its roles. */
 
@@ -173,6 +171,18 @@ static void close_channels(struct channels *c)
     }
 }
 
+/* Neither end of the helper may have the number that the other one gets there: the first step would close it. */
+static int lift(int *fd)
+{
+    const int higher = *fd > ASYM_HELPER_REPORTS_FD ? *fd : fcntl(*fd, F_DUPFD_CLOEXEC, ASYM_HELPER_REPORTS_FD + 1);
+    if (higher < 0)
+        return -errno;
+    if (higher != *fd)
+        close(*fd);
+    *fd = higher;
+    return 0;
+}
+
 /*
  * asymd's end accepts no message: the helper could otherwise send one with a file descriptor, which asymd would close together
  * with the socket. asymd shuts the end down before the helper gets the other one.
@@ -195,6 +205,10 @@ static int open_channels(struct channels *ret)
         /* This affects asymd's end only: each end of a pipe is an open file of its own. */
         r = fcntl(pipe[0], F_SETFL, O_NONBLOCK | O_DIRECT) < 0 ? -errno : 0;
     }
+    if (r == 0)
+        r = lift(&c.orders[1]);
+    if (r == 0)
+        r = lift(&c.reports[1]);
     if (r < 0) {
         close_channels(&c);
         return r;
@@ -203,13 +217,9 @@ static int open_channels(struct channels *ret)
     return 0;
 }
 
-/* The descriptors go through high numbers first: one of them may already have the number that the other has to get. */
 static int add_actions(posix_spawn_file_actions_t *actions, const struct channels *c)
 {
-    const int steps[][2] = {{c->orders[1], ASYM_HELPER_SPARE_FD},
-                            {c->reports[1], ASYM_HELPER_SPARE_FD + 1},
-                            {ASYM_HELPER_SPARE_FD, ASYM_HELPER_ORDERS_FD},
-                            {ASYM_HELPER_SPARE_FD + 1, ASYM_HELPER_REPORTS_FD}};
+    const int steps[][2] = {{c->orders[1], ASYM_HELPER_ORDERS_FD}, {c->reports[1], ASYM_HELPER_REPORTS_FD}};
     int r = 0;
     for (int fd = STDIN_FILENO; r == 0 && fd <= STDERR_FILENO; fd++)
         r = posix_spawn_file_actions_addopen(actions, fd, "/dev/null", O_RDWR, 0);

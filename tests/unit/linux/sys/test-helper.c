@@ -2,6 +2,7 @@
 /* Helpers: orders, reports and confinement; asymd does not wait for a helper that hangs. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <poll.h>
@@ -68,6 +69,24 @@ TEST(a_later_helper_has_the_affinity_of_the_first)
     assert_int_equal(sched_getaffinity(h.pid, sizeof got, &got), 0);
     assert_true(CPU_EQUAL(&got, &before));
     stop(&h);
+}
+
+/* A helper's two ends have low numbers there. asymd's have any: in one service the second was that to which the first had to go. */
+TEST(a_helper_starts_however_many_descriptors_asymd_has)
+{
+    enum { MOST = 96 };
+    int open_fds[MOST];
+    char got[16];
+    for (size_t n = 0; n < MOST; n++) {
+        struct asym_helper h = start("echo");
+        assert_int_equal(asym_helper_order(&h, "one", 3), 0);
+        assert_int_equal(wait_for_report(&h, got, sizeof got), 3);
+        stop(&h);
+        open_fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        assert_true(open_fds[n] >= 0);
+    }
+    for (size_t n = 0; n < MOST; n++)
+        close(open_fds[n]);
 }
 
 TEST(orders_and_reports_are_never_cut)
