@@ -9,6 +9,9 @@
  * parallel for longest, the senior, gets the same boost. The boost ends when its phase ends, when the phase of all others
  * ends, or after seniority_timeout. Then the next application gets it, in the order in which they became parallel.
  *
+ * The source moves a thread as soon as its application becomes serial. asymd knows that moment where the kernel (BPF) or the
+ * program (RTX) tells it: then one thread leads. It alone is served, because the others of its application wait for it.
+ *
  * Deviations from the source:
  * - It subtracts 10 from the dynamic priority, which Linux no longer has. Here the nice value becomes -10, unless it is
  *   lower already.
@@ -46,6 +49,9 @@ struct state {
     asym_usec boosted_since;
 };
 
+/* A plan treats a thread like a parallel one, or boosts it as a serial one, or also gives it a CPU to itself. */
+enum role { ROLE_PARALLEL, ROLE_SERIAL, ROLE_MUCH };
+
 struct thread_state {
     bool known; /* an earlier plan placed it */
     bool much;  /* it was runnable for long enough to have a CPU to itself */
@@ -56,7 +62,7 @@ struct lists {
     uint32_t *apps, *scratch;
     uint32_t *serial, *others; /* serial: the thread longest in its phase first */
     size_t n_serial, n_others;
-    bool *much; /* per thread */
+    enum role *roles; /* per thread */
     struct asym_mask reserved;
 };
 
@@ -136,11 +142,39 @@ static struct state choose_senior(const struct asym_policy_input *in)
 
 /* --- placement --- */
 
+/* A serial phase that only the program reports counts as the newest. */
+static asym_usec serial_since(const struct asym_policy_input *in, uint32_t a)
+{
+    return in->apps[a].phase == ASYM_PHASE_SERIAL ? in->apps[a].phase_since : UINT64_MAX;
+}
+
 static int by_phase(uint32_t a, uint32_t b, const void *ctx)
 {
-    const struct asym_policy_input *in = ctx;
-    asym_usec x = in->apps[a].phase_since, y = in->apps[b].phase_since;
+    const asym_usec x = serial_since(ctx, a), y = serial_since(ctx, b);
     return x < y ? -1 : x > y;
+}
+
+static bool leads(const struct asym_policy_thread *thread)
+{
+    return (thread->alone || thread->master) && !thread->spinning;
+}
+
+static bool is_led(const struct asym_policy_input *in, const struct asym_policy_app *app)
+{
+    for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
+        if (leads(&in->threads[t]))
+            return true;
+    return false;
+}
+
+static enum role role_of(const struct asym_policy_input *in, uint32_t t, bool led)
+{
+    const struct asym_policy_thread *thread = &in->threads[t];
+    if (led)
+        return leads(thread) ? ROLE_MUCH : ROLE_PARALLEL;
+    if (in->apps[thread->app].phase != ASYM_PHASE_SERIAL || thread->spinning)
+        return ROLE_PARALLEL;
+    return thread->runnable >= (state_of(in, t)->much ? MUCH / 2 : MUCH) ? ROLE_MUCH : ROLE_SERIAL;
 }
 
 static void line_up(const struct asym_policy_input *in, struct lists *l)
@@ -148,13 +182,12 @@ static void line_up(const struct asym_policy_input *in, struct lists *l)
     size_t n_apps = 0;
     for (uint32_t a = 0; a < in->n_apps; a++) {
         const struct asym_policy_app *app = &in->apps[a];
-        if (app->phase == ASYM_PHASE_SERIAL)
+        const bool led = is_led(in, app);
+        if (led || app->phase == ASYM_PHASE_SERIAL)
             l->apps[n_apps++] = a;
         for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
-            const struct asym_policy_thread *thread = &in->threads[t];
-            const double enough = state_of(in, t)->much ? MUCH / 2 : MUCH;
-            l->much[t] = app->phase == ASYM_PHASE_SERIAL && !thread->spinning && thread->runnable >= enough;
-            if (!l->much[t])
+            l->roles[t] = role_of(in, t, led);
+            if (l->roles[t] != ROLE_MUCH)
                 l->others[l->n_others++] = t;
         }
     }
@@ -162,7 +195,7 @@ static void line_up(const struct asym_policy_input *in, struct lists *l)
     for (size_t i = 0; i < n_apps; i++) {
         const struct asym_policy_app *app = &in->apps[l->apps[i]];
         for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
-            if (l->much[t])
+            if (l->roles[t] == ROLE_MUCH)
                 l->serial[l->n_serial++] = t;
     }
 }
@@ -264,7 +297,7 @@ static void explain_serial(const struct asym_balance *b, const struct lists *l, 
     struct asym_assignment *a = &b->sp->ret[t];
     if (a->exclusive) {
         a->reason = &serial;
-    } else if (l->much[t] && !b->sp->in->threads[t].light) {
+    } else if (l->roles[t] == ROLE_MUCH && !b->sp->in->threads[t].light) {
         a->reason = &serial_shares;
         a->figure[0] = (double)l->n_serial;
         a->figure[1] = asym_mask_count(&b->sp->in->machine->usable);
@@ -284,7 +317,7 @@ static void explain(const struct asym_balance *b, const struct lists *l, const s
         const struct asym_policy_app *app = &in->apps[in->threads[t].app];
         struct asym_assignment *a = &b->sp->ret[t];
         const bool senior = s->senior.tid != 0 && app->id.tid == s->senior.tid && app->id.start == s->senior.start;
-        if (app->phase == ASYM_PHASE_SERIAL && !in->threads[t].spinning) {
+        if (l->roles[t] != ROLE_PARALLEL) {
             boost(in, t, a);
             explain_serial(b, l, t);
         } else if (senior) {
@@ -307,7 +340,7 @@ static void take_memory(const struct asym_policy_input *in, struct lists *l)
         .scratch = asym_arena_take(in->arena, ASYM_MAX(in->n_apps + 1, n), sizeof *l->scratch),
         .serial = asym_arena_take(in->arena, n, sizeof *l->serial),
         .others = asym_arena_take(in->arena, n, sizeof *l->others),
-        .much = asym_arena_take(in->arena, n, sizeof *l->much),
+        .roles = asym_arena_take(in->arena, n, sizeof *l->roles),
     };
 }
 
@@ -326,7 +359,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     line_up(in, &l);
     for (size_t t = 0; t < in->n_threads; t++) {
         b.known[t] = state_of(in, t)->known;
-        *state_of(in, t) = (struct thread_state){.known = true, .much = l.much[t]};
+        *state_of(in, t) = (struct thread_state){.known = true, .much = l.roles[t] == ROLE_MUCH};
     }
     place(&b, &l);
     explain(&b, &l, state);
@@ -349,6 +382,8 @@ const struct asym_policy asym_policy_serial_first = {
     .summary = "serial threads get fast CPUs to themselves; the others share the rest by speed",
     .source = "Morad 2008, 6",
     .pin = ASYM_PIN_CPU,
+    .reacts = true,
+    .serves_alone = true,
     .params_size = sizeof(struct params),
     .state_size = sizeof(struct state),
     .task_state_size = sizeof(struct thread_state),

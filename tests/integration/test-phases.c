@@ -20,9 +20,9 @@ static struct asym_talker start_silent(void)
     return asym_talker_start(command);
 }
 
-static pid_t start_service(pid_t target, const char *observer)
+static pid_t start_service(pid_t target, const char *policy)
 {
-    const char *const argv[] = {"--interval=1s", "--set=asymd.cpu_budget=50", observer, NULL};
+    const char *const argv[] = {"--interval=1s", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf", policy, NULL};
     return asym_service_start(target, argv);
 }
 
@@ -41,17 +41,30 @@ TEST_WITH(a_serial_phase_that_nobody_tells_has_its_cpu_long_before_the_next_samp
     char text[1024];
     double worst;
     struct asym_talker talker = start_silent();
-    pid_t asymd = start_service(talker.pid, "--set=asymd.observer=bpf");
+    pid_t asymd = start_service(talker.pid, "--policy=pa");
     asym_talker_await_answer(&talker);
     int answered = asym_talker_answered(&talker, &worst);
     print_message("%d of %d serial phases, at most %.1f ms after their begin\n", answered, ASYM_TALKER_LAST, worst);
     assert_true(answered >= ASYM_TALKER_LAST / 2);
     asym_live_end(asymd, SIGKILL);
     assert_int_equal(asym_service_restore(text, sizeof text), 0);
-    asymd = start_service(talker.pid, "--set=asymd.observer=bpf");
+    asymd = start_service(talker.pid, "--policy=pa");
     asym_talker_await_answer(&talker);
     answered = asym_talker_answered(&talker, &worst);
     print_message("%d of %d serial phases after a restart\n", answered, ASYM_TALKER_LAST);
+    assert_true(answered >= ASYM_TALKER_LAST / 2);
+    end(&talker, asymd);
+}
+
+/* Morad 2008, 6: the newly serial thread is rescheduled at once. */
+TEST_WITH(serial_first_serves_it_as_soon, asym_service_set_up, asym_service_tear_down)
+{
+    double worst;
+    struct asym_talker talker = start_silent();
+    const pid_t asymd = start_service(talker.pid, "--policy=serial-first");
+    asym_talker_await_answer(&talker);
+    const int answered = asym_talker_answered(&talker, &worst);
+    print_message("%d of %d serial phases, at most %.1f ms after their begin\n", answered, ASYM_TALKER_LAST, worst);
     assert_true(answered >= ASYM_TALKER_LAST / 2);
     end(&talker, asymd);
 }

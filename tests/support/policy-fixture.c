@@ -99,6 +99,8 @@ static void add_app(struct policy_fixture *w, unsigned a, struct policy_inputs *
             .light = (thread->runnable < w->light_from),
             .nice = (int8_t)thread->nice,
             .nice_group = thread->nice_group,
+            .master = thread->master,
+            .alone = thread->alone,
             .profile = thread->profile,
             .sample = thread->sample.instructions > 0 ? &thread->sample : NULL,
             .sampled_on = (int16_t)(thread->sample.instructions > 0 ? w->machine.cpus[thread->preferred_cpu].type : -1),

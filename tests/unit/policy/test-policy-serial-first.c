@@ -139,6 +139,50 @@ TEST(boost_and_exclusive_cpu_end_with_the_phase)
     assert_in_range(w.count[0], 2, 3);
 }
 
+/* Section 6: the newly serial thread is rescheduled at once. Its last interval does not count, and its mates wait for it. */
+TEST(a_thread_that_has_begun_to_run_alone_has_the_idlest_fast_cpu_at_once)
+{
+    begin(one_large, 8);
+    const unsigned first = policy_fixture_enter(&w, 8);
+    policy_fixture_enter(&w, 8);
+    policy_fixture_plan(&w);
+    unsigned t = first;
+    while (policy_fixture_cpu(&w, t) == 0)
+        t++;
+    for (int master = 0; master < 2; master++) {
+        w.threads[t].alone = !master;
+        w.threads[t].master = master;
+        w.threads[t].runnable = 0.1;
+        policy_fixture_phase(&w, 0, master ? ASYM_PHASE_PARALLEL : ASYM_PHASE_SERIAL, 1);
+        policy_fixture_plan_refreshed(&w, ASYM_MSEC);
+        assert_int_equal(policy_fixture_cpu(&w, t), 0);
+        assert_int_equal(w.count[0], 1);
+        for (unsigned u = first; u < first + 8; u++) {
+            assert_int_equal(answer(u)->exclusive, u == t);
+            assert_int_equal(answer(u)->nice_delta, u == t ? -10 : 0);
+        }
+        w.threads[t].alone = w.threads[t].master = false;
+        policy_fixture_phase(&w, 0, ASYM_PHASE_PARALLEL, 8);
+        policy_fixture_plan_refreshed(&w, ASYM_MSEC);
+        assert_false(answer(t)->exclusive);
+        assert_int_equal(answer(t)->nice_delta, 0);
+    }
+    assert_true(w.policy->reacts && w.policy->serves_alone);
+}
+
+TEST(a_later_report_of_a_serial_phase_takes_no_cpu_of_an_earlier_phase)
+{
+    begin(one_large, 8);
+    const unsigned reports = policy_fixture_enter(&w, 4);
+    const unsigned s = policy_fixture_enter(&w, 1);
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, s), 0);
+    w.threads[reports].master = true;
+    policy_fixture_plan_refreshed(&w, ASYM_MSEC);
+    assert_int_equal(policy_fixture_cpu(&w, s), 0);
+    assert_true(answer(reports)->exclusive);
+}
+
 TEST(the_nice_value_becomes_that_of_the_option)
 {
     static const int rows[][2] = {{0, -10}, {5, -15}, {-4, -6}, {-10, 0}, {-15, 0}, {19, -29}};
