@@ -10,6 +10,7 @@
 
 #include "base/macro.h"
 #include "support/tree.h"
+#include "support/json.h"
 #include "support/shell.h"
 #include "support/test.h"
 
@@ -147,28 +148,18 @@ TEST_F(a_program_that_does_not_run_is_tested_by_its_name)
 TEST_F(both_as_json)
 {
     assert_int_equal(run(f, "test unit-rules --json"), 0);
-    json_t *root = json_loads(f->said, 0, NULL);
-    assert_non_null(root);
-    assert_string_equal(json_string_value(json_object_get(root, "schema")), "asymctl.rules/1");
-    assert_string_equal(json_string_value(json_object_get(root, "rule")), "mine");
-    assert_string_equal(json_string_value(json_object_get(root, "action")), "steer");
-    json_t *rule = json_array_get(json_object_get(root, "rules"), 1);
-    assert_string_equal(json_string_value(json_object_get(rule, "cpus")), "0-3");
-    assert_int_equal(json_integer_value(json_object_get(rule, "nice")), 5);
-    assert_string_equal(json_string_value(json_object_get(rule, "policy_class")), "parallel");
-    assert_true(json_is_true(json_object_get(rule, "matches")));
-    rule = json_array_get(json_object_get(root, "rules"), 0);
-    assert_true(json_is_false(json_object_get(rule, "matches")) && json_is_null(json_object_get(rule, "nice")));
-    assert_int_equal(json_array_size(json_object_get(rule, "misses")), 2);
+    json_t *root = json_of(f->said);
+    assert_json(root, "{'schema': 'asymctl.rules/1', 'rule': 'mine', 'action': 'steer'}");
+    assert_json(json_at(root, "rules.1"), "{'cpus': '0-3', 'nice': 5, 'policy_class': 'parallel', 'matches': true}");
+    assert_json(json_at(root, "rules.0"), "{'matches': false, 'nice': null, 'misses': [{}, {}]}");
     json_decref(root);
     assert_int_equal(run(f, "--json"), 0);
-    root = json_loads(f->said, 0, NULL);
-    assert_non_null(root);
+    root = json_of(f->said);
     assert_null(json_object_get(root, "rule"));
     json_decref(root);
     assert_int_equal(run(f, "mine --json"), 0);
-    root = json_loads(f->said, 0, NULL);
-    assert_int_equal(json_array_size(json_object_get(root, "rules")), 1);
+    root = json_of(f->said);
+    assert_json(root, "{'rules': [{}]}");
     json_decref(root);
 }
 

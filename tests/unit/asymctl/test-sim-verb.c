@@ -18,6 +18,7 @@
 #include "experiment/experiment.h"
 #include "report/json.h"
 #include "report/report-table.h"
+#include "support/json.h"
 #include "support/live.h"
 #include "support/process.h"
 #include "support/shell.h"
@@ -64,15 +65,45 @@ static int run_file(const char *arguments, char *ret, size_t size)
     return run(line, ret, size);
 }
 
+/* Its report as JSON, which the caller frees. */
+static json_t *report_of(const char *arguments)
+{
+    static char text[262144];
+    char all[256];
+    snprintf(all, sizeof all, "--json %s", arguments);
+    assert_int_equal(run_file(all, text, sizeof text), 0);
+    return json_of(text);
+}
+
+/* Writes a file beside that of the tests, and its name to ret. */
+static void write_file(const char *suffix, const char *text, char *ret, size_t size)
+{
+    snprintf(ret, size, "%s.%s", path, suffix);
+    FILE *out = fopen(ret, "w");
+    assert_non_null(out);
+    fputs(text, out);
+    assert_int_equal(fclose(out), 0);
+}
+
+/* Returns the exit status of a simulation of that scenario, of which no file is left. */
+static int run_scenario(const char *scenario, const char *arguments, char *ret, size_t size)
+{
+    char name[80], line[256];
+    write_file("own", scenario, name, sizeof name);
+    snprintf(line, sizeof line, "%s %s", name, arguments);
+    const int status = run(line, ret, size);
+    unlink(name);
+    return status;
+}
+
 TEST(the_table_fits_and_has_a_row_for_each_policy)
 {
     char text[16384], head[16384];
     assert_int_equal(run_file("--policy=pa,rr --repeat=3", text, sizeof text), 0);
     static const char *const parts[] = {"3 cores at 1x, 1 core at 2x;", "\nnone ", "\npa ", "\nrr ", "\nserial "};
     for (size_t i = 0; i < ASYM_LENGTH(parts); i++)
-        if (!strstr(text, parts[i]))
-            fail_msg("no '%s' in:\n%s", parts[i], text);
-    assert_non_null(strstr(unwrapped(strcpy(head, text)), "15 of 15 trials"));
+        assert_has(text, parts[i]);
+    assert_has(unwrapped(strcpy(head, text)), "15 of 15 trials");
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
         assert_true(asym_columns_of(line) <= ASYM_COLUMNS_DEFAULT);
 }
@@ -93,16 +124,15 @@ TEST(cpu_time_of_plans_is_printed_only_where_it_is_asked_for)
     assert_int_equal(run_file("--policy=pa --repeat=2", text, sizeof text), 0);
     assert_null(strstr(text, "us of CPU a plan"));
     assert_int_equal(run_file("--policy=pa --repeat=2 --cost", text, sizeof text), 0);
-    assert_non_null(strstr(text, "us of CPU a plan"));
+    assert_has(text, "us of CPU a plan");
     assert_int_equal(run_file("--policy=pa --repeat=2 --json", text, sizeof text), 0);
     assert_null(strstr(text, "plan_cpu_us"));
-    assert_int_equal(run_file("--policy=pa --repeat=2 --json --cost", text, sizeof text), 0);
-    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
-    json_t *pa = json_array_get(json_object_get(root, "policies"), 1);
-    static const char *const keys[] = {"plans_per_s", "threads_per_plan", "plan_cpu_us"};
+    ASYM_AUTO_JSON json_t *root = report_of("--policy=pa --repeat=2 --cost");
+    static const char *const keys[] = {"policies.1.plans_per_s.mean", "policies.1.threads_per_plan.mean",
+                                       "policies.1.plan_cpu_us.mean"};
     double means[3];
     for (size_t i = 0; i < ASYM_LENGTH(keys); i++)
-        means[i] = json_number_value(json_object_get(json_object_get(pa, keys[i]), "mean"));
+        means[i] = json_number_value(json_at(root, keys[i]));
     /* A sample every 100 ms for 2 s, the last one at the end, of at most five threads. */
     assert_true(means[0] >= 9 && means[0] <= 10);
     assert_true(means[1] > 1 && means[1] <= 5);
@@ -122,19 +152,13 @@ static double gain_of_game(const char *fast_from)
     assert_int_equal(run(line, text, sizeof text), 0);
     snprintf(line, sizeof line, "%s.game", path);
     assert_int_equal(unlink(line), 0);
-    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
-    double speedup[2] = {0};
-    size_t i;
-    json_t *policy;
-    json_array_foreach(json_object_get(root, "policies"), i, policy)
-    {
-        json_t *game = json_array_get(json_object_get(policy, "programs"), 0);
-        assert_string_equal(json_string_value(json_object_get(game, "name")), "game");
-        assert_true(i < 2);
-        speedup[i] = json_real_value(json_object_get(json_object_get(game, "speedup"), "mean"));
-    }
-    assert_true(speedup[0] > 0);
-    return speedup[1] / speedup[0] - 1;
+    ASYM_AUTO_JSON json_t *root = json_of(text);
+    assert_json(json_at(root, "policies.0.programs.0"), "{'name': 'game'}");
+    assert_json(json_at(root, "policies.1.programs.0"), "{'name': 'game'}");
+    assert_int_equal(json_array_size(json_at(root, "policies")), 2);
+    const double stock = json_real_value(json_at(root, "policies.0.programs.0.speedup.mean"));
+    assert_true(stock > 0);
+    return json_real_value(json_at(root, "policies.1.programs.0.speedup.mean")) / stock - 1;
 }
 
 /* A Core i9-13900K: when only its two favoured cores counted as fast, a game of eight threads gained nothing. */
@@ -148,52 +172,41 @@ TEST(one_run_has_no_confidence)
 {
     static char text[262144];
     assert_int_equal(run_file("--policy=pa --repeat=1 --cost", text, sizeof text), 0);
-    assert_non_null(strstr(text, "us of CPU a plan"));
+    assert_has(text, "us of CPU a plan");
     assert_null(strstr(text, "+--"));
     assert_int_equal(run_file("--policy=pa --repeat=2 --cost", text, sizeof text), 0);
-    assert_non_null(strstr(strstr(text, "us of CPU a plan"), " +-"));
+    assert_has(strstr(text, "us of CPU a plan"), " +-");
 }
 
 TEST(json_says_what_was_measured)
 {
-    static char text[262144];
-    assert_int_equal(run_file("--json --policy=pa --repeat=3", text, sizeof text), 0);
-    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
-    assert_non_null(root);
-    assert_string_equal(json_string_value(json_object_get(root, "schema")), "asymctl.sim/1");
-    json_t *pa = json_array_get(json_object_get(root, "policies"), 1);
-    json_t *serial = json_array_get(json_object_get(pa, "programs"), 0);
-    json_t *speedup = json_object_get(serial, "speedup");
-    assert_int_equal(json_array_size(json_object_get(speedup, "values")), 3);
+    ASYM_AUTO_JSON json_t *root = report_of("--policy=pa --repeat=3");
+    assert_json(root, "{'schema': 'asymctl.sim/1'}");
+    json_t *serial = json_at(root, "policies.1.programs.0");
+    assert_int_equal(json_array_size(json_at(serial, "speedup.values")), 3);
     /* Alone the program begins on any CPU, of mean speed 1.25; beside the other it gets the fast one. */
-    assert_true(json_real_value(json_object_get(speedup, "mean")) > 0.9);
-    assert_true(json_is_null(json_object_get(json_object_get(serial, "run_time_s"), "mean")));
+    assert_true(json_real_value(json_at(serial, "speedup.mean")) > 0.9);
+    assert_json(serial, "{'run_time_s': {'mean': null}}");
 }
 
 /* Returns the share of busy CPU time of one program on four CPUs, one of which is twice as fast, under pa. */
 static double busy_with(const char *program)
 {
     static char text[65536];
-    char shell[512], line[512];
-    snprintf(shell, sizeof shell,
-             "printf '[machine]\\ncounts=3,1\\nspeeds=1,2\\n[run]\\nduration=2s\\n[program p]\\n%s\\n' > '%s.busy'",
-             program, path);
-    assert_int_equal(system(shell), 0);
-    snprintf(line, sizeof line, "%s.busy --policy=pa --json", path);
-    assert_int_equal(run(line, text, sizeof text), 0);
-    snprintf(line, sizeof line, "%s.busy", path);
-    assert_int_equal(unlink(line), 0);
-    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
-    json_t *pa = json_array_get(json_object_get(root, "policies"), 1);
-    return json_number_value(json_object_get(json_object_get(pa, "busy"), "mean"));
+    char scenario[512];
+    snprintf(scenario, sizeof scenario, "[machine]\ncounts=3,1\nspeeds=1,2\n[run]\nduration=2s\n[program p]\n%s\n",
+             program);
+    assert_int_equal(run_scenario(scenario, "--policy=pa --json", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *root = json_of(text);
+    return json_number_value(json_at(root, "policies.1.busy.mean"));
 }
 
 /* One thread keeps one of four CPUs busy, however fast it is, and five threads keep all busy, also if they spin. */
 TEST(busy_is_the_share_of_cpu_time_that_is_used)
 {
     assert_float_equal(busy_with("step=serial 100G"), 0.25, 1e-6);
-    assert_float_equal(busy_with("threads=5\\nstep=parallel 100G"), 1, 1e-6);
-    assert_float_equal(busy_with("threads=4\\nspin=forever\\nstep=parallel 1M\\nstep=serial 100G"), 1, 1e-6);
+    assert_float_equal(busy_with("threads=5\nstep=parallel 100G"), 1, 1e-6);
+    assert_float_equal(busy_with("threads=4\nspin=forever\nstep=parallel 1M\nstep=serial 100G"), 1, 1e-6);
 }
 
 TEST(mistakes_are_named_and_end_in_2)
@@ -236,7 +249,7 @@ TEST(too_many_programs_are_reported_with_the_line_of_the_first_too_many)
     assert_int_equal(run(many, text, sizeof text), 2);
     unlink(many);
     snprintf(line, sizeof line, "%s:%u: more than 64 programs", many, 3u + 2 * ASYM_SIM_MAX_PROGRAMS + 1);
-    assert_non_null(strstr(text, line));
+    assert_has(text, line);
 }
 
 TEST(the_trace_is_json_with_tracks_runs_and_reasons)
@@ -294,8 +307,8 @@ TEST(a_trace_that_cannot_be_written_does_not_cost_the_report)
 {
     char text[16384];
     assert_int_equal(run_file("--policy=pa --repeat=1 --trace=/dev/full", text, sizeof text), 1);
-    assert_non_null(strstr(text, "/dev/full: "));
-    assert_non_null(strstr(text, "\npa "));
+    assert_has(text, "/dev/full: ");
+    assert_has(text, "\npa ");
     /* A fault that is known before the run starts no trial. */
     assert_int_equal(run_file("--policy=pa --repeat=1000 --trace=/nonexistent/t", text, sizeof text), 1);
     assert_null(strstr(text, "\npa "));
@@ -307,8 +320,8 @@ TEST(every_mean_has_an_interval)
     assert_int_equal(run_file("--policy=pa --repeat=3", text, sizeof text), 0);
     const char *sure = strstr(text, "\n+- ");
     assert_non_null(sure);
-    assert_non_null(strstr(sure, "\npa "));
-    assert_non_null(strstr(sure, "\nnone "));
+    assert_has(sure, "\npa ");
+    assert_has(sure, "\nnone ");
     assert_int_equal(run_file("--policy=pa --repeat=1", text, sizeof text), 0);
     assert_null(strstr(text, "\n+- "));
 }
@@ -318,7 +331,7 @@ static double jitter_without(json_t *programs, size_t n, size_t left_out)
 {
     double sum = 0;
     for (size_t i = 0; i < 2; i++) {
-        json_t *values = json_object_get(json_object_get(json_array_get(programs, i), "performance"), "values");
+        json_t *values = json_at(json_array_get(programs, i), "performance.values");
         double mean = 0, square = 0;
         const double m = (double)(left_out < n ? n - 1 : n);
         for (size_t k = 0; k < n; k++)
@@ -335,10 +348,8 @@ static double jitter_without(json_t *programs, size_t n, size_t left_out)
 TEST(jitter_is_as_sure_as_leaving_out_seeds_says)
 {
     enum { N = 4 };
-    static char text[262144];
-    assert_int_equal(run_file("--json --policy=pa --repeat=4", text, sizeof text), 0);
-    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
-    json_t *none = json_array_get(json_object_get(root, "policies"), 0), *programs = json_object_get(none, "programs");
+    ASYM_AUTO_JSON json_t *root = report_of("--policy=pa --repeat=4");
+    json_t *programs = json_at(root, "policies.0.programs");
     double x[N], mean = 0, square = 0;
     for (size_t k = 0; k < N; k++) {
         x[k] = N * jitter_without(programs, N, N) - (N - 1) * jitter_without(programs, N, k);
@@ -348,53 +359,33 @@ TEST(jitter_is_as_sure_as_leaving_out_seeds_says)
         square += (x[k] - mean) * (x[k] - mean);
     const double expected = 3.182 * sqrt(square / (N - 1) / N);
     assert_true(expected > 0);
-    assert_true(fabs(json_number_value(json_object_get(none, "jitter_confidence")) / expected - 1) < 1e-6);
+    assert_true(fabs(json_number_value(json_at(root, "policies.0.jitter_confidence")) / expected - 1) < 1e-6);
     /* Without one of two seeds there is one left, which has no jitter. */
-    assert_int_equal(run_file("--json --policy=pa --repeat=2", text, sizeof text), 0);
-    ASYM_AUTO_JSON json_t *two = json_loads(text, 0, NULL);
-    assert_true(
-        json_is_null(json_object_get(json_array_get(json_object_get(two, "policies"), 0), "jitter_confidence")));
+    ASYM_AUTO_JSON json_t *two = report_of("--policy=pa --repeat=2");
+    assert_json(json_at(two, "policies.0"), "{'jitter_confidence': null}");
 }
 
 TEST(the_head_gives_speeds_relative_to_the_slowest_core)
 {
-    char text[16384], name[80], line[256];
-    snprintf(name, sizeof name, "%s.ghz", path);
-    FILE *out = fopen(name, "w");
-    assert_non_null(out);
-    fputs("[machine]\ncounts=2,1,3\nspeeds=5.5,5.8,4.3\n[run]\nduration=10ms\nalone=no\n"
-          "[program a]\nstep=serial 1G\n",
-          out);
-    fclose(out);
-    snprintf(line, sizeof line, "%s --policy=none --repeat=1", name);
-    assert_int_equal(run(line, text, sizeof text), 0);
-    unlink(name);
-    assert_non_null(strstr(unwrapped(text), ": 2 cores at 1.28x, 1 core at 1.35x, 3 cores at 1x; 6 CPUs"));
+    char text[16384];
+    static const char scenario[] = "[machine]\ncounts=2,1,3\nspeeds=5.5,5.8,4.3\n[run]\nduration=10ms\nalone=no\n"
+                                   "[program a]\nstep=serial 1G\n";
+    assert_int_equal(run_scenario(scenario, "--policy=none --repeat=1", text, sizeof text), 0);
+    assert_has(unwrapped(text), ": 2 cores at 1.28x, 1 core at 1.35x, 3 cores at 1x; 6 CPUs");
 }
 
 TEST(jobs_that_are_turned_away_are_counted)
 {
     static char text[262144];
-    char busy[80], line[256];
-    snprintf(busy, sizeof busy, "%s.busy", path);
-    FILE *out = fopen(busy, "w");
-    assert_non_null(out);
     /* About 10,000 jobs arrive in two seconds: one runs, 4096 wait. */
-    fputs("[machine]\ncounts=2\nspeeds=1\n[run]\nduration=2s\nalone=no\n"
-          "[program a]\nrate=5000\npasses=1\nstep=serial 100G\n",
-          out);
-    fclose(out);
-    snprintf(line, sizeof line, "%s --policy=none --repeat=1", busy);
-    assert_int_equal(run(line, text, sizeof text), 0);
-    assert_non_null(strstr(text, "a, none: "));
-    assert_non_null(strstr(text, " jobs a run were turned away"));
-    snprintf(line, sizeof line, "%s --policy=none --repeat=1 --json", busy);
-    assert_int_equal(run(line, text, sizeof text), 0);
-    unlink(busy);
-    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
-    json_t *program = json_array_get(json_object_get(json_array_get(json_object_get(root, "policies"), 0), "programs"),
-                                     0);
-    const double n = json_number_value(json_object_get(json_object_get(program, "turned_away"), "mean"));
+    static const char scenario[] = "[machine]\ncounts=2\nspeeds=1\n[run]\nduration=2s\nalone=no\n"
+                                   "[program a]\nrate=5000\npasses=1\nstep=serial 100G\n";
+    assert_int_equal(run_scenario(scenario, "--policy=none --repeat=1", text, sizeof text), 0);
+    assert_has(text, "a, none: ");
+    assert_has(text, " jobs a run were turned away");
+    assert_int_equal(run_scenario(scenario, "--policy=none --repeat=1 --json", text, sizeof text), 0);
+    ASYM_AUTO_JSON json_t *root = json_of(text);
+    const double n = json_number_value(json_at(root, "policies.0.programs.0.turned_away.mean"));
     assert_true(n > 10000 - 4097 - 500 && n < 10000 - 4097 + 500);
     assert_int_equal(run_file("--policy=none --repeat=1", text, sizeof text), 0);
     assert_null(strstr(text, "turned away"));
@@ -416,7 +407,7 @@ TEST(memory_limits_workers_and_then_the_scenario)
     assert_int_equal(asym_sim_trials_fit(s, "t", UINT64_C(256) << 20, &workers, &err), -EINVAL);
     static const char where[] = "t:6: program large: 500001 threads";
     assert_true(strncmp(err.text, where, strlen(where)) == 0);
-    assert_non_null(strstr(err.text, "this machine has 256"));
+    assert_has(err.text, "this machine has 256");
     asym_scenario_free(s);
 }
 
@@ -485,7 +476,7 @@ static unsigned interrupt(const char *scenario, const char *repeat, char *text, 
         fail_msg("asymctl sim was not interrupted: %s; status %#x:\n%s",
                  r == -ESRCH ? "it ended before that" : "no trial in a minute", (unsigned)status, text);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
-    assert_non_null(strstr(text, "\npa "));
+    assert_has(text, "\npa ");
     const char *said = strstr(text, "interrupted: ");
     assert_non_null(said);
     assert_int_equal(sscanf(said, "interrupted: %u of %u trials are done", &done, &all), 2);
@@ -501,7 +492,7 @@ TEST(an_asymctl_that_ends_early_is_not_waited_for)
     assert_int_equal(wait_for_trials(pid), -ESRCH);
     const int status = finish(pid, out, text, sizeof text);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 0);
-    assert_non_null(strstr(text, "/no/such/scenario.ini: "));
+    assert_has(text, "/no/such/scenario.ini: ");
 }
 
 TEST(ctrl_c_prints_what_is_done)
@@ -509,24 +500,21 @@ TEST(ctrl_c_prints_what_is_done)
     char text[8192];
     const unsigned done = interrupt(path, "--repeat=1000", text, sizeof text);
     assert_true(done > 0);
-    assert_non_null(strstr(unwrapped(text), "partial result: "));
+    assert_has(unwrapped(text), "partial result: ");
     /* A seed has four trials: stock, pa, and each program alone. Two complete seeds can be compared. */
     if (done >= 12)
-        assert_non_null(strstr(strstr(text, "\npa "), " %"));
+        assert_has(strstr(text, "\npa "), " %");
 }
 
 TEST(ctrl_c_ends_a_run_whose_steps_take_no_time_to_speak_of)
 {
     char text[8192], tiny[80];
-    snprintf(tiny, sizeof tiny, "%s.tiny", path);
-    FILE *out = fopen(tiny, "w");
-    assert_non_null(out);
     /* The run has 2e10 events, 2e8 of them before the first sample. */
-    fputs("[machine]\ncounts=2\nspeeds=1\n[run]\nduration=10000s\n[program a]\ncount=2\nstep=serial 1k\n", out);
-    fclose(out);
+    write_file("tiny", "[machine]\ncounts=2\nspeeds=1\n[run]\nduration=10000s\n[program a]\ncount=2\nstep=serial 1k\n",
+               tiny, sizeof tiny);
     assert_int_equal(interrupt(tiny, "--repeat=1", text, sizeof text), 0);
     unlink(tiny);
-    assert_non_null(strstr(text, "0 of 3 trials"));
+    assert_has(text, "0 of 3 trials");
 }
 
 TEST(figures_of_an_experiment)
@@ -559,34 +547,38 @@ TEST(figures_of_an_experiment)
     asym_scenario_free(s);
 }
 
-static double mean_of(json_t *policy, const char *key)
+static double value_at(const json_t *root, const char *at)
 {
-    return json_number_value(json_object_get(json_object_get(policy, key), "mean"));
+    return json_number_value(json_at(root, at));
+}
+
+/* Returns by how many percent pa has more than stock. */
+static double more_percent(const json_t *root, const char *figure)
+{
+    char stock[64], pa[64];
+    snprintf(stock, sizeof stock, "policies.0.%s.mean", figure);
+    snprintf(pa, sizeof pa, "policies.1.%s.mean", figure);
+    return 100 * (value_at(root, pa) / value_at(root, stock) - 1);
 }
 
 /* The table says the same as the JSON. */
 TEST(policies_are_compared_with_stock)
 {
-    static char text[262144], table[16384];
+    static char table[16384];
     char shown[32];
-    assert_int_equal(run_file("--json --policy=pa --repeat=5", text, sizeof text), 0);
-    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
-    json_t *none = json_array_get(json_object_get(root, "policies"), 0),
-           *pa = json_array_get(json_object_get(root, "policies"), 1);
-    json_t *against = json_object_get(pa, "against_stock_percent");
-    assert_true(json_is_null(json_object_get(none, "against_stock_percent")));
-    assert_string_equal(json_string_value(json_object_get(against, "of")), "mean_speedup");
-    const double gain = 100 * (mean_of(pa, "mean_speedup") / mean_of(none, "mean_speedup") - 1),
-                 confidence = json_number_value(json_object_get(against, "confidence"));
-    assert_true(fabs(json_number_value(json_object_get(against, "mean")) - gain) < 1e-6);
+    ASYM_AUTO_JSON json_t *root = report_of("--policy=pa --repeat=5");
+    assert_json(json_at(root, "policies.0"), "{'against_stock_percent': null}");
+    assert_json(json_at(root, "policies.1"), "{'against_stock_percent': {'of': 'mean_speedup'},"
+                                             " 'work_against_stock_percent': {'of': 'throughput'}}");
+    const double gain = more_percent(root, "mean_speedup"),
+                 confidence = value_at(root, "policies.1.against_stock_percent.confidence");
+    assert_true(fabs(value_at(root, "policies.1.against_stock_percent.mean") - gain) < 1e-6);
     assert_true(confidence > 0 && fabs(gain) > 1);
-    json_t *work = json_object_get(pa, "work_against_stock_percent");
-    const double more = 100 * (mean_of(pa, "throughput") / mean_of(none, "throughput") - 1);
-    assert_string_equal(json_string_value(json_object_get(work, "of")), "throughput");
-    assert_true(fabs(json_number_value(json_object_get(work, "mean")) - more) < 1e-6);
+    assert_true(fabs(value_at(root, "policies.1.work_against_stock_percent.mean") - more_percent(root, "throughput")) <
+                1e-6);
     assert_int_equal(run_file("--policy=pa --repeat=5", table, sizeof table), 0);
     snprintf(shown, sizeof shown, "  %+.1f +-%.1f %%", gain, confidence);
-    assert_non_null(strstr(strstr(table, "\npa "), shown));
+    assert_has(strstr(table, "\npa "), shown);
 }
 
 TEST(a_short_line_loses_columns_and_names_them)
@@ -625,7 +617,7 @@ TEST(progress_says_what_is_left)
     char text[200];
     assert_string_equal(asym_progress_text(10, 12, 60, "trials", 100, text, sizeof text),
                         "[########................................] 12 of 60 trials, 40 s left");
-    assert_non_null(strstr(asym_progress_text(10, 11.9, 60, "trials", 100, text, sizeof text), "] 11 of 60 trials, "));
+    assert_has(asym_progress_text(10, 11.9, 60, "trials", 100, text, sizeof text), "] 11 of 60 trials, ");
     assert_string_equal(asym_progress_text(10, 0, 60, "trials", 100, text, sizeof text),
                         "[........................................] 0 of 60 trials");
     assert_string_equal(asym_progress_text(300, 1, 3, "trials", 40, text, sizeof text),

@@ -11,6 +11,7 @@
 #include "daemon/asymd/service-internal.h"
 #include "report/json.h"
 #include "support/engine-fixture.h"
+#include "support/json.h"
 #include "support/tree.h"
 #include "support/test.h"
 
@@ -372,18 +373,14 @@ TEST_WITH(decisions_come_in_batches_and_the_lost_ones_are_counted, set_up, tear_
         const json_t *first = json_object_get(json_array_get(list, 0), "tid");
         assert_int_equal(json_array_size(list), rows[i].n);
         assert_int_equal(first ? json_integer_value(first) - FIRST_TID + 1 : 0, rows[i].first);
-        assert_int_equal(json_integer_value(json_object_get(json, "next")), rows[i].next);
-        assert_int_equal(json_integer_value(json_object_get(json, "left")), rows[i].left);
-        assert_int_equal(json_integer_value(json_object_get(json, "lost")), 0);
-        assert_int_equal(json_integer_value(json_object_get(json, "start_us")), 77);
+        assert_json(json, "{'next': %d, 'left': %d, 'lost': 0, 'start_us': 77}", (int)rows[i].next, (int)rows[i].left);
     }
     /* The monitor keeps the last decisions of each thread. */
     for (int i = 0; i < ASYM_MONITOR_DECISIONS; i++)
         record_program(1);
     is_steering = false;
     ASYM_AUTO_JSON json_t *json = report(&USER, "decisions", 0);
-    assert_int_equal(json_integer_value(json_object_get(json, "next")), ASYM_BUS_DECISIONS + 1);
-    assert_int_equal(json_integer_value(json_object_get(json, "lost")), 1);
+    assert_json(json, "{'next': %d, 'lost': 1}", ASYM_BUS_DECISIONS + 1);
 }
 
 TEST_MAIN
