@@ -4,7 +4,7 @@
 #include "base/macro.h"
 #include "daemon/asymctl/machine-run.h"
 #include "daemon/asymctl/verb.h"
-#include "report/policies-report.h"
+#include "report/report.h"
 
 static int policies(const void *parsed, char **operands)
 {

@@ -8,7 +8,7 @@
 
 #include <asym/error.h>
 
-#include "record/record-reader.h"
+#include "record/record.h"
 
 /** All zero: no file. */
 struct asym_part_file {

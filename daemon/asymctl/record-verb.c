@@ -16,7 +16,7 @@
 #include "daemon/asymctl/verb.h"
 #include "daemon/asymctl/wording.h"
 #include "experiment/traces.h"
-#include "record/record-writer.h"
+#include "record/record.h"
 #include "report/json.h"
 
 struct arguments {

@@ -19,7 +19,7 @@
 #include "daemon/asymctl/verb.h"
 #include "linux/sys/elf.h"
 #include "linux/sys/thread.h"
-#include "report/cpu-description.h"
+#include "report/report.h"
 
 enum asym_run_place { ASYM_RUN_ANYWHERE, ASYM_RUN_FAST, ASYM_RUN_SLOW };
 

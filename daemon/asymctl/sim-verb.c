@@ -14,7 +14,6 @@
 #include "daemon/asymctl/record-files.h"
 #include "daemon/asymctl/verb.h"
 #include "experiment/experiment.h"
-#include "experiment/record-scenario.h"
 #include "config/ini.h"
 #include "experiment/traces.h"
 

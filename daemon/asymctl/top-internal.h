@@ -11,8 +11,7 @@
 #include <asym/types.h>
 
 #include "linux/sys/root.h"
-#include "top/frame.h"
-#include "top/page.h"
+#include "top/top.h"
 
 /**
  * Can the terminal show a screen? Returns 0; -ENOTTY with err if standard input or output is no terminal, or if terminfo knows no

@@ -20,7 +20,7 @@
 #include "base/macro.h"
 #include "base/text.h"
 #include "report/columns.h"
-#include "top/view.h"
+#include "top/top.h"
 
 /* The time that ncurses waits after ESC for the rest of a key's sequence, in milliseconds. */
 #define ESCAPE_DELAY 50

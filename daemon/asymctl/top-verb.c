@@ -14,7 +14,7 @@
 #include "daemon/asymctl/long-verb.h"
 #include "daemon/asymctl/top-internal.h"
 #include "daemon/asymctl/service-verb.h"
-#include "top/layout.h"
+#include "top/top.h"
 
 /* The most keys between two checks for signals, so that a stream of keys cannot keep top from its end. */
 #define MOST_KEYS 64

@@ -14,8 +14,7 @@
 #include "base/mask.h"
 #include "base/text.h"
 #include "linux/sys/thread.h"
-#include "report/coverage.h"
-#include "report/cpu-description.h"
+#include "report/report.h"
 
 uint64_t asym_service_realtime(asym_usec monotonic)
 {

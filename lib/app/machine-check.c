@@ -21,7 +21,7 @@
 #include "linux/topology/topology-speed.h"
 #include "linux/topology/topology.h"
 #include "report/columns.h"
-#include "report/cpu-description.h"
+#include "report/report.h"
 
 enum asym_situation asym_assess(const struct asym_run *run, char *buf, size_t size)
 {

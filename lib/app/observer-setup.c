@@ -9,7 +9,7 @@
 #include "app/settings-setup.h"
 #include "base/clock.h"
 #include "base/macro.h"
-#include "report/coverage.h"
+#include "report/report.h"
 #include "linux/observe/procfs.h"
 #include "linux/perf/sampler.h"
 

@@ -14,7 +14,7 @@
 #include "linux/observe/procfs.h"
 #include "linux/perf/counters-live.h"
 #include "linux/sys/thread.h"
-#include "report/cpu-description.h"
+#include "report/report.h"
 
 /* Sets why counters are missing: the probe failed, or the PMU lacks some of them. */
 static void probe_counters(const struct asym_root *root, const char *missing[ASYM_N_SIGNALS])

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/macro.h"
-#include "experiment/measure.h"
 
 /* No seed is left out. */
 #define NO_SEED UINT_MAX

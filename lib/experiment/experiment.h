@@ -1,15 +1,92 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** An experiment runs a scenario under several policies with several seeds, and computes the measures of the papers (measure.h). */
+/** An experiment runs a scenario under several policies with several seeds, and computes the measures of the papers. */
 #ifndef ASYM_EXPERIMENT_EXPERIMENT_H
 #define ASYM_EXPERIMENT_EXPERIMENT_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #include <asym/error.h>
+#include <asym/policy.h>
 
-#include "experiment/sim-trial.h"
+#include "record/record.h"
 #include "report/columns.h"
+#include "sim/sim.h"
+
+/*
+ * The measures of the papers that the simulator reports. No I/O, no state.
+ * Arguments out of their domain (no runs, a divisor of 0) give NAN, which means no result.
+ */
+
+/** Work done / time in seconds, never IPC (Morad 2008, 4). */
+double asym_measure_throughput(double work, double seconds);
+
+/** Performance with others / performance alone (Morad 2008, eq. 3). For run times: alone / with others (eq. 5). */
+double asym_measure_speedup(double together, double alone);
+
+/** Minimum over all pairs of speedup_A / speedup_B and its inverse, 0..1 (Morad 2008, eq. 4). One program has 1. */
+double asym_measure_fairness(const double *speedup, size_t n);
+
+/** sqrt(mean((t / t_avg - 1)^2)) over the runs of one workload (Morad 2008, eq. 6). */
+double asym_measure_jitter(const double *t, size_t n);
+
+/** Mean time from arrival to end of a job (Snavely 2002, 6). By kind of job: times sums these times, ended counts the jobs. */
+double asym_measure_turnaround(const double *times, const double *ended, size_t n_kinds);
+
+double asym_measure_mean(const double *x, size_t n);
+
+/** Half the width of the 95 % confidence interval of the mean (Student's t). NAN below two values. */
+double asym_measure_confidence(const double *x, size_t n);
+
+/*
+ * A trial is one run of a scenario under a policy with a seed. The cycle that steers a live machine (app/cycle.h) steers the
+ * simulated one. Worker threads share the trials; the results do not depend on the number of workers.
+ */
+
+/** The most programs whose results a trial keeps. */
+enum { ASYM_SIM_MAX_PROGRAMS = 64 };
+
+/** Callbacks that observe a trial. */
+struct asym_sim_watch {
+    struct asym_sim_tracer sim;
+    void (*planned)(void *ctx, const struct asym_snapshot *s, const struct asym_plan *plan);
+    void *ctx;
+};
+
+struct asym_sim_trial {
+    const struct asym_scenario *scenario; /* borrowed */
+    const struct asym_policy *policy;
+    int only; /* index of the one program that runs; -1: all */
+    uint64_t seed;
+    const struct asym_sim_watch *watch; /* borrowed; NULL: none */
+    /* Results. */
+    int error; /* 0; -errno; -ECANCELED: interrupted or not started */
+    double seconds;
+    struct asym_sim_tally tally[ASYM_SIM_MAX_PROGRAMS];
+    struct asym_sim_totals totals;
+    uint64_t planned;   /* number of threads, summed over all plans */
+    asym_usec plan_cpu; /* CPU time of the engine, us; it differs from run to run */
+};
+
+/**
+ * Lowers *workers to the number of trials that fit into memory bytes. The output does not depend on it. name: of the scenario
+ * file, for err. Returns 0; -EINVAL with err: not one trial fits.
+ */
+int asym_sim_trials_fit(const struct asym_scenario *scenario, const char *name, uint64_t memory, unsigned *workers,
+                        struct asym_error *err);
+
+/** Runs one trial in the calling thread. When *stop is set, the trial ends with -ECANCELED. */
+void asym_sim_trial_run(struct asym_sim_trial *trial, const volatile sig_atomic_t *stop);
+
+/**
+ * Runs n trials in up to workers threads: trials 0, stride, 2 stride, ..., then 1, 1 + stride, ...; stride divides n. The
+ * calling thread calls progress, which may be NULL, about ten times a second.
+ * Returns 0; -errno: the first error of a trial other than -ECANCELED.
+ */
+int asym_sim_trials_run(struct asym_sim_trial *trials, size_t n, size_t stride, unsigned workers,
+                        const volatile sig_atomic_t *stop, void (*progress)(void *ctx, size_t done, size_t all),
+                        void *ctx);
 
 enum { ASYM_EXPERIMENT_MAX_POLICIES = 64, ASYM_EXPERIMENT_MAX_REPEAT = 1000 };
 
@@ -102,5 +179,32 @@ int asym_experiment_json(const struct asym_experiment *x, const char *name, bool
  */
 int asym_experiment_text(const struct asym_experiment *x, const char *name, bool cost,
                          const struct asym_terminal *terminal);
+
+/*
+ * Makes a scenario of the simulator out of a record: a program for each application, whose steps are the phases that it was seen
+ * in. The work of a step is the CPU time that was seen, times the speed of the CPU, or its share of that beside a busy sibling.
+ */
+
+/** The most programs; the applications that used most CPU time are taken. */
+enum { ASYM_RECORD_SCENARIO_PROGRAMS = 32 };
+
+/** The texts are owned. */
+struct asym_record_scenario {
+    char *text; /**< the scenario */
+    size_t len;
+    char *notes; /**< paragraphs, a line each, that say what the record could not tell */
+    size_t notes_len;
+};
+
+void asym_record_scenario_done(struct asym_record_scenario *s);
+
+/**
+ * machine: the sections [machine] and [scheduler] of another scenario, as text; NULL: the recorded machine.
+ * Returns 0; -EBADMSG with err: the record is damaged, or has more than
+ * ASYM_RECORD_MAX_APPLICATIONS applications or ASYM_RECORD_MAX_PHASES phases; -EINVAL with err: no application ran; -ENOMEM with
+ * err.
+ */
+int asym_record_scenario(struct asym_record_reader *reader, const char *machine, struct asym_record_scenario *ret,
+                         struct asym_error *err);
 
 #endif

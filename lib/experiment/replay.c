@@ -8,7 +8,7 @@
 #include "base/mask.h"
 #include "base/text.h"
 #include "core/policy-select.h"
-#include "record/plan-digest.h"
+#include "record/record.h"
 
 /*
  * What-if: shows the snapshots of a source as they would look if each action had been carried out. A steered thread has the

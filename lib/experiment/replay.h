@@ -19,7 +19,7 @@
 #include "base/mask-table.h"
 #include "base/pool.h"
 #include "core/task-table.h"
-#include "record/record-reader.h"
+#include "record/record.h"
 #include "report/columns.h"
 
 struct asym_what_if {

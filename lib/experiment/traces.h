@@ -11,7 +11,7 @@
 #include <asym/snapshot.h>
 
 #include "core/task-table.h"
-#include "experiment/sim-trial.h"
+#include "experiment/experiment.h"
 
 struct asym_seen_trace {
     FILE *out; /* borrowed */

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/macro.h"
-#include "experiment/measure.h"
+#include "experiment/experiment.h"
 #include "sim/rng.h"
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "record/record-known.h"
+#include "record/record-internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "record/record-reader.h"
+#include "record/record.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "record/record-codec.h"
-#include "record/record-file.h"
-#include "record/record-head.h"
+#include "record/record-internal.h"
 
 struct asym_record_reader {
     struct asym_source source;

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "record/record-writer.h"
+#include "record/record.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"
-#include "record/plan-digest.h"
-#include "record/record-codec.h"
-#include "record/record-file.h"
-#include "record/record-head.h"
+#include "record/record-internal.h"
 
 /* A segment ends at this size of its content, too: it stays far below the limit, and zstd sees enough at a time. */
 #define SEGMENT_SIZE ((size_t)4 << 20)

@@ -9,8 +9,6 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
-#include "report/cpu-description.h"
-#include "report/coverage.h"
 
 #define INDENT 2
 

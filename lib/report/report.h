@@ -7,11 +7,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include <asym/machine.h>
 #include <asym/plan.h>
 #include <asym/policy.h>
 #include <asym/settings.h>
 #include <asym/snapshot.h>
 
+#include "core/machine-situation.h"
 #include "linux/rtx/rtx-detection.h"
 #include "linux/topology/topology.h"
 #include "report/columns.h"
@@ -87,5 +89,38 @@ void asym_page_apps(const struct asym_page *p);
 
 /** Returns true if the plan changes the mask (of online CPUs) or the nice value of this task. */
 bool asym_page_changes(const struct asym_report *r, size_t task);
+
+/* Sentences on what asymd could not see or steer. The dry run, --once and the service use the same ones. */
+
+/** Call fn for each sentence. missed: asymd left some processes out for this reason; else it only costs time. */
+void asym_coverage_each(const struct asym_coverage *s, void (*fn)(void *ctx, bool missed, const char *text), void *ctx);
+
+/* Describes CPUs beyond their speed. */
+
+/** Said where CPUs differ in speed, and none is slow. */
+#define ASYM_NO_SLOW_CPU                                                                                               \
+    "no CPU is slow: every core type reaches the share machine.fast_from of the fastest one's speed"
+
+/** Returns asym_situation_alike() for this machine. notes: NULL: none. */
+const struct asym_alike *asym_describe_alike(const struct asym_machine *m, const struct asym_topology_notes *notes);
+
+/** Write "L3: 96 MiB on 0-7, 32 MiB on 8-15". Returns false, and writes nothing, if all CPUs have the same L3 size. */
+bool asym_describe_l3(const struct asym_machine *m, char *buf, size_t size);
+
+/** Write the favoured CPUs of a core type, "8-11". Returns false, and writes nothing, if all its CPUs are equal. */
+bool asym_describe_favoured(const struct asym_machine *m, unsigned type, char *buf, size_t size);
+
+/* The report of asymctl policies: for each policy its source, the signals that it needs, and whether it can run here. */
+
+/** Print all of them. missing[signal]: NULL, or why this machine does not give the signal. Returns 0; -EIO. */
+int asym_policies_text(const struct asym_policy *const *policies, size_t n, const char *const missing[ASYM_N_SIGNALS],
+                       const struct asym_terminal *terminal);
+
+/**
+ * { "schema": "asymd.policies/1", "policies": [ { "name", "summary", "source", "needs": [ "ipc" ], "pin": "type",
+ * "can_run", "refuses": null, "missing": [ { "name", "why" } ] } ] }. Returns 0; -ENOMEM, -EIO.
+ */
+int asym_policies_json(const struct asym_policy *const *policies, size_t n, const char *const missing[ASYM_N_SIGNALS],
+                       FILE *out);
 
 #endif

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/macro.h"
-#include "experiment/sim-trial.h"
+#include "experiment/experiment.h"
 #include "config/ini.h"
 
 static double cpu_time(void)

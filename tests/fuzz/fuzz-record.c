@@ -14,12 +14,8 @@
 #include <asym/settings.h>
 
 #include "base/text.h"
-#include "record/record-codec.h"
-#include "record/record-file.h"
-#include "record/record-head.h"
-#include "record/record-io.h"
-#include "record/record-known.h"
-#include "record/record-reader.h"
+#include "record/record-internal.h"
+#include "record/record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

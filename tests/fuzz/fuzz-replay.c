@@ -14,8 +14,7 @@
 #include <asym/settings.h>
 
 #include "base/macro.h"
-#include "record/record-reader.h"
-#include "record/record-writer.h"
+#include "record/record.h"
 
 enum { CPUS = 8, APPS = 3, TASKS = 24, PROFILES = 3, SNAPSHOTS = 12 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** What JSON must have, written as JSON. */
+/** Asserts on JSON, written as JSON. */
 #ifndef ASYM_TESTS_SUPPORT_JSON_H
 #define ASYM_TESTS_SUPPORT_JSON_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Measures of the papers that no program of asymd computes. NAN means no result, as in experiment/measure.h. */
+/** Measures of the papers that no program of asymd computes. NAN means no result, as in experiment/experiment.h. */
 #ifndef ASYM_TESTS_SUPPORT_PAPER_MEASURES_H
 #define ASYM_TESTS_SUPPORT_PAPER_MEASURES_H
 

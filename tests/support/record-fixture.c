@@ -12,7 +12,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "record/record-writer.h"
+#include "record/record.h"
 
 static void show_mask(FILE *out, const struct asym_mask *m)
 {

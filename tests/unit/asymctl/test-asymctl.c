@@ -17,7 +17,7 @@
 #include "report/check.h"
 #include "report/columns.h"
 #include "report/json.h"
-#include "report/policies-report.h"
+#include "report/report.h"
 #include "support/json.h"
 #include "support/report-fixture.h"
 #include "support/tree.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/macro.h"
-#include "experiment/measure.h"
+#include "experiment/experiment.h"
 #include "support/analytic-model.h"
 #include "support/paper-measures.h"
 #include "support/test.h"

@@ -6,8 +6,8 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "experiment/record-scenario.h"
-#include "record/record-writer.h"
+#include "experiment/experiment.h"
+#include "record/record.h"
 #include "sim/scenario.h"
 #include "support/generate.h"
 #include "support/test.h"

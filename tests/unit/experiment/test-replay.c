@@ -8,7 +8,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "experiment/replay.h"
-#include "record/record-writer.h"
+#include "record/record.h"
 #include "support/generate.h"
 #include "support/record-fixture.h"
 #include "support/test.h"

@@ -9,13 +9,8 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "record/record-codec.h"
-#include "record/record-file.h"
-#include "record/record-head.h"
-#include "record/record-io.h"
-#include "record/record-known.h"
-#include "record/record-reader.h"
-#include "record/record-writer.h"
+#include "record/record-internal.h"
+#include "record/record.h"
 #include "support/record-fixture.h"
 #include "support/test.h"
 

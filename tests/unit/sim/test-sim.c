@@ -9,7 +9,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "experiment/measure.h"
+#include "experiment/experiment.h"
 #include "support/analytic-model.h"
 #include "sim/sim-internal.h"
 #include "sim/rng.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What tests say of JSON is false where the JSON is another. */
+/* Asserts on JSON fail where the JSON is another. */
 #include "base/macro.h"
 #include "report/json.h"
 #include "support/json.h"

@@ -9,7 +9,7 @@
 
 #include "base/macro.h"
 #include "report/columns.h"
-#include "top/layout.h"
+#include "top/top.h"
 #include "support/test.h"
 
 struct fixture {

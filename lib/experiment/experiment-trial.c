@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "experiment/sim-trial.h"
+#include "experiment/experiment.h"
 
 #include <errno.h>
 #include <pthread.h>

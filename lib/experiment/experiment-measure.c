@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "experiment/measure.h"
+#include "experiment/experiment.h"
 
 #include <math.h>
 

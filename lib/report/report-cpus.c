@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "report/cpu-description.h"
+#include "report/report.h"
 
 #include <inttypes.h>
 #include <stdio.h>

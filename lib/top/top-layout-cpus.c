@@ -6,7 +6,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "report/columns.h"
-#include "top/layout.h"
+#include "top/top.h"
 
 #define CELL_COLUMNS       26u /* the least, for a number, a bar and most of a name */
 #define CELL_COLUMNS_SHARE 32u /* with the share as a number, too */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "top/view.h"
+#include "top/top.h"
 
 #include <errno.h>
 #include <stdio.h>

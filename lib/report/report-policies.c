@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "report/policies-report.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <string.h>

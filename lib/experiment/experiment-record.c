@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "experiment/record-scenario.h"
+#include "experiment/experiment.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "top/layout.h"
+#include "top/top.h"
 
 #include <stdint.h>
 #include <stdio.h>

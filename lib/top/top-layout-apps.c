@@ -5,7 +5,7 @@
 
 #include "base/macro.h"
 #include "report/columns.h"
-#include "top/layout.h"
+#include "top/top.h"
 
 #define WIDE 160u /* columns of a screen that has room for words in place of abbreviations, and for all figures */
 #define MOST 40u  /* columns of a command line */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "record/plan-digest.h"
+#include "record/record.h"
 
 #include <string.h>
 
