@@ -126,14 +126,17 @@ static int16_t sampled_on(const struct asym_machine *machine, const struct asym_
     return type >= 0 && asym_mask_within(&had, &machine->types[type].cpus) ? type : -1;
 }
 
-/* Give the thread its sample, if it has one. Samples and tasks have the same order. */
+/*
+ * Give the thread its sample, if it has one. Samples and tasks have the same order. A loop that spins "uses the CPU pipeline very
+ * efficiently" (Saez 2010, 2.2.1), and its counts say nothing of the thread's work: a thread that spins has none.
+ */
 static void add_sample(struct asym_step *st, uint32_t index, struct asym_policy_thread *thread)
 {
     const struct asym_snapshot *s = st->s;
     while (st->next_sample < s->n_samples && s->samples[st->next_sample].task < index)
         st->next_sample++;
     thread->sampled_on = -1;
-    if (st->next_sample >= s->n_samples || s->samples[st->next_sample].task != index)
+    if (st->next_sample >= s->n_samples || s->samples[st->next_sample].task != index || thread->spinning)
         return;
     thread->sample = &s->samples[st->next_sample];
     thread->sampled_on = sampled_on(s->machine, st->refs[index].seen.task);

@@ -102,6 +102,8 @@ static int by_turn(uint32_t a, uint32_t b, const void *ctx)
     const struct asym_policy_thread *x = &((const struct asym_policy_input *)ctx)->threads[a];
     const struct asym_policy_thread *y = &((const struct asym_policy_input *)ctx)->threads[b];
     const struct thread_state *s = x->state, *u = y->state;
+    if (x->spinning != y->spinning)
+        return x->spinning - y->spinning;
     if (s->period != u->period)
         return s->period < u->period ? -1 : 1;
     if (x->nice != y->nice)
@@ -253,7 +255,9 @@ static void explain(const struct queue *q, struct asym_assignment *a, size_t t, 
 {
     const struct thread_state *s = state_of(q->in, t);
     a->counted = is_chosen(q, t) && !q->state->executing;
-    if (!is_chosen(q, t)) {
+    if (q->in->threads[t].spinning) {
+        a->reason = &asym_spread_spinning;
+    } else if (!is_chosen(q, t)) {
         a->reason = &waits;
         a->figure[0] = (double)q->in->n_threads;
         a->figure[1] = n_cpus;

@@ -168,6 +168,9 @@ static void take_sample(const struct turns *q, size_t t)
         s->instructions += sample->instructions;
         s->cycles += ASYM_MAX(sample->cycles, 0);
     }
+    /* Its turn does not pass while it spins. */
+    if (thread->spinning)
+        s->since = q->in->now;
     if (s->turn > 0 && s->placed && q->in->now - s->since >= asym_monitoring_turn(&q->params->monitoring))
         end_turn(q->in, t, s);
     if (!counted || s->turn > 0 || s->waits || q->in->machine->n_types < 2)
@@ -197,7 +200,7 @@ static void want_turns(struct turns *q)
     for (size_t t = 0; t < q->in->n_threads; t++) {
         const struct thread_state *s = state_of(q->in, t);
         const int type = s->turn > 0 ? s->turn - 1 : s->waits ? next_type(q->in, t, 0) : -1;
-        if (type < 0)
+        if (type < 0 || q->in->threads[t].spinning)
             continue;
         q->type[t] = (uint8_t)type;
         q->list[q->n++] = (uint32_t)t;
@@ -265,7 +268,8 @@ static void explain(const struct turns *q, size_t t)
     struct asym_assignment *a = &q->ranked.sp->ret[t];
     s->holds = s->turn == 0 ? q->ranked.holds[t] : 0;
     a->counted = true;
-    if (s->turn == 0 || !asym_mask_has(&q->in->machine->types[s->turn - 1].cpus, a->cpu)) {
+    if (s->turn == 0 || q->in->threads[t].spinning ||
+        !asym_mask_has(&q->in->machine->types[s->turn - 1].cpus, a->cpu)) {
         asym_ranked_explain(&q->ranked, t, &asym_monitoring_not_measured);
         return;
     }

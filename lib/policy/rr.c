@@ -131,7 +131,7 @@ static const struct asym_reason *reason_of(const struct asym_spread *sp, size_t 
     unsigned reach = asym_spread_reach(sp, t);
     for (int type = 0; type < m->cpus[sp->ret[t].cpu].type; type++)
         if (asym_mask_meets(&m->types[type].cpus, sp->in->threads[t].allowed))
-            return &had_turn;
+            return sp->in->threads[t].spinning ? &asym_spread_spinning : &had_turn;
     if (!(reach & ASYM_REACH_FAST))
         return &asym_spread_no_fast;
     return reach & ASYM_REACH_SLOW ? &its_turn : &asym_spread_only_fast;
@@ -143,7 +143,10 @@ static struct asym_mask faster_cpus(const struct asym_machine *m)
     return asym_mask_minus(&m->usable, &m->types[m->n_types - 1].cpus);
 }
 
-/* A thread that may run on CPUs of the slowest type only is marked as missing, and its fast time does not change. */
+/*
+ * A thread that may run on CPUs of the slowest type only is marked as missing, and its fast time does not change. So is one that
+ * spins: it waits, and claims no fast time for that.
+ */
 static void remember(struct queue *q, const struct asym_spread *sp)
 {
     const struct asym_mask faster = faster_cpus(sp->in->machine);
@@ -151,7 +154,7 @@ static void remember(struct queue *q, const struct asym_spread *sp)
     struct state *state = in->state;
     for (size_t t = 0; t < in->n_threads; t++) {
         struct thread_state *s = state_of(in, t);
-        bool able = asym_mask_meets(&faster, in->threads[t].allowed);
+        const bool able = asym_mask_meets(&faster, in->threads[t].allowed) && !in->threads[t].spinning;
         s->counts = counts_of(sp, sp->ret[t].cpu);
         s->holds = sp->holds[t];
         s->last = able ? in->now : 0;

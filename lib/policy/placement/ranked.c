@@ -76,6 +76,8 @@ void asym_ranked_explain(const struct asym_ranked *r, size_t t, const struct asy
         a->reason = &asym_spread_no_fast;
     else if (!(reach & ASYM_REACH_SLOW))
         a->reason = &asym_spread_only_fast;
+    else if (r->sp->in->threads[t].spinning)
+        a->reason = &asym_spread_spinning;
     else if (!(r->gain[t] > 0))
         a->reason = unknown;
     else

@@ -252,6 +252,17 @@ static void take_seat(struct asym_spread *sp, uint32_t t, int cpu, const struct 
     sp->holds[t] = (uint8_t)(1 + asym_machine_row(m, cpu, seats->is_beside));
 }
 
+/* Whatever the rank of a thread that spins: the others choose before it. */
+static const uint32_t *working_first(struct asym_spread *sp, const uint32_t *list, size_t n)
+{
+    size_t k = 0;
+    for (int spins = 0; spins < 2; spins++)
+        for (size_t i = 0; i < n; i++)
+            if (sp->in->threads[list[i]].spinning == spins)
+                sp->scratch[k++] = list[i];
+    return sp->scratch;
+}
+
 /*
  * In order of preference, each thread keeps its preferred CPU if that is open. So a thread that found no CPU finds none in a
  * second plan either, because the threads before it hold the same CPUs. CPUs only close: if one thread of a set found none, the
@@ -260,6 +271,7 @@ static void take_seat(struct asym_spread *sp, uint32_t t, int cpu, const struct 
 void asym_spread_give(struct asym_spread *sp, const uint32_t *list, size_t n, bool is_beside, struct asym_mask *avail)
 {
     struct seats seats = {.open = *avail, .is_beside = is_beside};
+    list = working_first(sp, list, n);
     note_preferred_cpus(sp, list, ASYM_MIN(n, asym_spread_room(sp, avail, is_beside)), avail);
     memset(sp->set_mark, 0, sp->n_sets * sizeof *sp->set_mark);
     for (size_t i = 0; i < n && !asym_mask_empty(&seats.open); i++) {
@@ -440,9 +452,11 @@ static void fill(struct asym_spread *sp, int (*seat_for)(struct asym_spread *, u
 {
     struct idle idle = {0};
     find_idle(sp, &idle);
-    for (uint32_t t = 0; t < sp->in->n_threads; t++) {
+    for (size_t i = 0; i < 2 * sp->in->n_threads; i++) {
+        const uint32_t t = (uint32_t)(i % sp->in->n_threads);
+        const bool is_late = sp->in->threads[t].spinning == (i < sp->in->n_threads); /* those that spin come last */
         const bool is_home = sp->is_again && sp->ret[t].cpu == sp->in->threads[t].preferred_cpu;
-        const bool stays = sp->ret[t].cpu < 0 || is_home || (sp->stays && sp->stays[t]);
+        const bool stays = is_late || sp->ret[t].cpu < 0 || is_home || (sp->stays && sp->stays[t]);
         const int to = stays ? -1 : seat_for(sp, t, &idle);
         if (to >= 0)
             move(sp, t, to, &idle);

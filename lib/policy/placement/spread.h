@@ -63,7 +63,8 @@ uint32_t asym_spread_room(const struct asym_spread *sp, const struct asym_mask *
 /**
  * Gives threads of list an idle CPU of *avail each, and removes that CPU from *avail: on idle cores, one thread a core; or, if
  * is_beside, beside busy siblings. The first thread of list chooses first: its preferred CPU if that is such a seat, else one
- * near it. A thread of list that has a CPU already keeps it. A thread for which no seat is left keeps cpu -1.
+ * near it. A thread of list that has a CPU already keeps it. A thread for which no seat is left keeps cpu -1. Threads that spin
+ * (RTX) choose after all others of list: "avoid mapping spinning threads to fast cores" (Saez 2010, 2.2).
  * Cost: O(n + CPUs of avail squared).
  */
 void asym_spread_give(struct asym_spread *sp, const uint32_t *list, size_t n, bool is_beside, struct asym_mask *avail);

@@ -800,6 +800,11 @@ TEST_ENGINE(a_sample_comes_to_the_policy_with_the_core_type_it_is_of)
         assert_true(!t->sample == !(want[i].instructions > 0));
         assert_true(!t->sample || !(t->sample->instructions < want[i].instructions));
     }
+    /* The loop of one that spins is not its work. */
+    w->threads[1].task.flags = ASYM_TASK_SPINNING;
+    engine_fixture_run(w, TICK);
+    assert_null(w->orders.threads[1].sample);
+    assert_non_null(w->orders.threads[3].sample);
 }
 
 TEST_ENGINE(threads_to_be_counted_are_in_the_plan)

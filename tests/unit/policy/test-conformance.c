@@ -557,6 +557,67 @@ TEST(no_cpu_is_idle_while_a_thread_that_may_use_it_waits)
     for_all(some_loads, 100 * ASYM_MSEC, body_conserves);
 }
 
+/* The policies that rank all threads for the fast CPUs. asym weighs them by much else, too; pa gives its highly parallel ones no
+ * rank (test-policy-asym.c, test-policy-pa.c). */
+static bool ranks_threads(const struct asym_policy *policy)
+{
+    static const char *const names[] = {"mintlp", "rr", "static-ipc", "ipc-driven", "hass", "eshmp"};
+    for (size_t i = 0; i < ASYM_LENGTH(names); i++)
+        if (strcmp(policy->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The fast CPUs that have one thread each, which spins, and no other on their cores. */
+static struct asym_mask spun_on(const struct run *r)
+{
+    unsigned loads[ASYM_MAX_CPUS];
+    struct asym_mask cpus = {0};
+    count_loads(r->plan, loads);
+    for (size_t i = 0; i < r->plan->n_tasks; i++) {
+        const int32_t target = r->plan->tasks[i].target;
+        unsigned n = is_placed(&r->plan->tasks[i]) && asym_mask_has(&r->machine.fast, target) ? loads[target] : 0;
+        for (int s = n ? r->machine.cpus[target].sibling : target; s != target; s = r->machine.cpus[s].sibling)
+            n += loads[s];
+        if (n == 1 && r->load->tasks[i].flags & ASYM_TASK_SPINNING)
+            asym_mask_set(&cpus, (unsigned)target);
+    }
+    return cpus;
+}
+
+static void check_spinning(struct run *r)
+{
+    const struct asym_mask spun = spun_on(r);
+    for (size_t i = 0; i < r->plan->n_tasks; i++) {
+        const struct asym_plan_task *t = &r->plan->tasks[i];
+        const bool works = is_placed(t) && !(r->load->tasks[i].flags & ASYM_TASK_SPINNING) && !is_measured(r, t);
+        if (works && asym_mask_has(&r->machine.slow, t->target))
+            CHECK(r, !asym_mask_meets(&r->allowed[i], &spun));
+    }
+}
+
+/* A third of the threads spin, others from one plan to the next. */
+static void body_spinning(struct run *r)
+{
+    for (unsigned k = 0; k < 6 && ranks_threads(r->policy); k++) {
+        for (size_t i = 0; i < r->load->s.n_tasks; i++)
+            r->load->tasks[i].flags = gen_below(&r->g, 3) == 0 ? ASYM_TASK_SPINNING : 0;
+        step(r);
+        /* hass assigns a thread once, and counts the threads of a type whatever masks they have */
+        if (strcmp(r->policy->name, "hass") != 0 || (k == 0 && r->uniform))
+            check_spinning(r);
+        check_reasons(r);
+        follow(r);
+        gen_load_pass(r->load, 100 * ASYM_MSEC);
+    }
+}
+
+/* "... hints that would help it to avoid mapping spinning threads to fast cores" (Saez 2010, 2.2): such a thread is no work. */
+TEST(no_thread_that_spins_has_a_fast_cpu_that_one_that_works_could_have)
+{
+    for_all(some_loads, 100 * ASYM_MSEC, body_spinning);
+}
+
 static bool same_action(const struct asym_action *a, const struct asym_action *b)
 {
     return a->kind == b->kind && memcmp(&a->id, &b->id, sizeof a->id) == 0 && asym_mask_equal(&a->expect, &b->expect) &&

@@ -173,6 +173,25 @@ TEST(rr_does_not_let_a_new_thread_catch_up)
     end(&w);
 }
 
+/* It had a slow CPU while it spun, and claims nothing for that. */
+TEST(rr_does_not_let_a_thread_that_spun_catch_up)
+{
+    struct turns w;
+    const unsigned sizes[] = {1, 1, 1};
+    unsigned had[3] = {0};
+    begin(&w, "rr", 3, 1, sizes, 3);
+    w.load->tasks[2].flags = ASYM_TASK_SPINNING;
+    count_turns(&w, 40, had);
+    assert_int_equal(had[2], 0);
+    assert_why(w.plan->tasks[2].reason, "spins at a barrier");
+    w.load->tasks[2].flags = 0;
+    had[0] = had[1] = 0;
+    count_turns(&w, 30, had);
+    for (size_t i = 0; i < 3; i++)
+        assert_in_range(had[i], 9, 11);
+    end(&w);
+}
+
 TEST(rr_shares_eight_speeds_equally)
 {
     struct turns w;
