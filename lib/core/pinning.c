@@ -98,18 +98,39 @@ static const struct asym_mask *pin_set(struct pins *p, enum asym_pin width, int3
 /* A set of CPUs is crowded from this demand above its CPUs on. It stays crowded as long as there is more demand than CPUs. */
 #define CROWDED_FROM 0.25
 
-/* Add up what the threads need that hold no CPU. Light threads that sleep now keep theirs shared. */
+static bool has_alone(const struct asym_step *st, const struct asym_policy_app *app)
+{
+    for (uint32_t i = 0; i < app->n_threads; i++)
+        if (st->policy_threads[app->first_thread + i].alone)
+            return true;
+    return false;
+}
+
+/*
+ * Add up what the threads of an application need that hold no CPU. While one of them is alone the others sleep, whatever they did
+ * in the second before.
+ */
+static void add_demand_of(const struct asym_step *st, struct pins *p, const struct asym_policy_app *app,
+                          struct asym_mask *ret_used)
+{
+    const bool others_sleep = has_alone(st, app);
+    for (size_t i = app->first_thread; i < app->first_thread + app->n_threads; i++) {
+        const struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];
+        const struct asym_policy_thread *thread = &st->policy_threads[i];
+        if (out->target < 0 || out->exclusive)
+            continue;
+        p->demand[out->target] += others_sleep && !thread->alone ? 0 : (float)thread->duty;
+        asym_mask_set(ret_used, (unsigned)out->target);
+    }
+}
+
+/* Light threads that sleep now keep their CPUs shared. */
 static void add_demand(const struct asym_step *st, struct pins *p, struct asym_mask *ret_used)
 {
     const struct asym_engine *e = st->e;
     memset(p->demand, 0, p->machine->n_cpus * sizeof p->demand[0]);
-    for (size_t i = 0; i < st->n_policy_threads; i++) {
-        const struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];
-        if (out->target < 0 || out->exclusive)
-            continue;
-        p->demand[out->target] += (float)st->policy_threads[i].duty;
-        asym_mask_set(ret_used, (unsigned)out->target);
-    }
+    for (size_t i = 0; i < st->n_policy_apps; i++)
+        add_demand_of(st, p, &st->policy_apps[i], ret_used);
     for (uint32_t i = 0; i < e->threads.n && asym_step_has_unlisted(st); i++) {
         const struct asym_thread_state *m = asym_table_at(&e->threads, i);
         if (m->state == ASYM_AFFINITY_STEERED && m->seen != e->step && m->given >= 0)

@@ -560,6 +560,23 @@ TEST_ENGINE(a_light_thread_shares_its_cpu_with_a_crowd)
     engine_fixture_assert_mask(&crowd[0]->mask, "0-3");
 }
 
+/* Five threads of one program on the four slow CPUs. While the kernel says that one of them is alone, the others want no CPU. */
+TEST_ENGINE(mates_of_a_thread_that_is_alone_are_no_crowd)
+{
+    set_limit(w, ASYM_PIN_TYPE);
+    add_thread(w, 100, 4, 0.6);
+    struct engine_fixture_thread *alone = add_thread(w, 300, 0, 1);
+    for (int32_t i = 1; i < 5; i++) {
+        struct engine_fixture_thread *mate = engine_fixture_thread(w, alone->task.proc, 300 + i, i % 4);
+        mate->task.runnable = mate->task.running = 1;
+    }
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&alone->mask, "0-4");
+    alone->task.flags |= ASYM_TASK_ALONE;
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&alone->mask, "0-3");
+}
+
 /* The next turn comes soon, but the CPU would be idle for a part of each turn. Thread 304 is measured on its core type. */
 TEST_ENGINE(threads_in_turns_are_a_crowd_but_not_where_they_are_measured)
 {
