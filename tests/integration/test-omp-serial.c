@@ -26,10 +26,7 @@ static int answered(const char *const *command, void (*await)(struct asym_talker
     await(&talker);
     const int n = asym_talker_answered(&talker, &worst);
     print_message("%d of %d serial phases, at most %.1f ms after their begin\n", n, ASYM_TALKER_LAST, worst);
-    asym_live_signal(asymd, SIGTERM);
-    assert_int_equal(asym_live_wait(asymd), 0);
-    assert_int_equal(asym_live_odd_threads(talker.pid, asym_live_cpus(), 0), 0);
-    asym_talker_end(&talker);
+    asym_talker_stop(&talker, asymd);
     return n;
 }
 

@@ -28,14 +28,6 @@ static pid_t start_service(pid_t target, const char *more)
     return asym_service_start(target, argv);
 }
 
-static void end(struct asym_talker *talker, pid_t asymd)
-{
-    asym_live_signal(asymd, SIGTERM);
-    assert_int_equal(asym_live_wait(asymd), 0);
-    assert_int_equal(asym_live_odd_threads(talker->pid, asym_live_cpus(), 0), 0);
-    asym_talker_end(talker);
-}
-
 /* After a restart of asymd the program reports again. */
 TEST_WITH(a_serial_phase_has_its_cpu_long_before_the_next_sample, asym_service_set_up, asym_service_tear_down)
 {
@@ -54,7 +46,7 @@ TEST_WITH(a_serial_phase_has_its_cpu_long_before_the_next_sample, asym_service_s
     answered = asym_talker_answered(&talker, &worst);
     print_message("%d of %d serial phases after a restart\n", answered, ASYM_TALKER_LAST);
     assert_true(answered >= ASYM_TALKER_LAST / 2);
-    end(&talker, asymd);
+    asym_talker_stop(&talker, asymd);
 }
 
 /* The same without the directory of RTX: the reactions in the test above come from reports. */
@@ -68,7 +60,7 @@ TEST_WITH(a_program_that_asymd_does_not_serve_gets_no_cpu_early, asym_service_se
     int answered = asym_talker_answered(&talker, &worst);
     print_message("%d of %d serial phases\n", answered, ASYM_TALKER_LAST);
     assert_true(answered <= ASYM_TALKER_LAST / 4);
-    end(&talker, asymd);
+    asym_talker_stop(&talker, asymd);
 }
 
 /*
@@ -90,7 +82,7 @@ TEST_WITH(what_begins_within_notify_min_has_its_cpu_when_that_is_over, asym_serv
     int answered = asym_talker_answered(&talker, &worst);
     print_message("%d of %d serial phases, at most %.1f ms after their begin\n", answered, ASYM_TALKER_LAST, worst);
     assert_true(answered >= ASYM_TALKER_LAST * 3 / 4);
-    end(&talker, asymd);
+    asym_talker_stop(&talker, asymd);
 }
 
 TEST_WITH(the_dry_run_and_check_name_it, asym_service_set_up, asym_service_tear_down)

@@ -119,3 +119,11 @@ void asym_talker_end(struct asym_talker *t)
     fclose(t->said);
     asym_notify_socket_close(t->manager);
 }
+
+void asym_talker_stop(struct asym_talker *t, pid_t asymd)
+{
+    asym_live_signal(asymd, SIGTERM);
+    assert_int_equal(asym_live_wait(asymd), 0);
+    assert_int_equal(asym_live_odd_threads(t->pid, asym_live_cpus(), 0), 0);
+    asym_talker_end(t);
+}

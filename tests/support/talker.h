@@ -45,4 +45,7 @@ int asym_talker_answered(struct asym_talker *t, double *ret_worst_ms);
 
 void asym_talker_end(struct asym_talker *t);
 
+/** Stop asymd, which gives all threads of the program back what they had, and end the program. */
+void asym_talker_stop(struct asym_talker *t, pid_t asymd);
+
 #endif
