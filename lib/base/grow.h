@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Room in an array that malloc has made, or that is NULL. */
+/** Arrays that malloc has made, or that are NULL. */
 #ifndef ASYM_BASE_GROW_H
 #define ASYM_BASE_GROW_H
 
@@ -23,6 +23,23 @@ static inline int asym_grow(void *array, size_t n, size_t *capacity, size_t size
         return -ENOMEM;
     memcpy(array, &items, sizeof items);
     *capacity = larger;
+    return 0;
+}
+
+/** Copies n items into *array, which has room for *capacity, and grows it if need be. Returns 0; -ENOMEM: nothing has changed. */
+static inline int asym_copy(void *array, size_t *capacity, const void *from, size_t n, size_t size)
+{
+    void *items;
+    memcpy(&items, array, sizeof items);
+    if (n > *capacity) {
+        items = reallocarray(items, ASYM_MAX(n, *capacity * 2), size);
+        if (!items)
+            return -ENOMEM;
+        memcpy(array, &items, sizeof items);
+        *capacity = ASYM_MAX(n, *capacity * 2);
+    }
+    if (n > 0)
+        memcpy(items, from, n * size);
     return 0;
 }
 

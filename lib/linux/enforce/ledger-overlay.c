@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/mask-table.h"
@@ -76,14 +77,8 @@ static int undo(struct ledger_overlay *u, struct asym_task *task, struct shared_
 static int overlay(struct ledger_overlay *u, struct asym_snapshot *s)
 {
     struct shared_mask last[2] = {{NULL, NULL}, {NULL, NULL}};
-    if (s->n_tasks > u->capacity) {
-        struct asym_task *grown = reallocarray(u->tasks, s->n_tasks, sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        u->tasks = grown;
-        u->capacity = s->n_tasks;
-    }
-    memcpy(u->tasks, s->tasks, s->n_tasks * sizeof *u->tasks);
+    if (asym_copy(&u->tasks, &u->capacity, s->tasks, s->n_tasks, sizeof *u->tasks) < 0)
+        return -ENOMEM;
     for (size_t i = 0; i < s->n_tasks; i++)
         if (undo(u, &u->tasks[i], last) < 0)
             return -ENOMEM;

@@ -119,12 +119,10 @@ static void drop_proc(struct bpf *b, size_t i)
     }
 }
 
-/* Returns 0; -errno: the process is not followed. */
-static int follow(struct bpf *b, const struct asym_taskid *id, uint32_t app)
+/* Follows the process, or moves it to the application. Returns 0; -errno. */
+static int follow(struct bpf *b, const struct asym_taskid *id, uint32_t app, asym_usec now)
 {
     struct followed_proc *proc = proc_of(b, id->tgid);
-    if (proc && asym_taskid_equal(&proc->id, id) && proc->app == app)
-        return 0;
     if (!proc && (asym_grow(&b->procs, b->n_procs, &b->procs_capacity, sizeof *b->procs) < 0 ||
                   asym_hash_reserve(&b->proc_index, 1) < 0))
         return -ENOMEM;
@@ -135,8 +133,9 @@ static int follow(struct bpf *b, const struct asym_taskid *id, uint32_t app)
         proc = &b->procs[b->n_procs];
         asym_hash_add(&b->proc_index, asym_hash_of_id(id->tgid), b->n_procs++);
     }
-    *proc = (struct followed_proc){.id = *id, .app = app};
-    return 1;
+    *proc = (struct followed_proc){.id = *id, .app = app, .listed = now};
+    b->apps[app - 1].listed = now;
+    return 0;
 }
 
 /* A thread that asymd does not steer needs no measure: the kernel's programs cost it time at each switch. */
@@ -164,14 +163,9 @@ static int follow_listed(struct bpf *b, const struct asym_snapshot *s, const str
         return 0;
     const bool is_new = number == 0;
     number = is_new ? add_app(b, &app->id) : number;
-    const int r = number == 0 ? -ENOSPC : follow(b, &proc->id, number);
+    const int r = number == 0 ? -ENOSPC : follow(b, &proc->id, number, s->now);
     if (r < 0 && is_new && number != 0)
         drop_app(b, number);
-    else if (number != 0)
-        b->apps[number - 1].listed = s->now;
-    followed = proc_of(b, proc->id.tgid);
-    if (followed)
-        followed->listed = s->now;
     return r == -ENOSPC ? r : 1;
 }
 
@@ -310,22 +304,6 @@ static void take_app(const struct bpf *b, const struct asym_snapshot *s, struct 
     }
 }
 
-static int copy(const void *from, size_t n, size_t size, void *to, size_t *capacity)
-{
-    void *items;
-    memcpy(&items, to, sizeof items); /* *to has a type of its own */
-    if (n > *capacity) {
-        items = reallocarray(items, n, size);
-        if (!items)
-            return -ENOMEM;
-        memcpy(to, &items, sizeof items);
-        *capacity = n;
-    }
-    if (n > 0)
-        memcpy(items, from, n * size);
-    return 0;
-}
-
 static void take_event(void *ctx, const struct asym_phases_event *e)
 {
     struct bpf *b = ctx;
@@ -357,8 +335,8 @@ static int bpf_next(struct asym_source *source, struct asym_snapshot *ret)
     if (r <= 0)
         return r;
     asym_phases_take(b->kernel, take_event, b);
-    if (copy(s.tasks, s.n_tasks, sizeof *s.tasks, &b->tasks, &b->tasks_capacity) < 0 ||
-        copy(s.apps, s.n_apps, sizeof *s.apps, &b->out_apps, &b->out_apps_capacity) < 0)
+    if (asym_copy(&b->tasks, &b->tasks_capacity, s.tasks, s.n_tasks, sizeof *s.tasks) < 0 ||
+        asym_copy(&b->out_apps, &b->out_apps_capacity, s.apps, s.n_apps, sizeof *s.apps) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < s.n_apps; i++)
         take_app(b, &s, &b->out_apps[i]);

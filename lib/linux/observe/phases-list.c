@@ -111,10 +111,8 @@ static struct asym_phases_thread thread_of(const struct asym_phases_shared *shar
         .tid = (int32_t)s->tid,
         .tgid = (int32_t)s->tgid,
         .app = app,
-        .is_known = state != ASYM_PHASES_UNKNOWN,
         .is_running = state == ASYM_PHASES_RUNNING,
         .is_runnable = state >= ASYM_PHASES_WAITING,
-        .cpu = (int32_t)s->cpu,
         .running_ns = s->running_ns + (state == ASYM_PHASES_RUNNING ? spent : 0),
         .waiting_ns = s->waiting_ns + (state == ASYM_PHASES_WAITING ? spent : 0),
     };

@@ -11,9 +11,7 @@ struct asym_phases_thread {
     int32_t tid, tgid;
     uint32_t slot; /**< its place: another thread that gets its tid has another one, or counts from 0 */
     uint32_t app;
-    bool is_known;                /**< it was runnable when following began, or has been since */
     bool is_running, is_runnable; /**< now; a running thread is runnable */
-    int32_t cpu;                  /**< on which it ran last; -1: not known yet */
     uint64_t running_ns;          /**< on a CPU */
     uint64_t waiting_ns;          /**< runnable, but on no CPU */
     uint64_t critical_ns;         /**< integral of 1 / (runnable threads of its application) while it was runnable */

@@ -27,16 +27,11 @@ enum {
     MONOTONIC = 1,    /* CLOCK_MONOTONIC */
     STATE_BITS = 8,
     STATE_MASK = (1 << STATE_BITS) - 1,
-    NO_CPU = -1,
 };
 
 #define RUNNABLE_ONE ((__u64)1 << 32)
 
 struct bpf_local_storage;
-
-struct thread_info {
-    __u32 cpu;
-} KERNEL_STRUCT;
 
 struct sched_entity {
     unsigned char sched_delayed;
@@ -52,7 +47,6 @@ struct pid {
 } KERNEL_STRUCT;
 
 struct task_struct {
-    struct thread_info thread_info;
     int on_cpu, on_rq;
     struct sched_entity se;
     int exit_state;
@@ -416,7 +410,6 @@ static __always_inline void switch_in(struct tag *g, __u64 now)
     struct asym_phases_slot *t = slot_at(g->slot);
     if ((t->word & STATE_MASK) == ASYM_PHASES_BLOCKED)
         app_at(g->app)->n_repaired++;
-    t->cpu = bpf_get_smp_processor_id();
     change(g, ASYM_PHASES_RUNNING, now);
 }
 
@@ -509,7 +502,6 @@ static __always_inline void fill(__u32 slot, __u32 app, __u32 tid, __u32 tgid, _
     write_begin(t);
     book(t, slot, __sync_lock_test_and_set(&t->word, word), word, now);
     t->running_ns = t->waiting_ns = t->critical = 0;
-    t->cpu = (__u32)NO_CPU;
     t->round = shared.round;
     t->tgid = tgid;
     t->tid = tid;
@@ -570,10 +562,8 @@ static __always_inline bool adopt(struct task_struct *p, __u32 app, __u32 tgid)
         return false;
     const __u32 state = state_of(p, ASYM_PHASES_UNKNOWN);
     struct asym_phases_slot *t = slot_at(g->slot);
-    if (state != ASYM_PHASES_UNKNOWN) {
-        t->cpu = p->thread_info.cpu;
+    if (state != ASYM_PHASES_UNKNOWN)
         mend(t, g->slot, word_of(app, ASYM_PHASES_UNKNOWN), word_of(app, state), bpf_ktime_get_ns());
-    }
     return true;
 }
 

@@ -481,12 +481,12 @@ void asym_procfs_job_each(struct asym_source *source, int32_t pgrp,
     }
 }
 
-/* While processes are the applications, the cgroup of an idle process is not read: the next sample reads it. */
 void asym_procfs_set_watcher(struct asym_source *source, const struct asym_procfs_watcher *watcher)
 {
     asym_procfs_of(source)->watcher = *watcher;
 }
 
+/* While processes are the applications, the cgroup of an idle process is not read: the next sample reads it. */
 void asym_procfs_set_group(struct asym_source *source, enum asym_grouping group)
 {
     struct asym_procfs *p = asym_procfs_of(source);

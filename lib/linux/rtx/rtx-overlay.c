@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/macro.h"
 #include "base/search.h"
 
@@ -32,19 +33,6 @@ struct gathering {
 static struct overlay_source *of(struct asym_source *source)
 {
     return (struct overlay_source *)(void *)((char *)source - offsetof(struct overlay_source, source));
-}
-
-static int reserve(void *array, size_t n, size_t *capacity, size_t size)
-{
-    void *grown;
-    if (n <= *capacity)
-        return 0;
-    grown = reallocarray(*(void **)array, ASYM_MAX(n, *capacity * 2), size);
-    if (!grown)
-        return -ENOMEM;
-    *(void **)array = grown;
-    *capacity = ASYM_MAX(n, *capacity * 2);
-    return 0;
 }
 
 static const struct asym_rtxd_thread_report *find(const struct asym_rtxd_program_report *t, int32_t tid)
@@ -158,13 +146,9 @@ static uint64_t phases_of(const struct asym_rtxd_program_report *program_reports
 static int overlay(struct overlay_source *t, struct asym_snapshot *s,
                    const struct asym_rtxd_program_report *program_reports, size_t n, bool is_refresh)
 {
-    if (reserve(&t->tasks, s->n_tasks, &t->tasks_capacity, sizeof *t->tasks) < 0 ||
-        reserve(&t->apps, s->n_apps, &t->apps_capacity, sizeof *t->apps) < 0)
+    if (asym_copy(&t->tasks, &t->tasks_capacity, s->tasks, s->n_tasks, sizeof *t->tasks) < 0 ||
+        asym_copy(&t->apps, &t->apps_capacity, s->apps, s->n_apps, sizeof *t->apps) < 0)
         return -ENOMEM;
-    if (s->n_tasks > 0)
-        memcpy(t->tasks, s->tasks, s->n_tasks * sizeof *t->tasks);
-    if (s->n_apps > 0)
-        memcpy(t->apps, s->apps, s->n_apps * sizeof *t->apps);
     struct gathering g = {.tasks = t->tasks,
                           .program_reports = program_reports,
                           .n_reports = n,

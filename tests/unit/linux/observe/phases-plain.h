@@ -48,7 +48,6 @@ static void at_barrier(void);
 static uint64_t read_ns(void);
 
 #define bpf_ktime_get_ns()                         read_ns()
-#define bpf_get_smp_processor_id()                 1
 #define bpf_get_current_task_btf()                 current
 #define bpf_map_lookup_elem(map, key)              map_at(map, key)
 #define bpf_map_pop_elem(map, value)               pop(value)

@@ -308,6 +308,64 @@ TEST_F(shares_are_of_the_time_between_two_samples)
     assert_close(task_of(f, pid)->running, 1);
 }
 
+/* The answers of the watcher for each process and thread; milliseconds. */
+static struct watched {
+    enum asym_procfs_activity process, thread;
+    uint64_t ran, waited;
+} watched;
+
+static enum asym_procfs_activity watched_process(void *ctx, int32_t tgid)
+{
+    assert_int_equal(tgid, getpid());
+    return ((const struct watched *)ctx)->process;
+}
+
+static enum asym_procfs_activity watched_thread(void *ctx, int32_t tid, uint64_t *ret_ran, uint64_t *ret_waited)
+{
+    const struct watched *w = ctx;
+    assert_int_equal(tid, getpid());
+    *ret_ran = w->ran * 1000000;
+    *ret_waited = w->waited * 1000000;
+    return w->thread;
+}
+
+/* One thread that sleeps at each sample, and whose schedstat the test writes. */
+static void sample_watched(struct fixture *f, struct watched what)
+{
+    watched = what;
+    usleep(20000);
+    sample(f);
+}
+
+TEST_F(what_a_watcher_knows_is_not_read)
+{
+    const struct asym_procfs_watcher watcher = {watched_process, watched_thread, &watched}, nobody = {.ctx = NULL};
+    const int pid = getpid();
+    open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
+    f->root.live = true;
+    put(f, (struct thread){.pid = pid, .tid = pid, .comm = "sleeps", .state = 'S'});
+    put_times(f, pid, pid, 5000, 0, 7);
+    sample(f);
+    asym_procfs_set_watcher(f->source, &watcher);
+    put_times(f, pid, pid, 9000, 0, 8);
+    sample_watched(f, (struct watched){.process = ASYM_PROCFS_SLEPT});
+    assert_null(task_of(f, pid));
+    sample_watched(f, (struct watched){.process = ASYM_PROCFS_RAN, .thread = ASYM_PROCFS_SLEPT});
+    assert_null(task_of(f, pid));
+    sample_watched(f, (struct watched){ASYM_PROCFS_RAN, ASYM_PROCFS_RAN, .ran = 4, .waited = 6});
+    const double ms = (double)f->s.interval / 1000;
+    assert_close(task_of(f, pid)->running * ms, 4);
+    assert_close(task_of(f, pid)->runnable * ms, 10);
+    /* Its own sums go on from where schedstat is, which is neither more time of the thread nor another thread. */
+    asym_procfs_set_watcher(f->source, &nobody);
+    sample_watched(f, (struct watched){.ran = 0});
+    assert_null(task_of(f, pid));
+    put_times(f, pid, pid, 13000, 0, 9);
+    sample_watched(f, (struct watched){.ran = 0});
+    assert_close(task_of(f, pid)->running * (double)f->s.interval / 1000, 4);
+    assert_int_equal(task_of(f, pid)->flags, 0);
+}
+
 TEST_F(equal_masks_have_equal_addresses)
 {
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .mask = "0f"});

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* When the service answers a serial phase that the observer bpf has seen, and when it rests. The observer is a fake. */
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "daemon/asymd/service-internal.h"
+#include "linux/observe/bpf.h"
+#include "support/test.h"
+
+/* --- the linker puts these in the place of the service's own (tests/CMakeLists.txt) --- */
+
+static struct {
+    int fd;
+    bool changes, is_paused, follows, hears, wants;
+    unsigned n_taken, n_cycles;
+    asym_usec takes; /* CPU time that a cycle seems to take */
+} fake;
+
+static asym_usec pretended;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+    const int r = __real_clock_gettime(clock, ret);
+    if (r == 0 && clock == CLOCK_THREAD_CPUTIME_ID) {
+        const uint64_t ns = (uint64_t)ret->tv_nsec + pretended * 1000;
+        ret->tv_sec += (time_t)(ns / 1000000000);
+        ret->tv_nsec = (long)(ns % 1000000000);
+    }
+    return r;
+}
+
+int __wrap_asym_bpf_fd(const struct asym_source *source);
+int __wrap_asym_bpf_fd(const struct asym_source *source)
+{
+    (void)source;
+    return fake.fd;
+}
+
+bool __wrap_asym_bpf_take(struct asym_source *source);
+bool __wrap_asym_bpf_take(struct asym_source *source)
+{
+    (void)source;
+    fake.n_taken++;
+    return fake.changes;
+}
+
+void __wrap_asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings *settings, bool hears);
+void __wrap_asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings *settings, bool hears)
+{
+    (void)source;
+    (void)settings;
+    fake.hears = hears;
+}
+
+bool __wrap_asym_bpf_housekeeping(struct asym_source *source);
+bool __wrap_asym_bpf_housekeeping(struct asym_source *source)
+{
+    (void)source;
+    return fake.follows;
+}
+
+int __wrap_asym_service_prompt_cycle(struct asym_service *s);
+int __wrap_asym_service_prompt_cycle(struct asym_service *s)
+{
+    (void)s;
+    fake.n_cycles++;
+    pretended += fake.takes;
+    return 0;
+}
+
+bool __wrap_asym_overrides_is_paused(const struct asym_overrides *o);
+bool __wrap_asym_overrides_is_paused(const struct asym_overrides *o)
+{
+    (void)o;
+    return fake.is_paused;
+}
+
+int __wrap_asym_prompt_want(struct asym_prompt *p, unsigned who, bool wants);
+int __wrap_asym_prompt_want(struct asym_prompt *p, unsigned who, bool wants)
+{
+    (void)p;
+    assert_int_equal(who, ASYM_PROMPT_BPF);
+    fake.wants = wants;
+    return 0;
+}
+
+/* --- the service --- */
+
+static struct asym_source bpf;
+static struct asym_policy policy;
+static struct asym_settings *settings;
+static struct asym_run run;
+static struct asym_service s;
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&fake, 0, sizeof fake);
+    pretended = 0;
+    fake.fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+    fake.changes = fake.follows = true;
+    policy = (struct asym_policy){.name = "serves", .serves_alone = true};
+    assert_int_equal(asym_settings_new(&settings), 0);
+    run = (struct asym_run){.settings = settings, .policy = &policy};
+    s = (struct asym_service){.run = &run};
+    s.observer.observers.links[ASYM_OBSERVER_BPF] = &bpf;
+    assert_int_equal(sd_event_new(&s.event), 0);
+    assert_int_equal(asym_service_phases_attach(&s), 0);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    asym_service_phases_detach(&s);
+    sd_event_unref(s.event);
+    asym_settings_free(settings);
+    close(fake.fd);
+    return 0;
+}
+
+#define TEST_F(name) TEST_WITH(name, set_up, tear_down)
+
+static void run_event(void)
+{
+    assert_int_equal(sd_event_run(s.event, 30 * ASYM_SEC), 1);
+}
+
+static asym_usec rests_until(void)
+{
+    uint64_t until;
+    assert_true(sd_event_source_get_time(s.phases.rest, &until) >= 0);
+    return until;
+}
+
+/* The descriptor stays readable in these tests. */
+TEST_F(a_phase_is_answered_and_asymd_rests)
+{
+    run_event();
+    assert_int_equal(fake.n_taken, 1);
+    assert_int_equal(fake.n_cycles, 1);
+    run_event(); /* the timer */
+    assert_int_equal(fake.n_taken, 1);
+    run_event();
+    assert_int_equal(fake.n_cycles, 2);
+    assert_true(rests_until() <= asym_clock_now() + 2 * ASYM_MSEC);
+}
+
+TEST_F(what_changes_nothing_is_no_reason_for_a_plan)
+{
+    fake.changes = false;
+    run_event();
+    assert_int_equal(fake.n_taken, 1);
+    assert_int_equal(fake.n_cycles, 0);
+}
+
+/* 20 ms are there at first; more comes at 1 % of a CPU. */
+TEST_F(answers_are_paid_from_a_budget)
+{
+    fake.takes = 30 * ASYM_MSEC;
+    run_event();
+    assert_in_range(rests_until(), asym_clock_now() + 900 * ASYM_MSEC, asym_clock_now() + 1200 * ASYM_MSEC);
+    assert_in_range(s.phases.spent, 30 * ASYM_MSEC, 60 * ASYM_MSEC);
+}
+
+TEST_F(it_hears_under_a_policy_that_serves_and_not_in_a_pause)
+{
+    assert_true(fake.hears && fake.wants);
+    fake.is_paused = true;
+    asym_service_phases_housekeeping(&s);
+    assert_false(fake.hears || fake.wants);
+    run_event();
+    assert_int_equal(fake.n_cycles, 0);
+    fake.is_paused = false;
+    policy.serves_alone = false;
+    asym_service_phases_housekeeping(&s);
+    assert_false(fake.hears || fake.wants);
+}
+
+TEST_F(the_priority_is_for_those_who_follow_and_may_have_it)
+{
+    fake.follows = false;
+    asym_service_phases_housekeeping(&s);
+    assert_true(fake.hears && !fake.wants);
+    fake.follows = true;
+    settings->enforce.realtime = false;
+    asym_service_phases_housekeeping(&s);
+    assert_true(fake.hears && !fake.wants);
+}
+
+TEST_WITH(without_the_observer_there_is_nothing_to_hear, NULL, NULL)
+{
+    struct asym_service none = {.run = &run};
+    assert_int_equal(asym_service_phases_attach(&none), 0);
+    asym_service_phases_housekeeping(&none);
+    assert_null(none.phases.io);
+    asym_service_phases_detach(&none);
+}
+
+TEST_MAIN
