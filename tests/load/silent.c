@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * load-silent WORKERS SERIAL_MS PARALLEL_MS ROUNDS: a program of WORKERS + 1 threads with serial and parallel phases. They sleep at a
- * barrier, and the program reports none of them. The threads run the serial phases in turn: what one of them has is never what the
- * next one needs. For each serial phase it prints the microseconds from its begin until its thread may run on CPU 0 only, which is a
- * fast one; or -1 if the phase ended before that. At its end it prints on standard error for which share of its serial phases, but
- * for the first 30, their threads were on CPU 0, in per cent.
+ * load-silent WORKERS SERIAL_MS PARALLEL_MS ROUNDS: a program of WORKERS + 1 threads with serial and parallel phases. They sleep at
+ * a barrier, and the program reports none of them. The threads run the serial phases in turn: what one of them has is never what
+ * the next one needs. For each serial phase it prints the microseconds from its begin until its thread may run on CPU 0 only, which
+ * is a fast one; or -1 if the phase ended before that. At its end it prints on standard error for which share of its serial phases,
+ * but for the first 30, their threads were on CPU 0, in per cent.
  */
 #include <pthread.h>
 #include <sched.h>
