@@ -21,11 +21,23 @@
 /* Processes that one snapshot may begin to follow. Each takes 70 us in the kernel. */
 #define FOLLOWED_AT_ONCE 16
 
+/*
+ * An application whose threads change their states more often than this, per second of their CPU time, is followed no more for a
+ * while: at some 0.1 to 0.25 us a change, it would lose more than half a per cent of its time (docs/data/phases.md).
+ */
+#define CHANGES_MOST 20000
+#define RESTS_FOR    (60 * ASYM_SEC)
+
+/* The changes are counted over this: a burst is not what a program does. */
+#define CHANGES_OVER ASYM_SEC
+
 /* An application that is followed; its number is its index + 1. */
 struct followed_app {
     struct asym_taskid id;
-    asym_usec listed; /* when a snapshot listed it last; 0: the number is free */
-    int32_t alone;    /* the thread that the kernel has named as the only runnable one; 0: none */
+    asym_usec listed;           /* when a snapshot listed it last; 0: the number is free */
+    int32_t alone;              /* the thread that the kernel has named as the only runnable one; 0: none */
+    uint64_t n_changes, ran_ns; /* of its threads, since b->judged */
+    asym_usec rests_until;      /* it is not followed before that */
 };
 
 struct followed_proc {
@@ -40,6 +52,7 @@ struct counted {
     int32_t tid;
     uint32_t slot, app;
     uint64_t running_ns, waiting_ns, critical_ns;
+    uint32_t n_changes;
     uint64_t ran_ns, waited_ns;
     double running, runnable, critical;
     bool is_measured; /* these five are valid: it was there at the snapshot before, too */
@@ -56,6 +69,7 @@ struct bpf {
     struct counted *counted, *counted_before; /* by tid, rising */
     size_t n_counted, n_before, capacity;
     uint64_t counted_at_ns;  /* 0: never */
+    asym_usec judged;        /* when n_changes of the applications began */
     struct asym_task *tasks; /* copies of the inner source's, which may be changed */
     struct asym_app *out_apps;
     size_t tasks_capacity, out_apps_capacity;
@@ -159,6 +173,7 @@ static int follow_listed(struct bpf *b, const struct asym_snapshot *s, const str
     if (followed)
         followed->listed = s->now;
     if (!may || !is_steered(proc) || (number == 0 && app->n_threads < 2) ||
+        (number != 0 && b->apps[number - 1].rests_until > s->now) ||
         (followed && followed->app == number && asym_taskid_equal(&followed->id, &proc->id)))
         return 0;
     const bool is_new = number == 0;
@@ -193,7 +208,8 @@ static struct counted count(const struct bpf *b, const struct asym_phases_thread
                           .app = thread->app,
                           .running_ns = thread->running_ns,
                           .waiting_ns = thread->waiting_ns,
-                          .critical_ns = thread->critical_ns};
+                          .critical_ns = thread->critical_ns,
+                          .n_changes = thread->n_changes};
     const struct counted *before = find(b->counted_before, b->n_before, thread->tid);
     /* A count that is lower is of another thread, which has the number now. */
     if (!before || before->slot != thread->slot || before->app != thread->app ||
@@ -218,6 +234,38 @@ static void note_activity(struct bpf *b, const struct asym_phases_thread *thread
     const bool ran = thread->is_runnable || !c->is_measured || c->ran_ns + c->waited_ns > 0;
     if (ran || proc->activity == ASYM_PROCFS_UNKNOWN)
         proc->activity = ran ? ASYM_PROCFS_RAN : ASYM_PROCFS_SLEPT;
+}
+
+static void note_changes(struct bpf *b, const struct counted *c)
+{
+    const struct counted *before = c->is_measured ? find(b->counted_before, b->n_before, c->tid) : NULL;
+    if (!before || c->app == 0 || c->app > ASYM_PHASES_APPS)
+        return;
+    b->apps[c->app - 1].n_changes += c->n_changes - before->n_changes;
+    b->apps[c->app - 1].ran_ns += c->ran_ns;
+}
+
+/* Puts to rest who changes too often. Its processes are followed no more, some at each sample. */
+static void judge(struct bpf *b, asym_usec now)
+{
+    const bool is_due = now - b->judged >= CHANGES_OVER;
+    for (uint32_t i = 0; is_due && i < ASYM_PHASES_APPS; i++) {
+        struct followed_app *app = &b->apps[i];
+        if ((double)app->n_changes > CHANGES_MOST * ASYM_MAX((double)app->ran_ns / 1e9, 1))
+            app->rests_until = now + RESTS_FOR;
+        app->n_changes = app->ran_ns = 0;
+    }
+    b->judged = is_due ? now : b->judged;
+    unsigned n = 0;
+    for (size_t i = b->n_procs; i-- > 0 && n < FOLLOWED_AT_ONCE;) {
+        struct followed_app *app = &b->apps[b->procs[i].app - 1];
+        if (app->rests_until <= now)
+            continue;
+        app->alone = 0;
+        asym_phases_unfollow(b->kernel, b->procs[i].id.tgid);
+        drop_proc(b, i);
+        n++;
+    }
 }
 
 /* Reads what the kernel has counted since the last full snapshot. Returns 0; -ENOMEM. */
@@ -246,9 +294,11 @@ static int count_all(struct bpf *b)
     for (size_t i = 0; i < n; i++) {
         b->counted[i] = count(b, &threads[i], interval_ns);
         note_activity(b, &threads[i], &b->counted[i]);
+        note_changes(b, &b->counted[i]);
     }
     b->n_counted = n;
     b->counted_at_ns = now_ns;
+    judge(b, now_ns / 1000);
     return 0;
 }
 

@@ -319,6 +319,40 @@ TEST_F(the_processes_of_an_application_are_followed_as_one)
     assert_int_not_equal(kernel.app_of[2], kernel.app_of[3]);
 }
 
+/* A second in which the worker changed its state so often. */
+static void change_often(uint64_t at_ms, uint32_t n_changes)
+{
+    now += ASYM_SEC;
+    count(at_ms, 0, at_ms, 0);
+    kernel.threads[1].n_changes = n_changes;
+    take();
+}
+
+TEST_F(a_program_that_changes_too_often_rests_for_a_minute)
+{
+    take();
+    change_often(1000, UINT32_MAX - 1000);
+    change_often(2000, 39000); /* 40,001 in two seconds of CPU time */
+    assert_int_equal(kernel.n_followed, 0);
+    now += 59 * ASYM_SEC;
+    kernel.n_threads = 0;
+    take();
+    assert_int_equal(kernel.n_followed, 0);
+    assert_int_equal(of_main, ASYM_PROCFS_UNKNOWN);
+    now += ASYM_SEC;
+    take();
+    assert_int_equal(kernel.n_followed, 1);
+}
+
+TEST_F(a_program_that_changes_as_often_as_it_may_does_not_rest)
+{
+    take();
+    change_often(1000, 0);
+    change_often(2000, 40000);
+    change_often(2100, 59000); /* with little CPU time: at most 20,000 a second */
+    assert_int_equal(kernel.n_followed, 1);
+}
+
 TEST_F(it_follows_none_that_asymd_leaves_alone)
 {
     static const uint32_t flags[] = {ASYM_PROC_KERNEL, ASYM_PROC_SELF, ASYM_PROC_FOREIGN_NS, ASYM_PROC_OUTSIDE};
