@@ -481,6 +481,16 @@ bool asym_bpf_housekeeping(struct asym_source *source)
     return b->n_procs > 0;
 }
 
+struct asym_phases *asym_bpf_kernel(const struct asym_source *source)
+{
+    return of(source)->kernel;
+}
+
+uint32_t asym_bpf_number(const struct asym_source *source, const struct asym_taskid *app)
+{
+    return number_of(of(source), app);
+}
+
 static int bpf_open(const struct asym_observer_context *context, struct asym_source *inner, struct asym_source **ret,
                     struct asym_error *err)
 {

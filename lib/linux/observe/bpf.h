@@ -16,6 +16,8 @@
 #include <asym/port.h>
 #include <asym/settings.h>
 
+struct asym_phases;
+
 /** Readable when an application has changed to one runnable thread, or from it. Borrowed. */
 int asym_bpf_fd(const struct asym_source *source);
 
@@ -28,5 +30,11 @@ void asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings 
 /** Call it about once a second: drops who has not run for long, and puts counts right that the kernel missed. Returns whether
  * it follows a process. */
 bool asym_bpf_housekeeping(struct asym_source *source);
+
+/** The programs of the kernel; borrowed. */
+struct asym_phases *asym_bpf_kernel(const struct asym_source *source);
+
+/** Returns the number by which they know the application (asym_app.id); 0: they do not follow it. */
+uint32_t asym_bpf_number(const struct asym_source *source, const struct asym_taskid *app);
 
 #endif

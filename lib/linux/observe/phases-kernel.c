@@ -290,6 +290,11 @@ struct asym_phases_stats asym_phases_stats(const struct asym_phases *p)
     return asym_phases_list_stats(p->shared);
 }
 
+struct asym_phases_maps asym_phases_maps_of(const struct asym_phases *p)
+{
+    return (struct asym_phases_maps){bpf_map__fd(p->bpf->maps.tags), bpf_map__fd(p->bpf->maps.bss), p->shared};
+}
+
 #else /* ASYM_BPF */
 
 /* A build without clang, bpftool or libbpf. No struct asym_phases exists there, so none of the others is ever called with one. */
@@ -352,5 +357,10 @@ void asym_phases_reconcile(NEVER(struct asym_phases *p))
 struct asym_phases_stats asym_phases_stats(NEVER(const struct asym_phases *p))
 {
     return (struct asym_phases_stats){.n_threads = 0};
+}
+
+struct asym_phases_maps asym_phases_maps_of(NEVER(const struct asym_phases *p))
+{
+    return (struct asym_phases_maps){-1, -1, NULL};
 }
 #endif

@@ -84,4 +84,14 @@ void asym_phases_reconcile(struct asym_phases *p);
 
 struct asym_phases_stats asym_phases_stats(const struct asym_phases *p);
 
+struct asym_phases_shared;
+
+/** The memory by which another BPF program knows who is followed (waits-kernel.h). */
+struct asym_phases_maps {
+    int tags, shared; /**< descriptors of the maps in phases.bpf.c; borrowed */
+    const struct asym_phases_shared *memory;
+};
+
+struct asym_phases_maps asym_phases_maps_of(const struct asym_phases *p);
+
 #endif

@@ -21,6 +21,7 @@
 #endif
 
 #include "phases-shared.h"
+#include "phases-tag.h"
 
 enum {
     TASK_DEAD = 0x80, /* a flag of prev_state */
@@ -59,11 +60,6 @@ struct task_struct {
 struct bpf_iter__task {
     struct task_struct *task;
 } KERNEL_STRUCT;
-
-/* The mark of a followed thread. slot 0: it is dead. */
-struct tag {
-    __u32 slot, app;
-};
 
 struct timer {
     struct bpf_timer timer;

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "linux/observe/waits-kernel.h"
+
+#include <errno.h>
+
+#ifdef ASYM_BPF
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/clock.h"
+#include "base/macro.h"
+#include "linux/observe/waits-list.h"
+#include "waits.skel.h"
+
+struct asym_waits {
+    struct waits_bpf *bpf;
+    struct bpf_link *link; /* NULL: it is not attached */
+    struct asym_waits_shared *shared;
+    const struct asym_phases_shared *phases;
+};
+
+static int load(struct asym_waits *w, const struct asym_phases_maps *maps)
+{
+    w->bpf = waits_bpf__open();
+    if (!w->bpf)
+        return -errno;
+    int r = bpf_map__reuse_fd(w->bpf->maps.tags, maps->tags);
+    if (r >= 0)
+        r = bpf_map__reuse_fd(w->bpf->maps.phases, maps->shared);
+    if (r >= 0)
+        r = waits_bpf__load(w->bpf);
+    if (r < 0)
+        return r;
+    w->shared = &w->bpf->bss->waits;
+    w->phases = maps->memory;
+    return 0;
+}
+
+int asym_waits_open(struct asym_phases *phases, struct asym_waits **ret, struct asym_error *err)
+{
+    struct asym_waits *w = calloc(1, sizeof *w);
+    const struct asym_phases_maps maps = asym_phases_maps_of(phases);
+    const int r = w ? load(w, &maps) : -ENOMEM;
+    if (r < 0) {
+        asym_waits_close(w);
+        return asym_fail(err, r, "the kernel does not load the BPF program for that (%s)", strerror(-r));
+    }
+    *ret = w;
+    return 0;
+}
+
+void asym_waits_close(struct asym_waits *w)
+{
+    if (!w)
+        return;
+    asym_waits_stop(w);
+    waits_bpf__destroy(w->bpf);
+    free(w);
+}
+
+int asym_waits_start(struct asym_waits *w, struct asym_error *err)
+{
+    uint64_t now = 0;
+    asym_clock_ns(CLOCK_MONOTONIC, &now);
+    __atomic_store_n(&w->shared->begin, now, __ATOMIC_RELEASE);
+    if (w->link)
+        return 0;
+    w->link = bpf_program__attach(w->bpf->progs.on_waking);
+    return w->link
+               ? 0
+               : asym_fail(err, -errno, "the kernel does not attach the BPF program for that (%s)", strerror(errno));
+}
+
+void asym_waits_stop(struct asym_waits *w)
+{
+    if (w)
+        bpf_link__destroy(ASYM_TAKE(w->link));
+}
+
+void asym_waits_each(const struct asym_waits *w, uint32_t app, void (*fn)(void *ctx, const struct asym_waits_thread *t),
+                     void *ctx)
+{
+    uint64_t now = 0;
+    asym_clock_ns(CLOCK_MONOTONIC, &now);
+    asym_waits_list(w->shared, w->phases, app, now, fn, ctx);
+}
+
+#else /* ASYM_BPF */
+
+/* A build without clang, bpftool or libbpf. No struct asym_phases exists there, so none of these is ever called. */
+#define NEVER(...) __VA_ARGS__ __attribute__((unused))
+
+int asym_waits_open(NEVER(struct asym_phases *phases), NEVER(struct asym_waits **ret), NEVER(struct asym_error *err))
+{
+    return -EOPNOTSUPP;
+}
+
+void asym_waits_close(NEVER(struct asym_waits *w))
+{
+}
+
+int asym_waits_start(NEVER(struct asym_waits *w), NEVER(struct asym_error *err))
+{
+    return -EOPNOTSUPP;
+}
+
+void asym_waits_stop(NEVER(struct asym_waits *w))
+{
+}
+
+void asym_waits_each(NEVER(const struct asym_waits *w), NEVER(uint32_t app),
+                     NEVER(void (*fn)(void *, const struct asym_waits_thread *)), NEVER(void *ctx))
+{
+}
+#endif
