@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include "app/command-line.h"
 #include "base/macro.h"
@@ -11,6 +12,9 @@
 #include "daemon/asymctl/wording.h"
 #include "report/json.h"
 #include "report/report-table.h"
+
+/* The time for which asymd measures who waits for whom, before asymctl shows it. */
+#define WAITS_MEASURED (2 * ASYM_SEC)
 
 /* The most processes of a name that are explained as JSON, and of which asymctl asks to which application they belong. */
 enum { MOST_EXPLAINED = 10, MOST_ASKED = 64 };
@@ -83,13 +87,85 @@ static int print_why(const json_t *why, const struct asym_terminal *terminal)
     return ferror(terminal->out) ? -EIO : 0;
 }
 
+/*
+ * Ask who waits for whom, which asymd measures from the first question on. *ret: NULL where asymd does not say. Returns the time
+ * after which the next question has an answer; 0: this one has.
+ */
+static asym_usec ask_waits(struct asym_client *client, uint32_t id, json_t **ret)
+{
+    struct asym_error err;
+    *ret = NULL;
+    if (asym_client_get_report(client, "waits", id, ret, &err) < 0 || !asym_json_get_flag(*ret, "measuring"))
+        return 0;
+    const asym_usec measured = (asym_usec)asym_json_get_int(*ret, "measured_us");
+    return measured < WAITS_MEASURED ? WAITS_MEASURED - measured : 0;
+}
+
+static void pause_for(asym_usec time)
+{
+    const struct timespec t = {(time_t)(time / ASYM_SEC), (long)(time % ASYM_SEC) * 1000};
+    nanosleep(&t, NULL);
+}
+
+/* The rest is on the screen already: the user reads it while asymd measures. */
+static int print_waits(struct asym_client *client, uint32_t id, const struct asym_terminal *terminal)
+{
+    ASYM_AUTO_JSON json_t *waits = NULL;
+    const asym_usec left = ask_waits(client, id, &waits);
+    if (left > 0) {
+        fputs("\nasymd measures for 2 s who waits for whom ...\n", terminal->out);
+        fflush(terminal->out);
+        pause_for(left);
+        json_decref(ASYM_TAKE(waits));
+        ask_waits(client, id, &waits);
+    }
+    json_t *sentences = json_object_get(waits, "sentences"), *sentence;
+    size_t i;
+    fputs(left == 0 && json_array_size(sentences) > 0 ? "\n" : "", terminal->out);
+    json_array_foreach(sentences, i, sentence)
+    {
+        const char *said = json_string_value(sentence);
+        char text[2048];
+        asym_columns_wrap(terminal, asym_text_escape(said ? said : "", strlen(said ? said : ""), text, sizeof text), 0,
+                          2);
+        fputc('\n', terminal->out);
+    }
+    return ferror(terminal->out) ? -EIO : 0;
+}
+
 static int explain(struct asym_client *client, uint32_t id, struct asym_error *err)
 {
     const struct asym_terminal terminal = asym_terminal_of(stdout);
     ASYM_AUTO_JSON json_t *why = NULL;
-    const int r = asym_client_get_report(client, "why", id, &why, err);
-    return r < 0 ? asym_verb_call_failed(r, err)
-                 : asym_verb_reported(print_why(json_array_get(json_object_get(why, "explanations"), 0), &terminal));
+    int r = asym_client_get_report(client, "why", id, &why, err);
+    if (r < 0)
+        return asym_verb_call_failed(r, err);
+    r = print_why(json_array_get(json_object_get(why, "explanations"), 0), &terminal);
+    return asym_verb_reported(r < 0 ? r : print_waits(client, id, &terminal));
+}
+
+/* Adds to each explanation who waits for whom. asymd measures all of them in the same two seconds. */
+static void add_waits(struct asym_client *client, json_t *explanations)
+{
+    asym_usec longest = 0;
+    json_t *why, *waits;
+    size_t i;
+    json_array_foreach(explanations, i, why)
+    {
+        const asym_usec left = ask_waits(client, (uint32_t)asym_json_get_int(why, "id"), &waits);
+        longest = ASYM_MAX(longest, left);
+        json_decref(waits);
+    }
+    if (longest > 0)
+        pause_for(longest);
+    json_array_foreach(explanations, i, why)
+    {
+        ask_waits(client, (uint32_t)asym_json_get_int(why, "id"), &waits);
+        json_object_del(waits, "schema");
+        if (json_array_size(json_object_get(waits, "sentences")) > 0)
+            json_object_set_new(why, "waits", asym_json_escape(waits));
+        json_decref(waits);
+    }
 }
 
 /* Explains the processes; one that has ended since asymd listed them is left out, if there are others. */
@@ -106,9 +182,11 @@ static int explain_json(struct asym_client *client, const uint32_t *ids, size_t 
             asym_json_append(&list, asym_json_escape(json_array_get(json_object_get(why, "explanations"), 0)));
         r = 0;
     }
-    if (r >= 0)
+    if (r >= 0) {
+        add_waits(client, list);
         return asym_verb_reported(
             asym_json_print(json_pack("{s:s, s:o}", "schema", "asymctl.why/1", "explanations", list), stdout));
+    }
     json_decref(list);
     return asym_verb_call_failed(r, err);
 }
@@ -186,6 +264,7 @@ const struct asym_verb asym_verb_why = {
     .help = "Says in sentences how asymd sees the process or thread: its class, where it may run, and what would\n"
             "change that; then the evidence, and the last ten decisions. A NAME is that of a program, or a\n"
             "part of a command line. If several processes that run have it, the verb lists them with their PIDs;\n"
-            "with --json it explains ten of them.\n",
+            "with --json it explains ten of them.\n"
+            "Then asymd measures for 2 s which thread of the program waits for which.\n",
     .run = why,
 };

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
+#include "daemon/asymd/bus-waits.h"
 #include "daemon/asymd/service-control.h"
 #include "daemon/asymd/service-internal.h"
 #include "explain/explain-text.h"
@@ -351,6 +352,16 @@ static int report_why(const struct report *r, uint64_t argument, json_t **ret)
     return 0;
 }
 
+static int report_waits(const struct report *r, uint64_t argument, json_t **ret)
+{
+    struct asym_service_explanation e;
+    const int32_t id = id_of(argument);
+    if (asym_service_explain(r->s, id, &e) < 0 || !may_see_subject(r, &e.e))
+        return -ESRCH;
+    *ret = asym_bus_waits(r->s, r->caller, &e.e, id, asym_clock_now());
+    return 0;
+}
+
 static int add_counter(void *ctx, const struct asym_service_counter *c)
 {
     json_t **list = ctx;
@@ -403,6 +414,7 @@ static const struct topic {
     {"status", report_status, false, true},     {"program", report_program, true, true},
     {"thread", report_thread, true, true},      {"why", report_why, true, true},
     {"counters", report_counters, false, true}, {"decisions", report_decisions, true, false},
+    {"waits", report_waits, true, false},
 };
 
 static const struct topic *find_topic(const char *name)

@@ -108,6 +108,7 @@ void asym_service_housekeeping(struct asym_service *s, asym_usec now)
     if (s->rtx)
         asym_rtxd_housekeeping(s->rtx, now);
     asym_service_phases_housekeeping(s);
+    asym_service_waits_housekeeping(s, now);
     asym_service_bus_housekeeping(s, now);
     report_hangs(s);
     asym_log_housekeeping(&s->run->log, now);

@@ -117,6 +117,13 @@ struct asym_service_phases {
     asym_usec spent;                 /* CPU time of all answers so far, microseconds */
 };
 
+/** The measurement of who waits for whom, while users ask. */
+struct asym_service_waits {
+    struct asym_waits *kernel; /* NULL: no user has asked yet */
+    asym_usec begun;           /* 0: it does not measure */
+    asym_usec asked;           /* last */
+};
+
 struct asym_service {
     struct asym_run *run;
     sd_event *event;
@@ -126,6 +133,7 @@ struct asym_service {
     struct asym_observer observer;
     struct asym_rtxd *rtx; /* NULL: asymd accepts no reports of programs */
     struct asym_service_phases phases;
+    struct asym_service_waits waits;
     struct asym_actuator *actuator;
     struct asym_engine *engine;
     struct asym_cycle cycle;
@@ -178,6 +186,21 @@ void asym_service_phases_detach(struct asym_service *s);
 
 /** Call this about every second, and when the policy or the configuration has changed. */
 void asym_service_phases_housekeeping(struct asym_service *s);
+
+/* service-waits.c: who waits for whom, measured while users ask. */
+
+/**
+ * A user asks about the application. Begins to measure, unless it does so already. Returns its number, for asym_waits_each() on
+ * s->waits.kernel; -errno with err: it cannot be measured, a clause.
+ */
+int asym_service_waits_ask(struct asym_service *s, const struct asym_taskid *app, asym_usec now,
+                           struct asym_error *err);
+
+/** Call it about every second: ends the measurement when no user has asked for some seconds. */
+void asym_service_waits_housekeeping(struct asym_service *s, asym_usec now);
+
+/** End it, before the observer. */
+void asym_service_waits_close(struct asym_service *s);
 
 /* service-cycle.c */
 

@@ -30,6 +30,7 @@ static void service_done(struct asym_service *s)
         s->actuator->close(s->actuator);
     asym_service_control_close(s);
     asym_rtxd_free(s->rtx);
+    asym_service_waits_close(s);
     asym_service_phases_detach(s);
     asym_observer_close(&s->observer);
     asym_engine_free(s->engine);

@@ -14,19 +14,19 @@
 #include "core/classify.h"
 #include "explain/explain.h"
 
-enum { SENTENCE = 768, NAME = 4 * ASYM_COMM_LEN + 48, SPAN = 32 };
+enum { SENTENCE = 768, NAME = ASYM_EXPLAIN_NAME, SPAN = 32 };
 
 typedef int say_fn(void *ctx, const char *sentence);
 typedef int show_fn(void *ctx, const char *name, const char *value);
 
-static const char *name_task(const char comm[ASYM_COMM_LEN], int32_t id, char buf[NAME])
+const char *asym_explain_task(const char comm[ASYM_COMM_LEN], int32_t id, char buf[ASYM_EXPLAIN_NAME])
 {
     char shown[4 * ASYM_COMM_LEN + 1];
     asym_text_escape(comm, strnlen(comm, ASYM_COMM_LEN), shown, sizeof shown);
     if (id > 0)
-        snprintf(buf, NAME, "%s (%d)", *shown ? shown : "a program without a name", (int)id);
+        snprintf(buf, ASYM_EXPLAIN_NAME, "%s (%d)", *shown ? shown : "a program without a name", (int)id);
     else
-        snprintf(buf, NAME, "the control group of %s", *shown ? shown : "a program without a name");
+        snprintf(buf, ASYM_EXPLAIN_NAME, "the control group of %s", *shown ? shown : "a program without a name");
     return buf;
 }
 
@@ -39,7 +39,7 @@ int32_t asym_explain_number(const struct asym_monitor_app *app)
 /* "make (1234)", of several processes "make (1234, 9 processes)". */
 static const char *name_app(const struct asym_monitor_app *app, char buf[NAME])
 {
-    name_task(app->comm, asym_explain_number(app), buf);
+    asym_explain_task(app->comm, asym_explain_number(app), buf);
     if (app->id.tid > 0 && app->n_procs > 1)
         snprintf(buf + strlen(buf) - 1, NAME - strlen(buf) + 1, ", %" PRIu32 " processes)", app->n_procs);
     return buf;
@@ -297,7 +297,8 @@ static int say_reason(const struct asym_explanation *e, say_fn *say, void *ctx)
     char buf[SENTENCE], name[NAME];
     if (!e->reason || has_said_reason(e))
         return 0;
-    const char *subject = e->thread ? name_task(e->thread->comm, e->thread->id.tid, name) : name_app(e->app, name);
+    const char *subject = e->thread ? asym_explain_task(e->thread->comm, e->thread->id.tid, name)
+                                    : name_app(e->app, name);
     if (e->standing == ASYM_STANDING_IDLE)
         return say_sleep(e, subject, say, ctx);
     return say(ctx, asym_explain_reason(e->reason, e->figure, subject, buf, sizeof buf));
@@ -317,7 +318,7 @@ static int say_place(const struct asym_explanation *e, say_fn *say, void *ctx)
     /* The thread that ran most stands for an application of many. */
     const bool is_one = e->app && e->app->n_threads > 1;
     asym_text_add(&t, "asymd has given the thread %s%sCPU %d, %s",
-                  is_one ? name_task(e->thread->comm, e->thread->id.tid, name) : "", is_one ? " " : "",
+                  is_one ? asym_explain_task(e->thread->comm, e->thread->id.tid, name) : "", is_one ? " " : "",
                   (int)e->thread->target, kinds[e->standing]);
     if (e->thread->cpu != e->thread->target)
         asym_text_add(&t, "; it ran last on CPU %d", (int)e->thread->cpu);
@@ -480,7 +481,7 @@ static void show_thread(struct table *t, const struct asym_explanation *e)
 {
     const struct asym_monitor_thread *thread = e->thread;
     char name[NAME], span[SPAN], list[ASYM_MASK_LIST_MAX], text[256];
-    row(t, "thread", "%s", name_task(thread->comm, thread->id.tid, name));
+    row(t, "thread", "%s", asym_explain_task(thread->comm, thread->id.tid, name));
     if (thread->class == ASYM_CLASS_SP)
         row(t, "serial phase", "for %s", span_of(thread->class_since, e->now, span));
     row(t, "runnable, running", "%.2f, %.2f of the last interval", thread->runnable, thread->running);

@@ -20,6 +20,12 @@ int asym_explain_evidence(const struct asym_explanation *e, int (*show)(void *ct
  */
 const char *asym_explain_summary(const struct asym_explanation *e, char *buf, size_t size);
 
+/** The bytes of a name with a number, such as "gzip (4712)". */
+enum { ASYM_EXPLAIN_NAME = 4 * ASYM_COMM_LEN + 48 };
+
+/** Write the name of a process or thread, and its number; id 0: of a control group. Returns buf. */
+const char *asym_explain_task(const char comm[ASYM_COMM_LEN], int32_t id, char buf[ASYM_EXPLAIN_NAME]);
+
 /**
  * Returns the number by which users know an application: of its process, of the process group for a job of several processes; 0: it
  * is a control group. The leader of a process group may have ended.

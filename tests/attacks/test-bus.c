@@ -51,11 +51,11 @@ static pid_t start_attacker(void (*attack)(sd_bus *bus))
 /* Without a cookie sd-bus asks for no reply, of which the bus daemon lets a client await 128 only. */
 static void send_call(sd_bus *bus, unsigned i)
 {
-    static const char *const topics[] = {"status", "counters", "decisions", "why", "program"};
-    const bool has_argument = i % 5 > 1;
+    static const char *const topics[] = {"status", "counters", "decisions", "why", "program", "waits"};
+    const bool has_argument = i % 6 > 1;
     sd_bus_message *m = NULL;
     MUST(sd_bus_message_new_method_call(bus, &m, "org.asymd", PATH, INTERFACE, "GetReport") >= 0);
-    MUST(sd_bus_message_append(m, "st", topics[i % 5], (uint64_t)(has_argument ? i : 0)) >= 0);
+    MUST(sd_bus_message_append(m, "st", topics[i % 6], (uint64_t)(has_argument ? i : 0)) >= 0);
     MUST(sd_bus_send(bus, m, NULL) >= 0);
     sd_bus_message_unref(m);
 }

@@ -514,6 +514,8 @@ static void ask_under_hidepid(void *arg)
     MUST(strcmp(error, s->wanted) == 0);
     asym_bus_daemon_call(bus, "GetReport", error, "st", "program", (uint64_t)s->load);
     MUST(strcmp(error, s->wanted) == 0);
+    asym_bus_daemon_call(bus, "GetReport", error, "st", "waits", (uint64_t)s->load);
+    MUST(strcmp(error, s->wanted) == 0);
     json_t *status = ask(bus, "status", 0);
     MUST((json_array_size(json_object_get(status, "applications")) == 0) == (*s->wanted != '\0'));
     json_decref(status);

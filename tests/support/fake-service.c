@@ -108,6 +108,13 @@ static json_t *why_json(uint32_t id)
                      "none\nno line of its own", "decisions", last_decisions_json());
 }
 
+static json_t *waits_json(void)
+{
+    return json_pack("{s:b, s:i, s:[s], s:[{s:i, s:s}]}", "measuring", 1, "measured_us", 8000000, "sentences",
+                     "render (12) waited 4.5 of 8.0 s for game\033[31mlogic (13).", "threads", "tid", 12, "comm",
+                     "render");
+}
+
 static json_t *counters_json(void)
 {
     return json_pack("{s:s, s:[{s:s, s:s, s:i}, {s:s, s:s, s:f}, {s:s, s:s, s:i}, {s:s, s:s, s:f}]}", "schema",
@@ -139,6 +146,7 @@ static json_t *report_json(const char *topic, uint64_t argument)
     return strcmp(topic, "status") == 0     ? status_json()
            : strcmp(topic, "program") == 0  ? app_json(4711, "stockfish", "HP", 8, 0.43)
            : strcmp(topic, "why") == 0      ? why_json((uint32_t)argument)
+           : strcmp(topic, "waits") == 0    ? waits_json()
            : strcmp(topic, "counters") == 0 ? counters_json()
                                             : decisions_json(argument);
 }

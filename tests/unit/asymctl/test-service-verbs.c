@@ -313,17 +313,19 @@ TEST(why_explains_in_sentences_with_evidence_and_the_last_ten_decisions)
 {
     char text[8192];
     assert_int_equal(run_with(FAKE_SERVICE_PLAIN, "why 4711", text, sizeof text), 0);
-    assert_string_equal(text, "stockfish (4711) has 8 runnable threads, so it is highly parallel. \\x1b[31mred\n"
-                              "It would get fast CPUs if gzip (4712) stopped.\n"
-                              "\n"
-                              "  runnable threads  7.9\n"
-                              "  rule              none\\x0ano line of its own\n"
-                              "\n"
-                              "The last decisions, the newest first:\n"
-                              "  TIME             TID   CPU    WHAT (WHY)\n" DECISION("58", "4711")
-                                  DECISION("56", "4711") DECISION("54", "4711") DECISION("52", "4711")
-                                      DECISION("50", "4711") DECISION("48", "4711") DECISION("46", "4711")
-                                          DECISION("44", "4711") DECISION("43", "4720") DECISION("42", "4711"));
+    assert_string_equal(
+        text, "stockfish (4711) has 8 runnable threads, so it is highly parallel. \\x1b[31mred\n"
+              "It would get fast CPUs if gzip (4712) stopped.\n"
+              "\n"
+              "  runnable threads  7.9\n"
+              "  rule              none\\x0ano line of its own\n"
+              "\n"
+              "The last decisions, the newest first:\n"
+              "  TIME             TID   CPU    WHAT (WHY)\n" DECISION("58", "4711") DECISION("56", "4711")
+                  DECISION("54", "4711") DECISION("52", "4711") DECISION("50", "4711") DECISION("48", "4711")
+                      DECISION("46", "4711") DECISION("44", "4711") DECISION("43", "4720")
+                          DECISION("42", "4711") "\n"
+                                                 "render (12) waited 4.5 of 8.0 s for game\\x1b[31mlogic (13).\n");
 }
 
 TEST(why_names_the_user_who_set_a_rule_and_no_user_for_the_name_of_a_program)
@@ -349,6 +351,11 @@ TEST(why_as_json_has_the_same)
     assert_string_equal(value, "7.9");
     json_t *one = json_array_get(json_object_get(json, "explanations"), 0);
     assert_int_equal(json_array_size(json_object_get(one, "decisions")), 10);
+    json_t *waits = json_object_get(one, "waits");
+    assert_int_equal(json_integer_value(json_object_get(waits, "measured_us")), 8000000);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(waits, "sentences"), 0)),
+                        "render (12) waited 4.5 of 8.0 s for game\\x1b[31mlogic (13).");
+    assert_int_equal(json_array_size(json_object_get(waits, "threads")), 1);
 }
 
 TEST(a_process_that_asymd_does_not_know_ends_in_1)

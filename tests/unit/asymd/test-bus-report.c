@@ -313,6 +313,32 @@ TEST_WITH(of_a_job_of_two_users_each_learns_of_the_own_threads, set_up, tear_dow
     }
 }
 
+/* Returns the one sentence of the answer, which has no threads. */
+static const char *asked_for_waits(const struct asym_bus_caller *caller)
+{
+    static char text[512];
+    ASYM_AUTO_JSON json_t *json = report(caller, "waits", 10);
+    assert_non_null(json);
+    assert_int_equal(json_array_size(json_object_get(json, "threads")), 0);
+    assert_int_equal(json_array_size(json_object_get(json, "sentences")), 1);
+    assert_false(asym_json_get_flag(json, "measuring"));
+    snprintf(text, sizeof text, "%s", json_string_value(json_array_get(json_object_get(json, "sentences"), 0)));
+    return text;
+}
+
+/* That stands nowhere in /proc, so it does not matter what /proc shows. */
+TEST_WITH(who_waits_for_whom_is_for_root_and_for_the_user_of_the_program, set_up, tear_down)
+{
+    record_job_of_two_users();
+    service.hidepid.hides = false;
+    assert_non_null(strstr(asked_for_waits(&OTHER), "only root and the user of a program can ask"));
+    assert_non_null(strstr(asked_for_waits(&USER), "observes without BPF programs"));
+    assert_non_null(strstr(asked_for_waits(&ROOT), "observes without BPF programs"));
+    service.hidepid.hides = true;
+    assert_null(report(&OTHER, "waits", 10));
+    assert_null(report(&ROOT, "waits", 4711));
+}
+
 /* Both ask at the same instant. */
 TEST_WITH(where_proc_hides_processes_a_report_is_kept_for_one_user, set_up, tear_down)
 {
