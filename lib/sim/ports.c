@@ -91,6 +91,12 @@ static uint64_t see_runnable(struct sim_ports *w, uint32_t thread, char is, uint
     return count;
 }
 
+/* As with the OpenMP tool, the first thread is the master from the end of a parallel step to the beginning of the next one. */
+static bool is_master(const struct asym_sim_program *program, const struct sim_proc *p, uint32_t thread)
+{
+    return program->rtx && thread == p->first && program->steps[p->step].kind != ASYM_SIM_PARALLEL;
+}
+
 /* A thread is runnable by its state now; it is spinning only if the program reports that over RTX. */
 static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t thread, uint64_t passed)
 {
@@ -113,7 +119,7 @@ static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t threa
         .id = sim_id_of(s, thread),
         .proc = (uint32_t)w->n_procs - 1,
         .flags = (t->newborn ? ASYM_TASK_NEWBORN : 0u) | (spinning ? ASYM_TASK_SPINNING : 0u) |
-                 (program->rtx && thread == p->first ? ASYM_TASK_MASTER : 0u) |
+                 (is_master(program, p, thread) ? ASYM_TASK_MASTER : 0u) |
                  (t->ran < ASYM_HARDLY_RAN * 1000 ? ASYM_TASK_HARDLY_RAN : 0u),
         .cpu = ASYM_MAX(t->cpu, 0),
         .nice = t->nice,

@@ -674,6 +674,28 @@ TEST(a_policy_steers_it_through_the_ports)
     end(&w);
 }
 
+/* The first thread is the master in serial steps. There is none in a parallel step. */
+TEST(a_program_with_rtx_has_a_master_in_serial_steps)
+{
+    struct sim_fixture w;
+    struct asym_snapshot s;
+    unsigned masters[2] = {0};
+    begin(&w, "[machine]\ncounts=4\nspeeds=1\n[run]\nduration=2100ms\n" FREE
+              "[program a]\nthreads=4\nrtx=yes\nspin=forever\nstep=parallel 4200M\nstep=serial 1000M\n");
+    struct asym_source *source = asym_sim_source(w.sim, 500 * ASYM_MSEC);
+    /* 1.05 s in parallel, then 1 s alone. */
+    for (unsigned n = 0; source->next(source, &s) > 0; n++) {
+        assert_in_range(n, 0, 3);
+        assert_int_equal(s.n_tasks, 4);
+        for (size_t i = 0; i < s.n_tasks; i++)
+            if (s.tasks[i].flags & ASYM_TASK_MASTER)
+                masters[n / 2] += 1 + 100 * (unsigned)i;
+    }
+    assert_int_equal(masters[0], 0);
+    assert_int_equal(masters[1], 2);
+    end(&w);
+}
+
 /* Three compilers at a time, one after the other. */
 TEST(the_processes_of_a_job_are_one_application)
 {
