@@ -5,6 +5,8 @@
 usage: phases.py BUILD_DIR [ROUNDS]
 """
 import os
+import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,8 +25,8 @@ ANSWERS = {"nothing else running": (150, 1000), "all CPUs busy": (300, 2000)}
 NEVER = float("inf")
 
 
-def measure(observer, serial, parallel, burners):
-    """The microseconds until each serial phase had its answer, and the mean share of one on CPU 0, which is fast."""
+def run(observer, serial, parallel, burners, watch=lambda asymd, program: None):
+    """What load-silent says of its phases, and the mean share of one on CPU 0, which is fast."""
     with tempfile.TemporaryDirectory() as state:
         load = [subprocess.Popen([f"{build}/tests/load-spin", "1", "600"]) for _ in range(burners)]
         program = subprocess.Popen([f"{build}/tests/load-silent", str(os.cpu_count() - 1), str(serial), str(parallel), str(rounds)],
@@ -34,6 +36,7 @@ def measure(observer, serial, parallel, burners):
         asymd = subprocess.Popen([f"{build}/daemon/asymd", "--service", "--policy=pa", f"--slow={os.cpu_count() // 2}",
                                   f"--set=asymd.state_dir={state}", f"--set=asymd.observer={observer}", "--set=asymd.cpu_budget=100",
                                   f"--pid={program.pid}"], stderr=subprocess.DEVNULL)
+        watch(asymd.pid, program)
         lines += program.stdout
         asymd.terminate()
         asymd.wait()
@@ -42,7 +45,80 @@ def measure(observer, serial, parallel, burners):
             p.wait()
     share = float(program.stderr.read())
     program.wait()
+    return lines, share
+
+
+def measure(observer, serial, parallel, burners):
+    """The microseconds until each serial phase had its answer, and that share."""
+    lines, share = run(observer, serial, parallel, burners)
     return sorted(NEVER if took < 0 else took for took in map(float, lines[SKIP:])), share
+
+
+# The events of a phase, as tracefs names them, with the filter of each.
+TRACED = {"sched/sched_switch": 'prev_comm == "load-silent" || prev_comm == "asymd" || next_comm == "asymd"', "sched/sched_waking": 'comm == "asymd"',
+          "syscalls/sys_enter_sched_setaffinity": "", "syscalls/sys_exit_sched_setaffinity": ""}
+TRACEFS = "/sys/kernel/tracing/instances/asymd-bench"
+
+
+def write(path, text):
+    with open(f"{TRACEFS}/{path}", "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def traced_lines():
+    """What the kernel recorded of asymd and load-silent while load-silent ran."""
+    found = []
+
+    def watch(asymd, program):
+        for _ in range(SKIP):
+            program.stdout.readline()
+        write("tracing_on", "1")
+        for _ in range(rounds - SKIP - 2):
+            program.stdout.readline()
+        write("tracing_on", "0")
+        with open(f"{TRACEFS}/trace", encoding="ascii") as file:
+            found.extend((asymd, line) for line in file if not line.startswith("#"))
+
+    os.mkdir(TRACEFS)
+    try:
+        write("tracing_on", "0")
+        for event, chosen in TRACED.items():
+            write(f"events/{event}/filter", chosen or "common_pid > 0")
+            write(f"events/{event}/enable", "1")
+        run("bpf", 20, 40, 0, watch)
+    finally:
+        os.rmdir(TRACEFS)
+    return found
+
+
+def steps():
+    """Microseconds from the sleep of the last mate to each step of the answer; one list a phase that took a mask."""
+    phases, begun, now = [], None, []
+    for asymd, line in traced_lines():
+        pid, at, what = re.match(r"\s*.+-(\d+)\s+\[\d+\].*?\s(\d+\.\d+): (.*)", line).groups()
+        at, is_asymd = float(at) * 1e6, int(pid) == asymd
+        if "prev_comm=load-silent" in what and "prev_state=S" in what:
+            begun, now = at, []
+        elif begun and is_asymd and "sched_switch" in what:
+            # asymd has done what the phase needs.
+            phases += [now] if len(now) > 3 else []
+            begun = None if len(now) > 1 else begun
+        elif begun and (f"comm=asymd pid={asymd} " in what and not now or f"next_pid={asymd} " in what and len(now) == 1 or
+                        is_asymd and what.startswith("sys_sched_setaffinity(") and len(now) == 2):
+            now.append(at - begun)
+        elif begun and is_asymd and what.startswith("sys_sched_setaffinity ->") and len(now) > 2:
+            now[3:] = [at - begun]
+    return phases
+
+
+def print_trace():
+    if not os.access("/sys/kernel/tracing/instances", os.W_OK):
+        print("no trace of a phase: tracefs is not mounted at /sys/kernel/tracing")
+        return
+    phases = steps()
+    names = "the BPF program wakes asymd", "asymd runs", "its first sched_setaffinity(2) begins", "its last one has ended"
+    print(f"one phase of 20 ms, from the sleep of the last other thread; medians of {len(phases)} that took a mask: " +
+          ", ".join(f"{name} after {statistics.median(p[i] for p in phases):.0f} us" for i, name in enumerate(names)))
 
 
 def shown(us):
@@ -59,6 +135,7 @@ def main():
                 asked = (f" (asked {ANSWERS[beside][0]} us, {ANSWERS[beside][1]} us, {SHARES[serial]} %)" if observer == "bpf" else "")
                 print(f"{beside}, {observer}, serial phases of {serial} ms: answered after {shown(median)} in the median, "
                       f"99 % {shown(late)}; {share:.1f} % of them on the fast CPU{asked}", flush=True)
+    print_trace()
     print(f"load of the machine at the end: {os.getloadavg()[0]:.1f}")
 
 
