@@ -78,7 +78,7 @@ TEST_WITH(serial_first_serves_it_as_soon, asym_service_set_up, asym_service_tear
     const int answered = asym_talker_answered(&talker, &worst);
     print_message("%d of %d serial phases, at most %.1f ms after their begin\n", answered, ASYM_TALKER_LAST, worst);
     assert_true(answered >= ASYM_TALKER_LAST / 2);
-    end(&talker, asymd);
+    asym_talker_stop(&talker, asymd);
 }
 
 TEST_WITH(check_says_by_what_asymd_observes, asym_service_set_up, asym_service_tear_down)
