@@ -6,14 +6,10 @@
 #include <sys/epoll.h>
 
 #include "base/clock.h"
-#include "base/macro.h"
 #include "linux/observe/bpf.h"
 
 /* After an answer asymd gives none for this long, however many programs change meanwhile. */
 #define REST ASYM_MSEC
-
-/* CPU time that an answer may use at once, microseconds: some 100 answers. */
-#define BURST (20 * ASYM_MSEC)
 
 static bool hears(const struct asym_service *s)
 {
@@ -30,7 +26,7 @@ static int answer(struct asym_service *s)
     /* The bus has counted what it sent. */
     const asym_usec cost = asym_clock_thread_cpu() - before - (asym_bus_spent(s->bus) - bus);
     p->spent += cost;
-    asym_token_bucket_charge(&p->budget, (double)cost, asym_clock_now());
+    asym_bpf_charge(p->bpf, cost);
     return r;
 }
 
@@ -45,7 +41,7 @@ static int on_phase(sd_event_source *io, int fd, uint32_t events, void *userdata
     if (r >= 0)
         r = sd_event_source_set_enabled(io, SD_EVENT_OFF);
     if (r >= 0)
-        r = sd_event_source_set_time(s->phases.rest, ASYM_MAX(soonest, asym_token_bucket_due(&s->phases.budget)));
+        r = sd_event_source_set_time(s->phases.rest, soonest);
     return r < 0 ? r : sd_event_source_set_enabled(s->phases.rest, SD_EVENT_ONESHOT);
 }
 
@@ -63,7 +59,6 @@ int asym_service_phases_attach(struct asym_service *s)
     p->bpf = s->observer.observers.links[ASYM_OBSERVER_BPF];
     if (!p->bpf)
         return 0;
-    p->budget = asym_token_bucket_full(0, (double)BURST, asym_clock_now());
     int r = sd_event_add_io(s->event, &p->io, asym_bpf_fd(p->bpf), EPOLLIN, on_phase, s);
     if (r >= 0)
         r = sd_event_add_time(s->event, &p->rest, CLOCK_MONOTONIC, 0, 1, on_rested, s);
@@ -88,7 +83,6 @@ void asym_service_phases_housekeeping(struct asym_service *s)
     struct asym_service_phases *p = &s->phases;
     if (!p->bpf)
         return;
-    p->budget.rate = s->run->settings->daemon.cpu_budget / 100;
     asym_bpf_set(p->bpf, &s->run->settings->daemon, hears(s));
     const bool is_busy = asym_bpf_housekeeping(p->bpf);
     const int r = asym_prompt_want(&s->run->prompt, ASYM_PROMPT_BPF,

@@ -11,15 +11,33 @@
 #include "base/hash.h"
 #include "base/macro.h"
 #include "base/search.h"
+#include "base/token-bucket.h"
 #include "linux/observe/observer.h"
 #include "linux/observe/phases-kernel.h"
+#include "linux/observe/proc-owner.h"
 #include "linux/observe/procfs.h"
 
 /* One that no snapshot has listed for so long is followed no more, so that a long list of sleepers keeps no place. */
 #define FORGOTTEN_AFTER (60 * ASYM_SEC)
 
-/* Processes that one snapshot may begin to follow. Each takes 70 us in the kernel. */
-#define FOLLOWED_AT_ONCE 16
+/* Processes that one snapshot may begin to follow, and as many that it may leave. Each takes 70 us in the kernel. */
+#define ORDERS 16
+
+/* CPU time that the answers to the programs of a user may use at once, microseconds: some 100 answers. */
+#define BURST (20 * ASYM_MSEC)
+
+/* The number of an application is as scarce as so many places of threads. */
+#define NUMBER_IN_THREADS (ASYM_PHASES_THREADS / ASYM_PHASES_APPS)
+
+/* A user shares the kernel's places and the CPU time of answers with the others. His debt stays until another needs the entry. */
+struct user {
+    uint32_t uid;
+    uint32_t n_apps;
+    uint32_t places;                  /* of his applications, in threads, as count_places() found them */
+    uint32_t orders;                  /* of this snapshot, to follow his processes */
+    struct asym_token_bucket answers; /* us of CPU time; capacity 0: the entry was never used */
+    bool has_changed;                 /* no user has paid the events of his applications yet */
+};
 
 /*
  * An application whose threads change their states more often than this, per second of their CPU time, is followed no more for a
@@ -31,13 +49,14 @@
 /* The changes are counted over this: a burst is not what a program does. */
 #define CHANGES_OVER ASYM_SEC
 
-/* An application that is followed; its number is its index + 1. */
+/* An application that is followed, or rests; its number is its index + 1. */
 struct followed_app {
     struct asym_taskid id;
-    asym_usec listed;           /* when a snapshot listed it last; 0: the number is free */
+    uint32_t n_procs;           /* that are followed */
+    uint32_t user;              /* index: who owned its first process */
     int32_t alone;              /* the thread that the kernel has named as the only runnable one; 0: none */
     uint64_t n_changes, ran_ns; /* of its threads, since b->judged */
-    asym_usec rests_until;      /* it is not followed before that */
+    asym_usec rests_until;      /* it is not followed before that; 0: it does not rest */
 };
 
 struct followed_proc {
@@ -61,7 +80,11 @@ struct counted {
 struct bpf {
     struct asym_source source;
     struct asym_phases *kernel;
+    const struct asym_root *root;
+    struct user users[ASYM_PHASES_APPS]; /* each has an application, or none has */
+    double cpu_share;                    /* of one CPU, for all answers */
     struct followed_app apps[ASYM_PHASES_APPS];
+    uint32_t n_apps;
     struct asym_hash app_index; /* of apps, by id */
     struct followed_proc *procs;
     struct asym_hash proc_index; /* of procs, by tgid */
@@ -73,11 +96,12 @@ struct bpf {
     struct asym_task *tasks; /* copies of the inner source's, which may be changed */
     struct asym_app *out_apps;
     size_t tasks_capacity, out_apps_capacity;
-    bool hears;       /* as asym_bpf_set() */
-    bool has_changed; /* another thread is alone than in the last snapshot */
-    bool is_full;     /* the kernel had no place for a process */
-    bool refresh;     /* the next snapshot is the last one again */
-    bool is_sampling; /* the inner source has not completed its sample */
+    bool hears;                 /* as asym_bpf_set() */
+    bool has_changed;           /* another thread is alone than in the last snapshot */
+    bool is_full;               /* the kernel had no place for a process of the last full snapshot */
+    unsigned orders, evictions; /* processes that this snapshot may still follow; and leave, to make room */
+    bool refresh;               /* the next snapshot is the last one again */
+    bool is_sampling;           /* the inner source has not completed its sample */
 };
 
 static struct bpf *of(const struct asym_source *source)
@@ -102,15 +126,38 @@ static struct followed_proc *proc_of(const struct bpf *b, int32_t tgid)
     return NULL;
 }
 
-static uint32_t add_app(struct bpf *b, const struct asym_taskid *id)
+/* Returns the index of the user. There is one for each application, so one is free. */
+static uint32_t user_of(struct bpf *b, uint32_t uid)
+{
+    uint32_t unused = 0;
+    for (uint32_t i = ASYM_LENGTH(b->users); i-- > 0;) {
+        if (b->users[i].answers.capacity > 0 && b->users[i].uid == uid)
+            return i;
+        if (b->users[i].n_apps == 0)
+            unused = i;
+    }
+    b->users[unused] = (struct user){.uid = uid,
+                                     .answers = asym_token_bucket_full(b->cpu_share, (double)BURST, asym_clock_now())};
+    return unused;
+}
+
+/* Returns whether its number is taken. */
+static bool is_used(const struct followed_app *app)
+{
+    return app->n_procs > 0 || app->rests_until > 0;
+}
+
+static uint32_t add_app(struct bpf *b, const struct asym_taskid *id, uint32_t user)
 {
     for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
-        if (b->apps[i].listed != 0)
+        if (is_used(&b->apps[i]))
             continue;
         if (asym_hash_reserve(&b->app_index, 1) < 0)
             return 0;
-        b->apps[i] = (struct followed_app){.id = *id};
+        b->apps[i] = (struct followed_app){.id = *id, .user = user};
         asym_hash_add(&b->app_index, asym_hash_of_u64(id->start ^ (uint32_t)id->tgid), i);
+        b->users[user].n_apps++;
+        b->n_apps++;
         return i + 1;
     }
     return 0;
@@ -120,12 +167,23 @@ static void drop_app(struct bpf *b, uint32_t number)
 {
     struct followed_app *app = &b->apps[number - 1];
     asym_hash_remove(&b->app_index, asym_hash_of_u64(app->id.start ^ (uint32_t)app->id.tgid), number - 1);
-    *app = (struct followed_app){.listed = 0};
+    b->users[app->user].n_apps--;
+    b->n_apps--;
+    *app = (struct followed_app){.n_procs = 0};
 }
 
-static void drop_proc(struct bpf *b, size_t i)
+/* One of the application's processes is in it no more. */
+static void leave_app(struct bpf *b, uint32_t number)
+{
+    if (--b->apps[number - 1].n_procs == 0 && b->apps[number - 1].rests_until == 0)
+        drop_app(b, number);
+}
+
+static void leave(struct bpf *b, size_t i)
 {
     const size_t last = --b->n_procs;
+    asym_phases_unfollow(b->kernel, b->procs[i].id.tgid);
+    leave_app(b, b->procs[i].app);
     asym_hash_remove(&b->proc_index, asym_hash_of_id(b->procs[i].id.tgid), i);
     if (i != last) {
         asym_hash_renumber(&b->proc_index, asym_hash_of_id(b->procs[last].id.tgid), last, i);
@@ -145,10 +203,13 @@ static int follow(struct bpf *b, const struct asym_taskid *id, uint32_t app, asy
         return r;
     if (!proc) {
         proc = &b->procs[b->n_procs];
+        proc->app = 0;
         asym_hash_add(&b->proc_index, asym_hash_of_id(id->tgid), b->n_procs++);
     }
+    b->apps[app - 1].n_procs++;
+    if (proc->app != 0)
+        leave_app(b, proc->app);
     *proc = (struct followed_proc){.id = *id, .app = app, .listed = now};
-    b->apps[app - 1].listed = now;
     return 0;
 }
 
@@ -159,40 +220,147 @@ static bool is_steered(const struct asym_proc *proc)
            proc->rule != ASYM_RULE_IGNORE && proc->rule != ASYM_RULE_UNLISTED;
 }
 
-/*
- * Begins to follow the process, if its application has several threads and may is set. Returns 1: it tried; 0: there was nothing to
- * do; -ENOSPC: no place is left.
- */
-static int follow_listed(struct bpf *b, const struct asym_snapshot *s, const struct asym_proc *proc, bool may)
+/* Counts what each user has. Returns the index of the one who has most. */
+static uint32_t count_places(struct bpf *b)
 {
-    const struct asym_app *app = &s->apps[proc->app];
-    uint32_t number = number_of(b, &app->id);
-    struct followed_proc *followed = proc_of(b, proc->id.tgid);
-    if (number != 0)
-        b->apps[number - 1].listed = s->now;
-    if (followed)
-        followed->listed = s->now;
-    if (!may || !is_steered(proc) || (number == 0 && app->n_threads < 2) ||
-        (number != 0 && b->apps[number - 1].rests_until > s->now) ||
-        (followed && followed->app == number && asym_taskid_equal(&followed->id, &proc->id)))
-        return 0;
-    const bool is_new = number == 0;
-    number = is_new ? add_app(b, &app->id) : number;
-    const int r = number == 0 ? -ENOSPC : follow(b, &proc->id, number, s->now);
-    if (r < 0 && is_new && number != 0)
-        drop_app(b, number);
-    return r == -ENOSPC ? r : 1;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < ASYM_LENGTH(b->users); i++)
+        b->users[i].places = 0;
+    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
+        struct user *user = &b->users[b->apps[i].user];
+        if (is_used(&b->apps[i]))
+            user->places += NUMBER_IN_THREADS + asym_phases_threads(b->kernel, i + 1);
+        if (user->places > b->users[most].places)
+            most = b->apps[i].user;
+    }
+    return most;
 }
 
-/* Without a place it tries again after the next housekeeping. */
+/* Returns the number of the user's largest application. */
+static uint32_t largest_of(const struct bpf *b, uint32_t user)
+{
+    uint32_t largest = 0, most = 0;
+    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
+        if (!is_used(&b->apps[i]) || b->apps[i].user != user || asym_phases_threads(b->kernel, i + 1) < most)
+            continue;
+        largest = i + 1;
+        most = asym_phases_threads(b->kernel, largest);
+    }
+    return largest;
+}
+
+/* Returns whether the kernel has a place for each of n threads that come to the application. number 0: it has none yet. */
+static bool has_room(const struct bpf *b, uint32_t number, uint32_t n)
+{
+    return (number != 0 || b->n_apps < ASYM_PHASES_APPS) &&
+           asym_phases_threads(b->kernel, 0) + n <= ASYM_PHASES_THREADS;
+}
+
+/*
+ * Takes places from the user who has most, until n threads of another have room. Who takes has fewer after that than the other had
+ * before, so that the two do not take the same places from each other in turn. Returns whether there is room.
+ */
+static bool make_room(struct bpf *b, uint32_t user, uint32_t number, uint32_t n)
+{
+    while (!has_room(b, number, n)) {
+        const uint32_t most = count_places(b);
+        if (b->evictions == 0 || b->users[most].places <= b->users[user].places + n + NUMBER_IN_THREADS)
+            return false;
+        const uint32_t largest = largest_of(b, most);
+        if (b->apps[largest - 1].n_procs == 0)
+            drop_app(b, largest);
+        for (size_t i = b->n_procs; i-- > 0 && b->evictions > 0 && !has_room(b, number, n);) {
+            if (b->procs[i].app != largest)
+                continue;
+            leave(b, i);
+            b->evictions--;
+        }
+    }
+    return true;
+}
+
+/* Threads of the application that have no place. */
+static uint32_t missing(const struct bpf *b, const struct asym_app *app, uint32_t number)
+{
+    const uint32_t has = number == 0 ? 0 : asym_phases_threads(b->kernel, number);
+    return ASYM_MAX(app->n_threads, has + 1) - has;
+}
+
+/*
+ * Follows a process of an application of several threads, which is not followed yet. A user's orders are less than half of those
+ * that a snapshot has left, so that one who starts many programs leaves some for the others. Returns 0; -ENOSPC: no place.
+ */
+static int begin(struct bpf *b, const struct asym_snapshot *s, const struct asym_proc *proc, uint32_t number)
+{
+    const struct asym_app *app = &s->apps[proc->app];
+    uint32_t uid = 0;
+    if (number == 0 && asym_proc_owner(b->root, proc->id.tgid, &uid) < 0)
+        return 0;
+    const uint32_t user = number == 0 ? user_of(b, uid) : b->apps[number - 1].user;
+    if (b->users[user].orders >= b->orders)
+        return 0;
+    if (!make_room(b, user, number, missing(b, app, number)))
+        return -ENOSPC;
+    b->orders--;
+    b->users[user].orders++;
+    const bool is_new = number == 0;
+    number = is_new ? add_app(b, &app->id, user) : number;
+    const int r = number == 0 ? -ENOMEM : follow(b, &proc->id, number, s->now);
+    if (r < 0 && is_new && number != 0)
+        drop_app(b, number);
+    return r == -ENOSPC ? r : 0;
+}
+
+/* Returns 0; -ENOSPC: the kernel has no place for a thread of it. */
+static int follow_listed(struct bpf *b, const struct asym_snapshot *s, const struct asym_proc *proc)
+{
+    const struct asym_app *app = &s->apps[proc->app];
+    const uint32_t number = number_of(b, &app->id);
+    struct followed_proc *followed = proc_of(b, proc->id.tgid);
+    if (followed)
+        followed->listed = s->now;
+    if (!is_steered(proc) || (number == 0 && app->n_threads < 2) ||
+        (number != 0 && b->apps[number - 1].rests_until > s->now))
+        return 0;
+    if (!followed || followed->app != number || !asym_taskid_equal(&followed->id, &proc->id))
+        return begin(b, s, proc, number);
+    /* The next reconciliation gives its new threads the places that are made here. */
+    if (!asym_phases_misses(b->kernel, number) ||
+        make_room(b, b->apps[number - 1].user, number, missing(b, app, number)))
+        return 0;
+    return -ENOSPC;
+}
+
+/* Leaves processes that have not run for long, or whose application rests, and drops applications that have rested. */
+static void let_go(struct bpf *b, asym_usec now)
+{
+    unsigned left = ORDERS;
+    for (size_t i = b->n_procs; i-- > 0 && left > 0;) {
+        const struct followed_proc *proc = &b->procs[i];
+        if (now - ASYM_MIN(now, proc->listed) < FORGOTTEN_AFTER && b->apps[proc->app - 1].rests_until == 0)
+            continue;
+        leave(b, i);
+        left--;
+    }
+    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
+        struct followed_app *app = &b->apps[i];
+        if (app->rests_until == 0 || app->rests_until > now)
+            continue;
+        app->rests_until = 0;
+        if (app->n_procs == 0)
+            drop_app(b, i + 1);
+    }
+}
+
 static void follow_all(struct bpf *b, const struct asym_snapshot *s)
 {
-    unsigned n = 0;
-    for (size_t i = 0; i < s->n_procs; i++) {
-        const int r = follow_listed(b, s, &s->procs[i], n < FOLLOWED_AT_ONCE && !b->is_full);
-        n += r == 1;
-        b->is_full |= r == -ENOSPC;
-    }
+    let_go(b, s->now);
+    b->orders = b->evictions = ORDERS;
+    b->is_full = false;
+    for (uint32_t i = 0; i < ASYM_LENGTH(b->users); i++)
+        b->users[i].orders = 0;
+    for (size_t i = 0; i < s->n_procs; i++)
+        b->is_full |= follow_listed(b, s, &s->procs[i]) == -ENOSPC;
 }
 
 static const struct counted *find(const struct counted *items, size_t n, int32_t tid)
@@ -245,26 +413,19 @@ static void note_changes(struct bpf *b, const struct counted *c)
     b->apps[c->app - 1].ran_ns += c->ran_ns;
 }
 
-/* Puts to rest who changes too often. Its processes are followed no more, some at each sample. */
+/* Puts to rest who changes too often. */
 static void judge(struct bpf *b, asym_usec now)
 {
-    const bool is_due = now - b->judged >= CHANGES_OVER;
-    for (uint32_t i = 0; is_due && i < ASYM_PHASES_APPS; i++) {
+    if (now - b->judged < CHANGES_OVER)
+        return;
+    b->judged = now;
+    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
         struct followed_app *app = &b->apps[i];
-        if ((double)app->n_changes > CHANGES_MOST * ASYM_MAX((double)app->ran_ns / 1e9, 1))
+        if ((double)app->n_changes > CHANGES_MOST * ASYM_MAX((double)app->ran_ns / 1e9, 1)) {
             app->rests_until = now + RESTS_FOR;
+            app->alone = 0;
+        }
         app->n_changes = app->ran_ns = 0;
-    }
-    b->judged = is_due ? now : b->judged;
-    unsigned n = 0;
-    for (size_t i = b->n_procs; i-- > 0 && n < FOLLOWED_AT_ONCE;) {
-        struct followed_app *app = &b->apps[b->procs[i].app - 1];
-        if (app->rests_until <= now)
-            continue;
-        app->alone = 0;
-        asym_phases_unfollow(b->kernel, b->procs[i].id.tgid);
-        drop_proc(b, i);
-        n++;
     }
 }
 
@@ -354,22 +515,37 @@ static void take_app(const struct bpf *b, const struct asym_snapshot *s, struct 
     }
 }
 
+/* The next sample shows what no answer is left for. */
+static void note_alone(struct bpf *b, struct followed_app *app, int32_t alone)
+{
+    struct user *user = &b->users[app->user];
+    user->has_changed = true;
+    b->has_changed |= app->alone != alone && asym_token_bucket_has(&user->answers, asym_clock_now());
+    app->alone = alone;
+}
+
+/* Returns whether its events count: one that rests leaves the kernel process by process. */
+static bool is_heard(const struct followed_app *app)
+{
+    return app->n_procs > 0 && app->rests_until == 0;
+}
+
 static void take_event(void *ctx, const struct asym_phases_event *e)
 {
     struct bpf *b = ctx;
     if (e->kind == ASYM_PHASES_LOST) {
-        for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++)
-            if (b->apps[i].listed != 0)
-                (void)asym_phases_runnable(b->kernel, i + 1, &b->apps[i].alone);
-        b->has_changed = true;
+        for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
+            int32_t alone = 0;
+            if (!is_heard(&b->apps[i]))
+                continue;
+            (void)asym_phases_runnable(b->kernel, i + 1, &alone);
+            note_alone(b, &b->apps[i], alone);
+        }
         return;
     }
-    if (e->app == 0 || e->app > ASYM_PHASES_APPS || b->apps[e->app - 1].listed == 0)
+    if (e->app == 0 || e->app > ASYM_PHASES_APPS || !is_heard(&b->apps[e->app - 1]))
         return;
-    struct followed_app *app = &b->apps[e->app - 1];
-    const int32_t alone = e->kind == ASYM_PHASES_SERIAL ? e->tid : 0;
-    b->has_changed |= app->alone != alone;
-    app->alone = alone;
+    note_alone(b, &b->apps[e->app - 1], e->kind == ASYM_PHASES_SERIAL ? e->tid : 0);
 }
 
 static int bpf_next(struct asym_source *source, struct asym_snapshot *ret)
@@ -455,28 +631,59 @@ bool asym_bpf_take(struct asym_source *source)
     return b->has_changed;
 }
 
+/* The kernel tells nothing of his programs until he has paid. */
+static void hold(struct bpf *b, uint32_t user)
+{
+    const asym_usec due = asym_token_bucket_due(&b->users[user].answers);
+    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++)
+        if (b->apps[i].n_procs > 0 && b->apps[i].user == user)
+            asym_phases_hold(b->kernel, i + 1, due);
+}
+
+void asym_bpf_charge(struct asym_source *source, asym_usec cost)
+{
+    struct bpf *b = of(source);
+    const asym_usec now = asym_clock_now();
+    unsigned n = 0;
+    for (uint32_t i = 0; i < ASYM_LENGTH(b->users); i++)
+        n += b->users[i].has_changed;
+    for (uint32_t i = 0; i < ASYM_LENGTH(b->users); i++) {
+        struct user *user = &b->users[i];
+        if (!user->has_changed)
+            continue;
+        user->has_changed = false;
+        asym_token_bucket_charge(&user->answers, (double)cost / n, now);
+        if (!asym_token_bucket_has(&user->answers, now))
+            hold(b, i);
+    }
+}
+
+/* Those who have used answers lately share the CPU time. One whose bucket is full needs none. */
+static void divide(struct bpf *b, asym_usec now)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < ASYM_LENGTH(b->users); i++) {
+        asym_token_bucket_fill(&b->users[i].answers, now);
+        n += b->users[i].answers.tokens < b->users[i].answers.capacity;
+    }
+    for (uint32_t i = 0; i < ASYM_LENGTH(b->users); i++)
+        b->users[i].answers.rate = b->cpu_share / ASYM_MAX(n, 1U);
+}
+
 void asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings *settings, bool hears)
 {
+    struct bpf *b = of(source);
     const struct asym_phases_limits limits = {
         .gap = settings->phase_gap, .settle = settings->phase_settle, .rate = hears ? settings->phase_rate : 0};
-    asym_phases_set(of(source)->kernel, &limits);
-    of(source)->hears = hears;
+    asym_phases_set(b->kernel, &limits);
+    b->hears = hears;
+    b->cpu_share = settings->cpu_budget / 100;
+    divide(b, asym_clock_now());
 }
 
 bool asym_bpf_housekeeping(struct asym_source *source)
 {
     struct bpf *b = of(source);
-    const asym_usec now = asym_clock_now();
-    for (size_t i = b->n_procs; i-- > 0;) {
-        if (now - ASYM_MIN(now, b->procs[i].listed) < FORGOTTEN_AFTER)
-            continue;
-        asym_phases_unfollow(b->kernel, b->procs[i].id.tgid);
-        drop_proc(b, i);
-    }
-    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++)
-        if (b->apps[i].listed != 0 && now - ASYM_MIN(now, b->apps[i].listed) >= FORGOTTEN_AFTER)
-            drop_app(b, i + 1);
-    b->is_full = false;
     asym_phases_reconcile(b->kernel);
     return b->n_procs > 0;
 }
@@ -508,6 +715,8 @@ static int bpf_open(const struct asym_observer_context *context, struct asym_sou
         free(b);
         return r;
     }
+    b->root = context->procfs->root;
+    b->cpu_share = settings->cpu_budget / 100;
     b->source = (struct asym_source){.next = bpf_next, .refresh = bpf_refresh, .close = bpf_close};
     const struct asym_procfs_watcher watcher = {.process = process_activity, .thread = thread_activity, .ctx = b};
     asym_procfs_set_watcher(inner, &watcher);

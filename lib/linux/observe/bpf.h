@@ -4,6 +4,9 @@
  * procfs sampled by what the kernel counted (phases-kernel.h): how long each thread ran, how long it was runnable, and for which
  * share the others waited for it (critical). It also knows when an application has come down to one runnable thread.
  *
+ * The kernel has places for some programs and threads only. When they are full, a user who has few takes them from the one who has
+ * most.
+ *
  * A thread that is the only runnable one of its application has ASYM_TASK_ALONE from the moment that the kernel says so, which
  * needs no sample: the caller waits for the descriptor, takes the events, and refreshes the source.
  */
@@ -24,11 +27,19 @@ int asym_bpf_fd(const struct asym_source *source);
 /** Take the events. Returns whether the next snapshot has another thread alone than the last one. */
 bool asym_bpf_take(struct asym_source *source);
 
-/** Use the limits of these settings. hears: whether the caller waits for the descriptor; if not, the kernel tells of no phase. */
+/**
+ * Charge the CPU time of the last take and of the answer to it, in equal parts, to the users whose applications the events came
+ * from. Each user has a share of asymd.cpu_budget. While he has overdrawn it, nothing is told of his programs.
+ */
+void asym_bpf_charge(struct asym_source *source, asym_usec cost);
+
+/**
+ * Use the limits of these settings, and divide the budget anew; about once a second. hears: whether the caller waits for the
+ * descriptor; if not, the kernel tells of no phase.
+ */
 void asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings *settings, bool hears);
 
-/** Call it about once a second: drops who has not run for long, and puts counts right that the kernel missed. Returns whether
- * it follows a process. */
+/** Call it about once a second: puts counts right that the kernel missed. Returns whether it follows a process. */
 bool asym_bpf_housekeeping(struct asym_source *source);
 
 /** The programs of the kernel; borrowed. */

@@ -224,6 +224,18 @@ uint32_t asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t
     return asym_phases_list_runnable(p->shared, app, ret_tid);
 }
 
+uint32_t asym_phases_threads(const struct asym_phases *p, uint32_t app)
+{
+    const uint32_t *n = app ? &p->shared->apps[app % ASYM_PHASES_APP_RECORDS].n_threads : &p->shared->n_threads;
+    return __atomic_load_n(n, __ATOMIC_RELAXED);
+}
+
+void asym_phases_hold(struct asym_phases *p, uint32_t app, asym_usec until)
+{
+    __atomic_store_n(&p->shared->apps[app % ASYM_PHASES_APP_RECORDS].paid, until * 1000 + ASYM_PHASES_CREDIT,
+                     __ATOMIC_RELAXED);
+}
+
 bool asym_phases_misses(const struct asym_phases *p, uint32_t app)
 {
     return p->shared->apps[app % ASYM_PHASES_APP_RECORDS].holey != 0;
@@ -343,6 +355,15 @@ size_t asym_phases_list(NEVER(struct asym_phases *p), NEVER(const struct asym_ph
 uint32_t asym_phases_runnable(NEVER(const struct asym_phases *p), NEVER(uint32_t app), NEVER(int32_t *ret_tid))
 {
     return 0;
+}
+
+uint32_t asym_phases_threads(NEVER(const struct asym_phases *p), NEVER(uint32_t app))
+{
+    return 0;
+}
+
+void asym_phases_hold(NEVER(struct asym_phases *p), NEVER(uint32_t app), NEVER(asym_usec until))
+{
 }
 
 bool asym_phases_misses(NEVER(const struct asym_phases *p), NEVER(uint32_t app))

@@ -59,7 +59,7 @@ int asym_phases_follow(struct asym_phases *p, int32_t tgid, uint32_t app);
 /** Follow it no more. Does nothing for a process that is not followed. */
 void asym_phases_unfollow(struct asym_phases *p, int32_t tgid);
 
-enum { ASYM_PHASES_APPS = 1023 };
+enum { ASYM_PHASES_APPS = 1023, ASYM_PHASES_THREADS = 8191 };
 
 /** Readable when events are there. */
 int asym_phases_fd(const struct asym_phases *p);
@@ -72,6 +72,12 @@ size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread *
 
 /** Runnable threads of the application now; the thread, where it is one: its tid in *ret_tid, else 0. */
 uint32_t asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid);
+
+/** Followed threads of the application; app 0: of all, at most ASYM_PHASES_THREADS. */
+uint32_t asym_phases_threads(const struct asym_phases *p, uint32_t app);
+
+/** Tell no serial phase of the application before that time (CLOCK_MONOTONIC). One that lasts until then is told then. */
+void asym_phases_hold(struct asym_phases *p, uint32_t app, asym_usec until);
 
 /** Returns whether the application has threads that are not followed, or not yet: its counts are too low. */
 bool asym_phases_misses(const struct asym_phases *p, uint32_t app);

@@ -12,6 +12,7 @@
 #include "support/test.h"
 
 #define MAIN     100
+#define PROGRAMS 40
 #define WORKER   101
 #define OTHER    200
 #define MS       UINT64_C(1000000)
@@ -32,7 +33,11 @@ static struct {
     int refuses; /* what follow returns, if it is not 0 */
     struct asym_phases_limits limits;
     bool is_open;
+    uint32_t threads_each;                      /* that each followed process has */
+    asym_usec held_until[ASYM_PHASES_APPS + 1]; /* by application; 0: it is not held */
 } kernel;
+
+static uint32_t owners[2]; /* of MAIN, and of all others */
 
 static asym_usec now;
 
@@ -84,9 +89,13 @@ void __wrap_asym_phases_unfollow(struct asym_phases *p, int32_t tgid);
 void __wrap_asym_phases_unfollow(struct asym_phases *p, int32_t tgid)
 {
     (void)p;
-    for (size_t i = 0; i < kernel.n_followed; i++)
-        if (kernel.followed[i] == tgid)
-            kernel.followed[i] = kernel.followed[--kernel.n_followed];
+    for (size_t i = 0; i < kernel.n_followed; i++) {
+        if (kernel.followed[i] != tgid)
+            continue;
+        kernel.followed[i] = kernel.followed[--kernel.n_followed];
+        kernel.app_of[i] = kernel.app_of[kernel.n_followed];
+        return;
+    }
 }
 
 int __wrap_asym_phases_fd(const struct asym_phases *p);
@@ -126,6 +135,31 @@ uint32_t __wrap_asym_phases_runnable(const struct asym_phases *p, uint32_t app, 
     return kernel.runnable;
 }
 
+uint32_t __wrap_asym_phases_threads(const struct asym_phases *p, uint32_t app);
+uint32_t __wrap_asym_phases_threads(const struct asym_phases *p, uint32_t app)
+{
+    uint32_t n = 0;
+    (void)p;
+    for (size_t i = 0; i < kernel.n_followed; i++)
+        n += app == 0 || kernel.app_of[i] == app ? kernel.threads_each : 0;
+    return n;
+}
+
+void __wrap_asym_phases_hold(struct asym_phases *p, uint32_t app, asym_usec until);
+void __wrap_asym_phases_hold(struct asym_phases *p, uint32_t app, asym_usec until)
+{
+    (void)p;
+    kernel.held_until[app] = until;
+}
+
+int __wrap_asym_proc_owner(const struct asym_root *root, int32_t pid, uint32_t *ret);
+int __wrap_asym_proc_owner(const struct asym_root *root, int32_t pid, uint32_t *ret)
+{
+    (void)root;
+    *ret = owners[pid != MAIN];
+    return 0;
+}
+
 static bool misses;
 
 bool __wrap_asym_phases_misses(const struct asym_phases *p, uint32_t app);
@@ -154,8 +188,9 @@ void __wrap_asym_procfs_set_watcher(struct asym_source *procfs, const struct asy
 /* --- the inner source: one program of two threads, as procfs sampled it, and one of a single thread --- */
 
 static struct asym_task tasks[3];
-static struct asym_proc procs[2];
-static struct asym_app apps[2];
+static struct asym_proc procs[PROGRAMS];
+static struct asym_app apps[PROGRAMS];
+static size_t n_programs;
 static bool refresh;
 static int inner_returns;
 
@@ -177,8 +212,8 @@ static int inner_next(struct asym_source *source, struct asym_snapshot *ret)
                                   .apps = apps,
                                   .procs = procs,
                                   .tasks = tasks,
-                                  .n_apps = ASYM_LENGTH(apps),
-                                  .n_procs = ASYM_LENGTH(procs),
+                                  .n_apps = n_programs,
+                                  .n_procs = n_programs,
                                   .n_tasks = ASYM_LENGTH(tasks)};
     refresh = false;
     return inner_returns;
@@ -210,11 +245,14 @@ static int set_up(void **state)
 {
     (void)state;
     memset(&kernel, 0, sizeof kernel);
+    kernel.threads_each = 2;
+    owners[0] = owners[1] = 1000;
+    n_programs = 2;
     misses = false;
     now = BEGIN;
     inner_returns = 1;
     refresh = false;
-    for (size_t i = 0; i < ASYM_LENGTH(procs); i++) {
+    for (size_t i = 0; i < 2; i++) {
         const int32_t pid = i == 0 ? MAIN : OTHER;
         procs[i] = (struct asym_proc){.id = {.tid = pid, .tgid = pid, .start = 5}, .app = (uint32_t)i};
         apps[i] = (struct asym_app){.id = procs[i].id,
@@ -264,6 +302,25 @@ static void count(uint64_t main_ran, uint64_t main_critical, uint64_t worker_ran
                                                     .app = 1,
                                                     .running_ns = worker_ran * MS,
                                                     .waiting_ns = worker_waited * MS};
+}
+
+/* So many programs of two threads that procfs sampled none of. MAIN is the last one. */
+static void list_programs(size_t n)
+{
+    n_programs = n;
+    for (size_t i = 0; i < n; i++) {
+        const int32_t pid = i == n - 1 ? MAIN : OTHER + (int32_t)i;
+        procs[i] = (struct asym_proc){.id = {.tid = pid, .tgid = pid, .start = 5}, .app = (uint32_t)i};
+        apps[i] = (struct asym_app){.id = procs[i].id, .n_procs = 1, .n_threads = 2};
+    }
+}
+
+static bool is_followed(int32_t pid)
+{
+    bool found = false;
+    for (size_t i = 0; i < kernel.n_followed; i++)
+        found |= kernel.followed[i] == pid;
+    return found;
 }
 
 /* Two full snapshots: the second one has the counts of the 100 ms between them. */
@@ -568,11 +625,120 @@ TEST_F(one_that_has_not_run_for_a_minute_is_followed_no_more)
     take();
     assert_true(asym_bpf_housekeeping(source));
     now += A_MINUTE + ASYM_SEC;
+    n_programs = 0;
+    take();
     assert_false(asym_bpf_housekeeping(source));
     assert_int_equal(kernel.n_followed, 0);
+    n_programs = 2;
     take();
     assert_int_equal(kernel.n_followed, 1);
     assert_int_equal(kernel.app_of[0], 1);
+}
+
+TEST_F(a_snapshot_forgets_some_processes_only)
+{
+    list_programs(PROGRAMS);
+    for (int i = 0; i < 10; i++)
+        take();
+    assert_int_equal(kernel.n_followed, PROGRAMS);
+    now += A_MINUTE + ASYM_SEC;
+    n_programs = 0;
+    take();
+    assert_in_range(kernel.n_followed, PROGRAMS / 2, PROGRAMS - 1);
+    take();
+    take();
+    assert_int_equal(kernel.n_followed, 0);
+}
+
+TEST_F(one_who_starts_many_programs_leaves_orders_for_others)
+{
+    owners[0] = 1001;
+    list_programs(PROGRAMS);
+    take();
+    assert_true(is_followed(MAIN));
+    assert_in_range(kernel.n_followed, 2, PROGRAMS / 2);
+}
+
+TEST_F(a_user_with_few_threads_takes_places_from_the_one_with_most)
+{
+    owners[1] = 1001;
+    kernel.threads_each = apps[0].n_threads = ASYM_PHASES_THREADS - 100;
+    take();
+    assert_true(is_followed(MAIN));
+    apps[1].n_threads = 300;
+    take();
+    assert_true(is_followed(OTHER) && !is_followed(MAIN));
+    /* The one who had most gets free places only. */
+    kernel.threads_each = 300;
+    take();
+    assert_true(is_followed(OTHER) && !is_followed(MAIN));
+    assert_non_null(s.coverage.remarks[ASYM_OBSERVER_BPF]);
+}
+
+TEST_F(a_user_takes_no_places_from_himself)
+{
+    kernel.threads_each = apps[0].n_threads = ASYM_PHASES_THREADS - 100;
+    take();
+    apps[1].n_threads = 300;
+    take();
+    assert_true(is_followed(MAIN) && !is_followed(OTHER));
+    assert_non_null(s.coverage.remarks[ASYM_OBSERVER_BPF]);
+}
+
+/* The kernel had no place for a thread that a program has made. */
+TEST_F(a_program_that_grows_takes_places_from_the_one_with_most)
+{
+    list_programs(3);
+    owners[0] = 1001;
+    kernel.threads_each = apps[0].n_threads = apps[1].n_threads = apps[2].n_threads = ASYM_PHASES_THREADS / 3;
+    take();
+    assert_int_equal(kernel.n_followed, 3);
+    misses = true;
+    apps[2].n_threads += 100;
+    take();
+    assert_true(is_followed(MAIN));
+    assert_int_equal(kernel.n_followed, 2);
+}
+
+/* 20 ms are there at first; more comes at 1 % of a CPU. */
+TEST_F(each_user_pays_the_answers_to_his_own_programs)
+{
+    owners[1] = 1001;
+    apps[1].n_threads = 2;
+    asym_bpf_set(source, &settings->daemon, true);
+    take();
+    tell(ASYM_PHASES_SERIAL, 1, WORKER);
+    assert_true(asym_bpf_take(source));
+    asym_bpf_charge(source, 30 * ASYM_MSEC);
+    assert_in_range(kernel.held_until[1], now + 900 * ASYM_MSEC, now + 1100 * ASYM_MSEC);
+    assert_int_equal(kernel.held_until[2], 0);
+    take();
+    tell(ASYM_PHASES_PARALLEL, 1, 0);
+    assert_false(asym_bpf_take(source));
+    tell(ASYM_PHASES_SERIAL, 2, OTHER);
+    assert_true(asym_bpf_take(source));
+    now += 2 * ASYM_SEC;
+    take();
+    tell(ASYM_PHASES_SERIAL, 1, WORKER);
+    assert_true(asym_bpf_take(source));
+}
+
+TEST_F(an_answer_to_two_users_is_paid_by_both)
+{
+    owners[1] = 1001;
+    apps[1].n_threads = 2;
+    asym_bpf_set(source, &settings->daemon, true);
+    take();
+    tell(ASYM_PHASES_SERIAL, 1, WORKER);
+    tell(ASYM_PHASES_SERIAL, 2, OTHER);
+    (void)asym_bpf_take(source);
+    asym_bpf_charge(source, 30 * ASYM_MSEC);
+    assert_int_equal(kernel.held_until[1] + kernel.held_until[2], 0);
+    tell(ASYM_PHASES_PARALLEL, 1, 0);
+    (void)asym_bpf_take(source);
+    asym_bpf_charge(source, 6 * ASYM_MSEC);
+    assert_true(kernel.held_until[1] > now);
+    assert_int_equal(kernel.held_until[2], 0);
 }
 
 TEST_F(a_successor_with_the_same_pid_is_followed_anew)
