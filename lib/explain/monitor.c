@@ -18,7 +18,8 @@ enum { SLICES = 6, SECONDS = 60 };
 #define SWEEP_PERIOD (10 * ASYM_SEC)
 
 struct slice {
-    double running, fast; /* seconds */
+    double running, fast;      /* seconds */
+    double active, sequential; /* seconds */
     uint32_t moves;
 };
 
@@ -108,9 +109,12 @@ static void sum_up(struct app_record *a)
     for (size_t i = 0; i < SLICES; i++) {
         sum.running += a->slices[i].running;
         sum.fast += a->slices[i].fast;
+        sum.active += a->slices[i].active;
+        sum.sequential += a->slices[i].sequential;
         sum.moves += a->slices[i].moves;
     }
     a->app.fast_share = sum.running > 0 ? sum.fast / sum.running : 0;
+    a->app.sequential_share = sum.active > 0 ? sum.sequential / sum.active : 0;
     a->app.moves = sum.moves;
 }
 
@@ -188,13 +192,33 @@ static void record_cpu(struct asym_monitor *m, const struct asym_task *task, con
     memcpy(cpu->comm, task->comm, sizeof cpu->comm);
 }
 
-/* moved: to another CPU than its last target. A refresh repeats the shares of the last snapshot: they count once. */
+/* A refresh repeats the shares of the last snapshot: they count once. */
+static double seconds_of(const struct asym_snapshot *s)
+{
+    return s->refreshed ? 0 : (double)s->interval / (double)ASYM_SEC;
+}
+
+/* "The fraction of time the application spent running with a single runnable thread" (Saez 2010, 3.1). */
+static void add_sequential(struct app_record *a, const struct asym_snapshot *s, const struct asym_app *app)
+{
+    double most = 0, second = 0;
+    for (size_t i = app->first_task; i < (size_t)app->first_task + app->n_tasks; i++) {
+        const struct asym_task *task = &s->tasks[i];
+        if (task->flags & ASYM_TASK_SPINNING || task->runnable <= second)
+            continue;
+        second = ASYM_MIN(most, task->runnable);
+        most = ASYM_MAX(most, task->runnable);
+    }
+    a->slices[0].active += most * seconds_of(s);
+    a->slices[0].sequential += (most - second) * seconds_of(s);
+}
+
+/* moved: to another CPU than its last target. */
 static void add_to_app(struct app_record *a, const struct asym_feedback *f, const struct asym_task *task,
                        const struct asym_plan_task *plan, bool moved)
 {
     const struct asym_mask *fast = &f->snapshot->machine->fast;
-    const double seconds = f->snapshot->refreshed ? 0
-                                                  : task->running * (double)f->snapshot->interval / (double)ASYM_SEC;
+    const double seconds = task->running * seconds_of(f->snapshot);
     a->app.n_steered += plan->target >= 0;
     a->app.n_fast += plan->target >= 0 && asym_mask_has(fast, plan->target);
     a->app.has_sp |= plan->class == ASYM_CLASS_SP;
@@ -256,6 +280,7 @@ static void record_tasks(struct asym_monitor *m, const struct asym_feedback *f, 
     }
     if (!a)
         return;
+    add_sequential(a, f->snapshot, app);
     sum_up(a);
     if (app->n_tasks == 0)
         return;

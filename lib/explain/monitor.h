@@ -105,6 +105,11 @@ struct asym_monitor_app {
     bool uses_rtx;               /**< it reports the states of its threads */
     double fast_share; /**< share of its running time that it spent on fast CPUs, over the last minute; 0 if it did
                                    not run */
+    /**
+     * Share of its active time in which one thread was runnable, over the last minute: 0..1; 0 if it was not active. As if its
+     * threads were nested: in each interval the largest runnable share, less the second. Those that spin (RTX) do not count.
+     */
+    double sequential_share;
     double running;    /**< CPUs that it used on average in the last interval */
     uint32_t moves;    /**< changes of target in the last minute */
     const struct asym_reason *reason; /**< the reason of the thread that ran most; of an excluded one, its exclusion */

@@ -7,11 +7,16 @@
  * of a wait in a synchronisation region to its end. For a worker the end comes only at the next fork: asymd takes a wait that
  * is still open in a serial phase for idleness. A task that runs during a wait is work.
  *
+ * With ASYM_RTX_MASTER=active in the environment it reports no phases: the master then has a fast CPU whenever it works, also in
+ * parallel regions, "simply because this thread will likely act as the serial thread" (Saez 2010, 2.2.2).
+ *
  * The tool does not call ompt_get_state: it gives less information, and only on the calling thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <asym/rtx.h>
 
@@ -35,6 +40,8 @@ static _Thread_local struct {
 /* A process may have several initial threads and several runtimes: its first initial thread is the master. */
 static bool has_master;
 
+static bool reports_phases = true;
+
 static void on_thread_begin(ompt_thread_t type, ompt_data_t *thread_data)
 {
     (void)thread_data;
@@ -48,7 +55,8 @@ static void on_thread_begin(ompt_thread_t type, ompt_data_t *thread_data)
         return;
     self.is_master = true;
     asym_rtx_master(1);
-    asym_rtx_serial_begin();
+    if (reports_phases)
+        asym_rtx_serial_begin();
 }
 
 static void on_thread_end(ompt_data_t *thread_data)
@@ -76,7 +84,7 @@ static void on_parallel_begin(ompt_data_t *task_data, const ompt_frame_t *frame,
     (void)code;
     const bool counts = self.is_initial && requested != 1;
     parallel_data->value = counts ? REGION_COUNTED : REGION_NOT_COUNTED;
-    if (counts && self.regions++ == 0 && self.is_master)
+    if (counts && self.regions++ == 0 && self.is_master && reports_phases)
         asym_rtx_serial_end();
 }
 
@@ -87,7 +95,7 @@ static void on_parallel_end(ompt_data_t *parallel_data, ompt_data_t *task_data, 
     (void)code;
     if (!self.is_initial || parallel_data->value != REGION_COUNTED || self.regions == 0)
         return;
-    if (--self.regions == 0 && self.is_master)
+    if (--self.regions == 0 && self.is_master && reports_phases)
         asym_rtx_serial_begin();
 }
 
@@ -151,6 +159,8 @@ static int initialize(ompt_function_lookup_t lookup, int device, ompt_data_t *to
     ompt_set_callback_t set = (ompt_set_callback_t)lookup("ompt_set_callback");
     if (!set || asym_rtx_join(NULL) < 0)
         return 0;
+    const char *master = secure_getenv("ASYM_RTX_MASTER");
+    reports_phases = !master || strcmp(master, "active") != 0;
     for (size_t i = 0; i < sizeof callbacks / sizeof callbacks[0]; i++)
         set(callbacks[i].event, callbacks[i].callback);
     return 1;

@@ -212,6 +212,30 @@ TEST_F(shares_and_moves_are_of_the_last_minute)
     assert_int_equal(totals(f).n_prompt, 10);
 }
 
+/* The time with one runnable thread, by the time with any (Saez 2010, 3.1). */
+TEST_F(the_sequential_part_is_of_the_last_minute)
+{
+    const unsigned p = engine_fixture_proc(&f->w, 100);
+    engine_fixture_thread(&f->w, p, 100, 5);
+    struct engine_fixture_thread *second = engine_fixture_thread(&f->w, p, 101, 6),
+                                 *third = engine_fixture_thread(&f->w, p, 102, 7);
+    third->task.runnable = 0.1;
+    second->task.runnable = 0.2;
+    for (int i = 0; i < 10; i++)
+        run(f, ASYM_SEC);
+    const struct asym_monitor_app *app = asym_monitor_app_of(f->m, 100);
+    assert_float_equal(app->sequential_share, 0.8, 1e-6);
+    second->task.runnable = 1;
+    for (int i = 0; i < 10; i++)
+        run(f, ASYM_SEC);
+    assert_float_equal(app->sequential_share, 0.4, 1e-6);
+    /* One that spins does nothing. */
+    second->task.flags = ASYM_TASK_SPINNING;
+    for (int i = 0; i < 100; i++)
+        run(f, ASYM_SEC);
+    assert_float_equal(app->sequential_share, 0.9, 1e-6);
+}
+
 TEST_F(changes_of_the_last_minute_are_those_and_no_others)
 {
     engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);

@@ -228,4 +228,25 @@ TEST(a_worker_of_the_one_is_no_master_by_the_other)
     in_process(worker_is_initial_elsewhere);
 }
 
+static void without_phases(void)
+{
+    a.thread_begin(ompt_thread_initial, &a.thread);
+    MUST((word() & ASYM_RTX_MASTER) && !(word() & ASYM_RTX_PHASES) && !is_serial());
+    begin_region(&a);
+    MUST((word() & ASYM_RTX_MASTER) && state_of() == ASYM_RTX_WORKING);
+    wait_in(&a, ompt_scope_begin);
+    MUST(state_of() == ASYM_RTX_SPINNING);
+    wait_in(&a, ompt_scope_end);
+    end_region(&a);
+    MUST((word() & ASYM_RTX_MASTER) && !(word() & ASYM_RTX_PHASES) && state_of() == ASYM_RTX_WORKING);
+}
+
+/* asymd takes a master without phases for one whenever it works (Saez 2010, 2.2.2). */
+TEST(a_master_may_be_one_whenever_it_is_active)
+{
+    setenv("ASYM_RTX_MASTER", "active", 1);
+    in_process(without_phases);
+    unsetenv("ASYM_RTX_MASTER");
+}
+
 TEST_MAIN
