@@ -104,6 +104,17 @@ static int report_interrupted(const struct asym_profile_job *job, const struct a
     return ASYM_EXIT_FAILED;
 }
 
+/* What eshmp takes for the most instructions per cycle. */
+static double option_of_eshmp(const struct asym_settings *settings, const char *key)
+{
+    const struct asym_policy *policy = asym_policy_find("eshmp");
+    const char *params = asym_settings_params(settings, policy);
+    for (const struct asym_option *o = policy->options; o->key; o++)
+        if (strcmp(o->key, key) == 0)
+            return *(const double *)(const void *)(params + o->offset);
+    return 0;
+}
+
 static int profile(const void *parsed, char **operands)
 {
     const struct arguments *a = parsed;
@@ -125,8 +136,12 @@ static int profile(const void *parsed, char **operands)
     r = asym_profile_check_output(a->output, &err);
     if (r < 0)
         return asym_verb_fail(asym_exit_status(r), err.text);
-    const struct asym_profile_job job = {
-        .argv = operands, .time = a->time, .machine = run.machine, .counters = counters};
+    const double fast = option_of_eshmp(run.settings, "max_ipc"), slow = option_of_eshmp(run.settings, "max_ipc_slow");
+    const struct asym_profile_job job = {.argv = operands,
+                                         .time = a->time,
+                                         .machine = run.machine,
+                                         .counters = counters,
+                                         .max_ipc = {fast, slow > 0 ? slow : fast}};
     r = asym_profile_measure(&job, result, &err);
     if (r == -EINTR)
         return report_interrupted(&job, result, coverage.user_only, a->json);

@@ -12,6 +12,7 @@
 
 #include "app/settings-setup.h"
 #include "base/macro.h"
+#include "base/speedup.h"
 #include "base/text.h"
 #include "daemon/asymctl/long-verb.h"
 #include "report/json.h"
@@ -92,6 +93,8 @@ static int take_counts(const struct asym_counts *c, const char *name, const char
                          type);
     *to = (struct asym_profile_type){.ips = instructions * 1e9 / (double)c->on_cpu_ns, .mpki = -1};
     snprintf(to->name, sizeof to->name, "%s", type);
+    if (has(c, ASYM_COUNTER_CYCLES))
+        ret->hz[ret->profile.n_types] = (double)c->value[ASYM_COUNTER_CYCLES] * 1e9 / (double)c->on_cpu_ns;
     if (has(c, ASYM_COUNTER_LLC_MISSES))
         to->mpki = (double)c->value[ASYM_COUNTER_LLC_MISSES] * 1000 / instructions;
     ret->on_cpu[ret->profile.n_types] = (double)c->on_cpu_ns / 1e9;
@@ -161,6 +164,40 @@ int asym_profile_measure(const struct asym_profile_job *job, struct asym_profile
     return r;
 }
 
+/* The speedup of the first type over the last one. */
+struct speedup {
+    double measured, by_stall; /* by_stall: by the stall time on the first type alone; 0: not known */
+};
+
+static struct speedup speedup_of(const struct asym_profile_job *job, const struct asym_profile_result *r)
+{
+    const unsigned last = r->profile.n_types - 1;
+    if (r->profile.n_types < 2 || r->profile.n_types < job->machine->n_types)
+        return (struct speedup){0};
+    const double fast = job->max_ipc[0] * r->hz[0], slow = job->max_ipc[1] * r->hz[last], ips = r->profile.types[0].ips;
+    struct speedup s = {.measured = ips / r->profile.types[last].ips};
+    if (fast > 0 && slow > 0)
+        s.by_stall = asym_speedup_by_stall(ASYM_MAX(1 / ips - 1 / fast, 0), fast, slow);
+    return s;
+}
+
+static void print_speedup(const struct asym_profile_job *job, const struct asym_profile_result *r,
+                          const struct asym_terminal *terminal)
+{
+    const struct speedup s = speedup_of(job, r);
+    const struct asym_profile_type *types = r->profile.types;
+    char line[256];
+    if (!(s.measured > 0))
+        return;
+    size_t n = (size_t)snprintf(line, sizeof line, "%.2f times as fast on %.31s as on %.31s", s.measured, types[0].name,
+                                types[r->profile.n_types - 1].name);
+    if (s.by_stall > 0 && n < sizeof line)
+        snprintf(line + n, sizeof line - n, "; %.2f times by its stall time on %.31s alone", s.by_stall, types[0].name);
+    fputs("  ", terminal->out);
+    asym_columns_wrap(terminal, line, 2, 4);
+    fputc('\n', terminal->out);
+}
+
 int asym_profile_text(const struct asym_profile_job *job, const struct asym_profile_result *result, const char *output,
                       bool user_only, const struct asym_terminal *terminal)
 {
@@ -183,6 +220,7 @@ int asym_profile_text(const struct asym_profile_job *job, const struct asym_prof
         asym_columns_wrap(terminal, line, 2, 4);
         fputc('\n', out);
     }
+    print_speedup(job, result, terminal);
     if (user_only)
         asym_columns_text(terminal, "Counted in user space only: counting in the kernel needs root or CAP_PERFMON.\n");
     if (output)
@@ -194,6 +232,7 @@ int asym_profile_json(const struct asym_profile_job *job, const struct asym_prof
                       bool user_only, FILE *out)
 {
     const struct asym_profile_entry *p = &result->profile;
+    const struct speedup s = speedup_of(job, result);
     json_t *types = json_array();
     for (unsigned t = 0; t < p->n_types; t++) {
         const struct asym_profile_type *type = &p->types[t];
@@ -204,9 +243,11 @@ int asym_profile_json(const struct asym_profile_job *job, const struct asym_prof
                                    asym_json_number(result->on_cpu[t] * 1e3, 3), "counted",
                                    asym_json_number(result->share[t], 3)));
     }
-    return asym_json_print(json_pack("{s:s, s:o, s:s, s:o, s:b, s:o}", "schema", "asymd.profile/1", "executable",
-                                     asym_json_bytes(p->path, strlen(p->path)), "build_id", p->build_id, "output",
-                                     output ? asym_json_bytes(output, strlen(output)) : json_null(), "user_only",
-                                     (int)user_only, "types", types),
+    return asym_json_print(json_pack("{s:s, s:o, s:s, s:o, s:b, s:o, s:o, s:o}", "schema", "asymd.profile/1",
+                                     "executable", asym_json_bytes(p->path, strlen(p->path)), "build_id", p->build_id,
+                                     "output", output ? asym_json_bytes(output, strlen(output)) : json_null(),
+                                     "user_only", (int)user_only, "types", types, "speedup",
+                                     asym_json_number(s.measured > 0 ? s.measured : NAN, 4), "speedup_by_stall",
+                                     asym_json_number(s.by_stall > 0 ? s.by_stall : NAN, 4)),
                            out);
 }

@@ -19,12 +19,14 @@ struct asym_profile_job {
     asym_usec time;    /**< microseconds on each type of core; 0: until the program ends by itself */
     const struct asym_machine *machine;
     struct asym_counters *counters; /**< borrowed; they count children too */
+    double max_ipc[2]; /**< most instructions per cycle, of the fastest type and of the slowest; 0: not known */
 };
 
 struct asym_profile_result {
     char path[PATH_MAX];                                  /**< profile.path points here */
     struct asym_profile_entry profile;                    /**< its types are in the order of the machine's */
     double on_cpu[ASYM_MAX_TYPES], share[ASYM_MAX_TYPES]; /**< seconds on a CPU; the counted share of these, 0 to 1 */
+    double hz[ASYM_MAX_TYPES];                            /**< cycles per second on a CPU; 0: not known */
 };
 
 /**
@@ -42,7 +44,7 @@ int asym_profile_check_output(const char *output, struct asym_error *err);
 int asym_profile_measure(const struct asym_profile_job *job, struct asym_profile_result *ret, struct asym_error *err);
 
 /**
- * Print a line for each measured type, and the name of the file; output: NULL: none was written. user_only: the counters left the
+ * Print a line for each measured type, the speedup factor as measured and by equation 6 of Nie & Duan 2012, and the name of the file; output: NULL: none was written. user_only: the counters left the
  * kernel out. Returns 0; -EIO.
  */
 int asym_profile_text(const struct asym_profile_job *job, const struct asym_profile_result *result, const char *output,
@@ -50,8 +52,8 @@ int asym_profile_text(const struct asym_profile_job *job, const struct asym_prof
 
 /**
  * { "schema": "asymd.profile/1", "executable", "build_id", "output", "user_only", "types": [ { "name", "cpus", "ips", "mpki",
- * "on_cpu_ms", "counted" } ] }; output is null if no file was written, and mpki if misses could not be counted. Returns 0; -ENOMEM,
- * -EIO.
+ * "on_cpu_ms", "counted" } ], "speedup", "speedup_by_stall" }; output is null if no file was written, mpki if misses could not be
+ * counted, and a speedup that is not known. Returns 0; -ENOMEM, -EIO.
  */
 int asym_profile_json(const struct asym_profile_job *job, const struct asym_profile_result *result, const char *output,
                       bool user_only, FILE *out);

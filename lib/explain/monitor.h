@@ -106,8 +106,8 @@ struct asym_monitor_app {
     double fast_share; /**< share of its running time that it spent on fast CPUs, over the last minute; 0 if it did
                                    not run */
     /**
-     * Share of its active time in which one thread was runnable, over the last minute: 0..1; 0 if it was not active. As if its
-     * threads were nested: in each interval the largest runnable share, less the second. Those that spin (RTX) do not count.
+     * Share of its active time in which one thread was runnable, over the last minute: 0..1; 0 if it was not active. In each
+     * interval that is the largest runnable share of a thread, less the second. Those that spin (RTX) do not count.
      */
     double sequential_share;
     double running;    /**< CPUs that it used on average in the last interval */

@@ -29,6 +29,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
+#include "base/speedup.h"
 #include "policy/monitoring.h"
 #include "policy/placement/spread.h"
 
@@ -55,6 +56,8 @@ struct thread_state {
     uint64_t period;                                    /* the last period in which it was chosen */
     double seconds, instructions, cycles, mips_seconds; /* in the monitoring turn; mips_seconds: MIPS times seconds */
     double astpi;                                       /* seconds; < 0: not known */
+    double sf;                                          /* how many times as fast it is on the fastest type, by astpi */
+    uint8_t type;                                       /* core type of the last sample */
     uint8_t holds;                                      /* as in struct asym_spread, of the last plan */
 };
 
@@ -72,6 +75,11 @@ static struct thread_state *state_of(const struct asym_policy_input *in, size_t 
     return in->threads[t].state;
 }
 
+static double max_ipc_of(const struct params *params, unsigned type)
+{
+    return type == 0 || !(params->max_ipc_slow > 0) ? params->max_ipc : params->max_ipc_slow;
+}
+
 /* Add a sample that was taken on one core type only: frequency and maximum IPC differ between types. */
 static void take_sample(const struct queue *q, size_t t)
 {
@@ -81,20 +89,29 @@ static void take_sample(const struct queue *q, size_t t)
     if (!sample || thread->sampled_on < 0 || !(sample->instructions > 0) || !(sample->seconds > 0) ||
         !(sample->cycles > 0))
         return;
-    const double max_ipc = thread->sampled_on == 0 || !(q->params->max_ipc_slow > 0) ? q->params->max_ipc
-                                                                                     : q->params->max_ipc_slow;
     s->seconds += sample->seconds;
     s->instructions += sample->instructions;
     s->cycles += sample->cycles;
-    s->mips_seconds += max_ipc * sample->cycles;
+    s->type = (uint8_t)thread->sampled_on;
+    s->mips_seconds += max_ipc_of(q->params, s->type) * sample->cycles;
 }
 
-static void end_monitoring(struct thread_state *s)
+/* Returns the most instructions per second of a type, by that of the type of the sample. */
+static double mips_of(const struct queue *q, const struct thread_state *s, unsigned type, double mips)
 {
-    if (!(s->seconds > 0))
+    const struct asym_core_type *types = q->in->machine->types;
+    return mips * types[type].speed * max_ipc_of(q->params, type) /
+           (types[s->type].speed * max_ipc_of(q->params, s->type));
+}
+
+static void end_monitoring(const struct queue *q, struct thread_state *s)
+{
+    const unsigned n_types = q->in->machine->n_types;
+    if (!(s->seconds > 0) || s->type >= n_types)
         return;
     const double ips = s->instructions / s->seconds, mips = s->mips_seconds / s->seconds;
     s->astpi = ASYM_MAX(0.0, (mips - ips) / (ips * mips));
+    s->sf = asym_speedup_by_stall(s->astpi, mips_of(q, s, 0, mips), mips_of(q, s, n_types - 1, mips));
 }
 
 static int by_turn(uint32_t a, uint32_t b, const void *ctx)
@@ -150,7 +167,7 @@ static void advance(struct queue *q)
             return;
         for (size_t t = 0; t < q->in->n_threads; t++)
             if (is_chosen(q, t))
-                end_monitoring(state_of(q->in, t));
+                end_monitoring(q, state_of(q->in, t));
         state->executing = true;
         state->since = q->in->now; /* however long the monitoring took */
         return;
@@ -244,9 +261,9 @@ static void take_memory(const struct asym_policy_input *in, struct queue *q)
     };
 }
 
-static const struct asym_reason stalls = {
-    .text = "stalls %.3f ns per instruction: the least gets a fast CPU",
-    .sentence = "stalls %.3f ns per instruction, and the threads that stall least get the fast CPUs"};
+static const struct asym_reason stalls = {.text = "stalls %.3f ns per instruction, so %.2f times as fast on a fast CPU",
+                                          .sentence = "stalls %.3f ns per instruction, so a fast CPU makes it %.2f "
+                                                      "times as fast, and the threads that stall least get those"};
 static const struct asym_reason waits = {.text = "shares a CPU until its turn: %.0f threads want %.0f CPUs",
                                          .sentence = "shares a CPU until its turn: %.0f threads want %.0f CPUs",
                                          .rotates = true};
@@ -268,6 +285,7 @@ static void explain(const struct queue *q, struct asym_assignment *a, size_t t, 
     } else {
         a->reason = &stalls;
         a->figure[0] = s->astpi * 1e9;
+        a->figure[1] = s->sf;
     }
 }
 

@@ -424,9 +424,10 @@ TEST_F(a_profile_is_printed_as_text_and_as_json)
                     .n_types = 2,
                     .types = {{.name = "fast", .ips = 4e9, .mpki = 0.5}, {.name = "slow", .ips = 1e9, .mpki = -1}}},
         .on_cpu = {2, 3},
-        .share = {1, 0.5}};
+        .share = {1, 0.5},
+        .hz = {2e9, 1e9}};
     result.profile.path = result.path;
-    const struct asym_profile_job job = {.machine = machine_of(f)};
+    const struct asym_profile_job job = {.machine = machine_of(f), .max_ipc = {4, 4}};
     ASYM_AUTO_FREE char *text = NULL, *json = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -437,6 +438,9 @@ TEST_F(a_profile_is_printed_as_text_and_as_json)
     assert_non_null(strstr(text, "4e+09 instructions/s, 0.50 LLC misses per 1000;"));
     assert_non_null(strstr(text, "LLC misses could not be counted"));
     assert_non_null(strstr(text, "50%"));
+    /* 0.125 ns of stall time; an instruction takes 0.125 ns on the fast type, and 0.25 ns on the slow one */
+    assert_non_null(
+        strstr(text, "4.00 times as fast on fast as on slow; 1.50 times by its stall time on"));
     assert_non_null(strstr(text, "user space only"));
     assert_non_null(strstr(text, "Written to /tmp/\\x1bout\n"));
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
@@ -445,8 +449,9 @@ TEST_F(a_profile_is_printed_as_text_and_as_json)
     assert_int_equal(asym_profile_json(&job, &result, "/tmp/out", true, out), 0);
     fclose(out);
     ASYM_AUTO_JSON json_t *root = json_of(json);
-    assert_json(root, "{'schema': 'asymd.profile/1', 'build_id': '00ff', 'output': '/tmp/out', 'user_only': true,"
-                      " 'types': [{}, {'mpki': null, 'ips': 1.0e9, 'counted': 0.5}]}");
+    assert_json(
+        root, "{'schema': 'asymd.profile/1', 'build_id': '00ff', 'output': '/tmp/out', 'user_only': true,"
+              " 'types': [{}, {'mpki': null, 'ips': 1.0e9, 'counted': 0.5}], 'speedup': 4.0, 'speedup_by_stall': 1.5}");
 }
 
 /* After Ctrl-C on the second type of core: one type is measured, and no file is written. */
@@ -471,7 +476,8 @@ TEST_F(a_part_of_a_profile_is_told_without_a_file)
     assert_int_equal(asym_profile_json(&job, &result, NULL, false, out), 0);
     fclose(out);
     ASYM_AUTO_JSON json_t *root = json_of(json);
-    assert_json(root, "{'output': null, 'types': [{}]}");
+    assert_null(strstr(text, "times as fast"));
+    assert_json(root, "{'output': null, 'types': [{}], 'speedup': null}");
 }
 
 /* -- the file of profiles -- */

@@ -407,6 +407,9 @@ TEST_WITH(eshmp_measures_the_stall_time_per_instruction, set_up, tear_down)
     assert_why(w.threads[0].answer.reason, "stalls");
     assert_int_equal((int)(w.threads[0].answer.figure[0] * 1000 + 0.5), 375);
     assert_int_equal((int)(w.threads[1].answer.figure[0] * 1000 + 0.5), 0);
+    /* Equation 6: an instruction takes 0.125 ns on a fast CPU, 0.25 ns on a slow one, and the stall time. */
+    assert_int_equal((int)(w.threads[0].answer.figure[1] * 1000 + 0.5), 1250);
+    assert_int_equal((int)(w.threads[1].answer.figure[1] * 1000 + 0.5), 2000);
 }
 
 TEST_WITH(eshmp_gives_the_fast_cpus_to_those_that_stall_least, set_up, tear_down)
