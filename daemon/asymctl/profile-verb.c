@@ -104,7 +104,7 @@ static int report_interrupted(const struct asym_profile_job *job, const struct a
     return ASYM_EXIT_FAILED;
 }
 
-/* What eshmp takes for the most instructions per cycle. */
+/* Returns an option of eshmp that is a number. */
 static double option_of_eshmp(const struct asym_settings *settings, const char *key)
 {
     const struct asym_policy *policy = asym_policy_find("eshmp");

@@ -110,8 +110,8 @@ struct asym_monitor_app {
      * interval that is the largest runnable share of a thread, less the second. Those that spin (RTX) do not count.
      */
     double sequential_share;
-    double running;    /**< CPUs that it used on average in the last interval */
-    uint32_t moves;    /**< changes of target in the last minute */
+    double running;                   /**< CPUs that it used on average in the last interval */
+    uint32_t moves;                   /**< changes of target in the last minute */
     const struct asym_reason *reason; /**< the reason of the thread that ran most; of an excluded one, its exclusion */
     double figure[2];
     struct asym_taskid busiest; /**< the process whose thread ran most */

@@ -439,8 +439,7 @@ TEST_F(a_profile_is_printed_as_text_and_as_json)
     assert_non_null(strstr(text, "LLC misses could not be counted"));
     assert_non_null(strstr(text, "50%"));
     /* 0.125 ns of stall time; an instruction takes 0.125 ns on the fast type, and 0.25 ns on the slow one */
-    assert_non_null(
-        strstr(text, "4.00 times as fast on fast as on slow; 1.50 times by its stall time on"));
+    assert_non_null(strstr(text, "4.00 times as fast on fast as on slow; 1.50 times by its stall time on"));
     assert_non_null(strstr(text, "user space only"));
     assert_non_null(strstr(text, "Written to /tmp/\\x1bout\n"));
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
