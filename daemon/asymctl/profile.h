@@ -44,8 +44,8 @@ int asym_profile_check_output(const char *output, struct asym_error *err);
 int asym_profile_measure(const struct asym_profile_job *job, struct asym_profile_result *ret, struct asym_error *err);
 
 /**
- * Print a line for each measured type, the speedup factor as measured and by equation 6 of Nie & Duan 2012, and the name of the file; output: NULL: none was written. user_only: the counters left the
- * kernel out. Returns 0; -EIO.
+ * Print a line for each measured type, the speedup factor as measured and by equation 6 of Nie & Duan 2012, and the name of the
+ * file; output: NULL: none was written. user_only: the counters left the kernel out. Returns 0; -EIO.
  */
 int asym_profile_text(const struct asym_profile_job *job, const struct asym_profile_result *result, const char *output,
                       bool user_only, const struct asym_terminal *terminal);
