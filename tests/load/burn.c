@@ -4,7 +4,8 @@
  * runs until just after END, and prints what it did between BEGIN and END (milliseconds of CLOCK_MONOTONIC). Kinds, times in
  * microseconds:
  *   hog THREADS                                          threads that run without a pause
- *   barrier THREADS WORK                                 each works and waits for all others
+ *   barrier THREADS WORK SPIN TELLS                      each works and waits for all others: awake for SPIN, or for ever if that
+ *                                                        is negative, and then asleep. TELLS: 1: it reports how (RTX)
  *   frames THREADS SERIAL PARALLEL CHUNK PERIOD SLEEP    the main thread works, then all take chunks. A frame begins PERIOD after
  *                                                        the one before at the earliest, and SLEEP after its end
  *   wakes THREADS PERIOD                                 each sleeps until the next period begins, as cyclictest does; it takes
@@ -27,7 +28,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <asym/rtx.h>
+
 #define MAX_FRAMES 100000
+#define SPIN_NS    20000
 #define SLICE_NS   10000000
 /* All programs of a measurement run until then, so that none has the machine alone before END. */
 #define AFTER_NS 300000000
@@ -86,25 +90,58 @@ static void *hog(void *arg)
     return arg;
 }
 
-static pthread_barrier_t barrier;
-static int64_t barrier_work;
-static atomic_int rounds, is_last;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t go = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;
+
+static int64_t barrier_work, spin_ns;
+static int n_meet, tells;
+static atomic_int rounds, is_last, n_arrived, n_met;
+
+static void wait_awake(int seen)
+{
+    const int64_t end = now_ns() + spin_ns;
+    while (n_met == seen && (spin_ns < 0 || now_ns() < end))
+        ioctl(device, 0, SPIN_NS); /* no work */
+}
+
+static void wait_asleep(int seen)
+{
+    pthread_mutex_lock(&lock);
+    while (n_met == seen)
+        pthread_cond_wait(&go, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static void let_all_go(void)
+{
+    n_arrived = 0;
+    rounds += is_counted(now_ns());
+    is_last = is_over();
+    pthread_mutex_lock(&lock);
+    n_met++;
+    pthread_cond_broadcast(&go);
+    pthread_mutex_unlock(&lock);
+}
 
 static void *wait_for_all(void *arg)
 {
+    struct asym_rtx_slot *slot = tells ? asym_rtx_thread() : NULL;
     while (!is_last) {
+        const int seen = n_met;
         work(barrier_work);
-        if (pthread_barrier_wait(&barrier) != 0) { /* one of them */
-            rounds += is_counted(now_ns());
-            is_last = is_over();
+        if (atomic_fetch_add(&n_arrived, 1) + 1 == n_meet) {
+            let_all_go();
+            continue;
         }
-        pthread_barrier_wait(&barrier);
+        asym_rtx_set(slot, ASYM_RTX_SPINNING);
+        wait_awake(seen);
+        asym_rtx_set(slot, ASYM_RTX_SLEEPING);
+        wait_asleep(seen);
+        asym_rtx_set(slot, ASYM_RTX_WORKING);
     }
     return arg;
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t go = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;
 static int n_chunks, frame, n_working;
 static int64_t chunk;
 
@@ -251,7 +288,9 @@ static int run(char **argv, int n, const int64_t *ns, char *shared)
         hog(NULL);
     } else if (!strcmp(kind, "barrier")) {
         barrier_work = ns[0];
-        pthread_barrier_init(&barrier, NULL, (unsigned)n);
+        spin_ns = ns[1];
+        tells = ns[2] != 0 && asym_rtx_join(NULL) == 0;
+        n_meet = n;
         start_threads(n, wait_for_all);
         wait_for_all(NULL);
         printf("rounds=%d ", rounds);

@@ -87,6 +87,13 @@ ROWS |= {f"{name}-observers": ROWS[name]._replace(modes=OBSERVERS)
          for name in ("frames", "frames-60", "frames-sleep", "serial", "build", "barriers", "barriers-1000", "latency")}
 ROWS["phases-observers"] = Row("8 threads alone, who wait asleep; 30 % of the work is serial, 20 ms at a time", "",
                                "frames 8 20000 373000 46600 0 0", FPS, modes=OBSERVERS)
+# As OpenMP's threads wait: they sleep, spin for 200 us and then sleep, or spin. In the last case the program may report it (RTX).
+WAITING = ("stock", "pa", "asym asymd.observer=procfs", "asym asymd.observer=bpf")
+WAITS = {"sleep": ("asleep", "0 0"), "mixed": ("awake for 200 us, then asleep", "200 0"), "spin": ("awake", "-1 0"),
+         "spin-rtx": ("awake, and report it", "-1 1")}
+ROWS |= {f"wait-{ms}-{kind}": Row(f"8 threads with barriers, {ms} ms on a slow CPU, which wait {how}", "", f"barrier 8 {ms * 500} {numbers}",
+                                  ("rounds", "rounds"), 0, 8 if ms < 1000 else 15, WAITING)
+         for ms in (1, 10, 100, 1000) for kind, (how, numbers) in WAITS.items()}
 ROWS |= {f"{name}-peers": ROWS[name]._replace(modes=PEERS) for name in ("frames", "frames-60", "frames-sleep", "serial", "build")}
 ROWS |= {f"{name}-eight": ROWS[name]._replace(title=f"{ROWS[name].title}, CPUs of eight speeds", machine="burn-eight")
          for name in ("frames-peers", "serial-peers")}
@@ -148,6 +155,10 @@ with an idle sibling; `fluid=0%`: sleepers of the crowd keep to a core type.
 OBSERVERS_TEXT = """
 By what asymd observes: samples of /proc (`procfs`), or counts of BPF programs at each switch of a thread, and an early plan when a
 program has come down to one runnable thread (`bpf`, which is `auto` where the kernel allows it).
+
+"""
+WAITING_TEXT = """
+By how the threads of a program wait at its barriers, as OpenMP's runtimes let users choose.
 
 """
 ARM64_TEXT = """
@@ -302,7 +313,7 @@ def about(record):
 
 
 def page(record, kind=PAGES[""]):
-    others = ((OBSERVERS_TEXT, table(record, OBSERVERS)), (WITHOUT_TEXT, table(record, ABLATED)), (ARM64_TEXT, table(record, AUTO)))
+    others = ((OBSERVERS_TEXT, table(record, OBSERVERS)), (WAITING_TEXT, table(record, WAITING)), (WITHOUT_TEXT, table(record, ABLATED)), (ARM64_TEXT, table(record, AUTO)))
     real = [programs.line(name, record[name]["runs"]) for name, mine in modes_in(record, programs.PROGRAMS).items() if mine != PEERS]
     text = kind.text.format(measured=about(record)) + table(record, MODES) + table(record, PEERS)
     text += "".join(what + rows for what, rows in others if rows)
