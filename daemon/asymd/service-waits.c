@@ -25,8 +25,8 @@ int asym_service_waits_ask(struct asym_service *s, const struct asym_taskid *app
         return asym_fail(err, -EOPNOTSUPP, "asymd observes without BPF programs (asymd --check says why)");
     if (number == 0)
         return asym_fail(err, -ESRCH,
-                         "the BPF programs of asymd do not follow this program, which has not run for a while or is "
-                         "not steered");
+                         "the BPF programs of asymd do not follow this program now, because it has not run for a "
+                         "while, changes its state too often, is not steered, or found no place");
     int r = w->kernel ? 0 : asym_waits_open(asym_bpf_kernel(s->phases.bpf), &w->kernel, err);
     if (r >= 0 && (w->begun == 0 || now - w->begun > WINDOW_MOST)) {
         r = asym_waits_start(w->kernel, err);
