@@ -6,6 +6,7 @@
 
 #include <asym/snapshot.h>
 
+#include "base/macro.h"
 #include "base/mask.h"
 
 const struct asym_option asym_smt_measure_options[] = {
@@ -16,6 +17,9 @@ const struct asym_option asym_smt_measure_options[] = {
                         "together."),
     ASYM_OPTION(struct asym_smt_measure_params, DURATION, symbios, .def = "60s", .min = 0, .max = 86400e6,
                 .help = "asymd uses the result for this time, then measures again."),
+    ASYM_OPTION(struct asym_smt_measure_params, DURATION, catch_up, .def = "0s", .min = 0, .max = 3600e6,
+                .help = "A thread that is this much behind its share is alone on its core until it has caught up "
+                        "(Snavely 2002, 5.2); 0: asymd keeps no account."),
     {.key = NULL},
 };
 
@@ -47,12 +51,33 @@ static void add(struct asym_smt_count *count, const struct asym_sample *sample)
     count->cycles += sample->cycles;
 }
 
-static void credit(const struct asym_smt *s, const struct asym_smt_measure *state)
+/* A thread cannot save up more than it may be behind, or it would lag for long before it is helped. */
+static void account(const struct asym_smt *s, uint32_t t, double limit)
 {
-    for (size_t t = 0; t < s->in->n_threads; t++) {
+    const struct asym_policy_thread *thread = &s->in->threads[t];
+    struct asym_smt_record *r = asym_smt_record_of(s, t);
+    const double alone = asym_smt_ipc(&r->alone);
+    if (s->stage.kind != ASYM_SMT_RUN || r->cycle != s->stage.cycle || !(alone > 0))
+        return;
+    const double entitled = ASYM_MIN(asym_smt_share(s, t), thread->runnable) * (double)s->in->interval / ASYM_SEC;
+    const double progress = thread->sample->seconds * thread->sample->instructions / thread->sample->cycles / alone;
+    r->behind = ASYM_MAX(-limit, ASYM_MIN(r->behind + entitled - progress, 10 * limit));
+    r->catches_up = r->behind > (r->catches_up ? 0 : limit);
+}
+
+static bool catches_up(const struct asym_smt *s, uint32_t t)
+{
+    return asym_smt_record_of(s, t)->catches_up;
+}
+
+static void credit(const struct asym_smt *s, const struct asym_smt_measure *state, asym_usec catch_up)
+{
+    for (uint32_t t = 0; t < s->in->n_threads; t++) {
         struct asym_smt_record *r = asym_smt_record_of(s, t);
-        if (r->counting == 0 || r->seat.planned != state->last || !is_good(s, t))
+        if (r->seat.planned != state->last || !is_good(s, t))
             continue;
+        if (catch_up > 0)
+            account(s, t, (double)catch_up / ASYM_SEC);
         if (r->counting & ASYM_SMT_COUNT_ALONE)
             add(&r->alone, s->in->threads[t].sample);
         if (r->counting & ASYM_SMT_COUNT_TOGETHER)
@@ -75,6 +100,7 @@ int asym_smt_measure_begin(struct asym_smt *s, unsigned pairings, const struct a
     s->params = &params->smt;
     s->stage = asym_smt_stage_at(&times, began, in->now);
     s->x = x_of;
+    s->behind = params->catch_up > 0 ? catches_up : NULL;
     s->compares = pairings > 1;
     int r = asym_smt_init(s, in, ret);
     if (r < 0)
@@ -82,7 +108,7 @@ int asym_smt_measure_begin(struct asym_smt *s, unsigned pairings, const struct a
     state->began = began;
     /* A second plan at the same time must not add the same sample again. */
     if (state->last != in->now)
-        credit(s, state);
+        credit(s, state, params->catch_up);
     state->last = in->now;
     return 0;
 }
@@ -107,7 +133,7 @@ void asym_smt_measure_finish(struct asym_smt *s, const int32_t *preferred_cpu)
         struct asym_smt_record *r = asym_smt_record_of(s, t);
         r->counting = to_count(s, t);
         r->pairing = s->stage.pairing;
-        s->sp.ret[t].counted = r->counting != 0;
+        s->sp.ret[t].counted = r->counting != 0 || s->behind;
         if (r->counting == 0 || r->cycle == s->stage.cycle)
             continue;
         r->cycle = s->stage.cycle;

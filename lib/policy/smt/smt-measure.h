@@ -7,6 +7,10 @@
  * On a core with more than four threads for each CPU, the policy measures only threads whose share is at least half of the
  * 1/P that they get anyway. The sample phase has no time for more, and the other threads would need a window only if X were
  * lower still.
+ *
+ * With `catch_up` an account says how far each thread is behind: what its share of the core is of its speed alone, less its
+ * progress, in seconds alone. "If a job starts falling behind it can be solo-scheduled for a while to catch up" (5.2): from
+ * `catch_up` behind, its window is the whole rotation, until it is behind no more.
  */
 #ifndef ASYM_POLICY_SMT_MEASURE_H
 #define ASYM_POLICY_SMT_MEASURE_H
@@ -20,7 +24,7 @@
 /** Parameters; smt stands in front. */
 struct asym_smt_measure_params {
     struct asym_smt_params smt;
-    asym_usec sample_period, symbios;
+    asym_usec sample_period, symbios, catch_up;
 };
 
 /** State of the measurement; it stands in front of the policy's state. */
@@ -42,6 +46,8 @@ struct asym_smt_record {
     unsigned pairing;  /* the pairing since the last plan */
     uint64_t cycle;    /* number of the sample phase that the counts are from */
     struct asym_smt_count alone, together[ASYM_SMT_PAIRINGS];
+    double behind; /* seconds alone; below 0: ahead */
+    bool catches_up;
 };
 
 /**

@@ -77,8 +77,7 @@ void asym_smt_seat_all(struct asym_smt *s)
     count_cores(s);
 }
 
-/* Returns the part of its core that the thread is entitled to. */
-static double share_of(const struct asym_smt *s, uint32_t t)
+double asym_smt_share(const struct asym_smt *s, uint32_t t)
 {
     const struct asym_smt_core *core = asym_smt_core_of(s, t);
     const double weight = asym_smt_weight((enum asym_smt_weights)s->params->weights, s->threads[t].nice);
@@ -96,7 +95,7 @@ static double beside(const struct asym_smt *s, uint32_t t)
 static bool is_measured(const struct asym_smt *s, uint32_t t)
 {
     const struct asym_smt_core *core = asym_smt_core_of(s, t);
-    return core->n <= 4 * core->contexts || share_of(s, t) * 2 * beside(s, t) >= 1;
+    return core->n <= 4 * core->contexts || asym_smt_share(s, t) * 2 * beside(s, t) >= 1;
 }
 
 /* Returns the length that the window should have. While threads are measured alone, each core is held half of the time. */
@@ -107,7 +106,10 @@ static double wanted(const struct asym_smt *s, uint32_t t, const uint32_t *n_mea
         return 0;
     if (s->stage.kind == ASYM_SMT_ALONE)
         return is_measured(s, t) ? 0.5 / n_measured[s->in->machine->cpus[s->seat[t]].core] : 0;
-    const double share = ASYM_MIN(share_of(s, t), s->threads[t].runnable);
+    /* Where several of a core catch up, the first one does until it is behind no more. */
+    if (!s->no_windows && s->behind && s->behind(s, t))
+        return 1;
+    const double share = ASYM_MIN(asym_smt_share(s, t), s->threads[t].runnable);
     return s->no_windows ? 0 : 1 - asym_smt_cofrac(share, s->x ? s->x(s, t, p) : 1 / p);
 }
 
@@ -283,7 +285,7 @@ static void explain_held(const struct asym_smt *s, uint32_t t, struct asym_assig
     if (alone != (int32_t)t)
         return;
     a->reason = s->stage.kind == ASYM_SMT_RUN ? &solo : &asym_smt_measured_alone;
-    a->figure[1] = share_of(s, t) * 100;
+    a->figure[1] = asym_smt_share(s, t) * 100;
 }
 
 static const struct asym_reason *reason_of(const struct asym_smt *s, const struct asym_smt_core *core)
@@ -310,7 +312,7 @@ static void explain(const struct asym_smt *s, uint32_t t, struct asym_assignment
         return;
     }
     a->reason = reason_of(s, core);
-    a->figure[0] = share_of(s, t) * 100;
+    a->figure[0] = asym_smt_share(s, t) * 100;
     a->figure[1] = seat->laid == s->stage.from + 1 ? seat->length * 100 : 0;
     if (a->reason == &sample || a->reason == &asym_smt_measured)
         a->figure[0] = seconds_left(s, 1 - asym_smt_at(&s->stage, s->in->now));

@@ -141,8 +141,9 @@ struct asym_smt {
     size_t n_guests;
     /** Returns X of a thread that shares its core with p - 1 others; NULL: X is 1 / p for all (Naive). */
     double (*x)(const struct asym_smt *s, uint32_t t, double p);
-    bool compares;   /* the sample phase compares pairings */
-    bool no_windows; /* the fetch unit makes the shares */
+    bool (*behind)(const struct asym_smt *s, uint32_t t); /* the thread is to be alone for a while; NULL: none */
+    bool compares;                                        /* the sample phase compares pairings */
+    bool no_windows;                                      /* the fetch unit makes the shares */
 };
 
 /** Reasons of a thread that is measured. */
@@ -155,6 +156,9 @@ extern const struct asym_reason asym_smt_measured;       /**< beside the others 
  * Returns 0, or -ENOBUFS if the arena is too small.
  */
 int asym_smt_init(struct asym_smt *s, const struct asym_policy_input *in, struct asym_assignment *ret);
+
+/** Returns the part of its core that the thread is entitled to. */
+double asym_smt_share(const struct asym_smt *s, uint32_t t);
 
 /** Seats all threads again, each as near as possible to its s->threads[].preferred_cpu. */
 void asym_smt_seat_all(struct asym_smt *s);

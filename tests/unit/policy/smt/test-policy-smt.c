@@ -24,15 +24,18 @@ struct smt_fixture {
     asym_usec first; /* time of the first sample; 0: none yet */
     struct asym_outcome outcomes[2 * N_MOST];
     struct asym_sample samples[N_MOST];
-    unsigned char params[256];
+    struct gen_params_room params;
     /* IPC of thread i alone, and the part of it that remains beside thread k on its core; NULL: no counters */
     double (*alone)(size_t i);
     double (*beside)(size_t i, size_t k);
 };
 
-/* Set up n_cpus CPUs, all alike, with `siblings` CPUs on each core, and n applications of one thread. */
-static void begin_weighing(struct smt_fixture *w, const char *name, enum asym_smt_weights weights, unsigned n_cpus,
-                           unsigned siblings, unsigned n)
+/*
+ * Set up n_cpus CPUs, all alike, with `siblings` CPUs on each core, and n applications of one thread. The params are the defaults,
+ * but for the weights, and for catch_up if it is not NULL.
+ */
+static void begin_with(struct smt_fixture *w, const char *name, enum asym_smt_weights weights, const char *catch_up,
+                       unsigned n_cpus, unsigned siblings, unsigned n)
 {
     unsigned ones[N_MOST];
     const struct asym_policy *policy = asym_policy_find(name);
@@ -40,12 +43,11 @@ static void begin_weighing(struct smt_fixture *w, const char *name, enum asym_sm
     for (size_t i = 0; i < N_MOST; i++)
         ones[i] = 1;
     assert_non_null(policy);
-    assert_true(policy->params_size <= sizeof w->params);
-    gen_params(policy, w->params);
-    ((struct asym_smt_params *)(void *)w->params)->weights = (int)weights;
+    w->params = gen_params_with(policy, catch_up ? "catch_up" : NULL, catch_up);
+    ((struct asym_smt_params *)(void *)w->params.bytes)->weights = (int)weights;
     const struct asym_engine_config config = {
         .policy = policy,
-        .params = w->params,
+        .params = w->params.bytes,
         .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
         .enforce = {.pin = -1, .swap_period = ASYM_SEC, .release = 5 * ASYM_SEC},
     };
@@ -56,6 +58,12 @@ static void begin_weighing(struct smt_fixture *w, const char *name, enum asym_sm
     w->load = gen_load_new(&w->machine, ones, n);
     assert_non_null(w->load);
     assert_int_equal(asym_engine_new(&config, &w->e), 0);
+}
+
+static void begin_weighing(struct smt_fixture *w, const char *name, enum asym_smt_weights weights, unsigned n_cpus,
+                           unsigned siblings, unsigned n)
+{
+    begin_with(w, name, weights, NULL, n_cpus, siblings, n);
 }
 
 static void begin_on(struct smt_fixture *w, const char *name, unsigned n_cpus, unsigned siblings, unsigned n)
@@ -491,11 +499,73 @@ TEST(it_is_measured_again)
     end(&w);
 }
 
-/* --- smt-sos --- */
-
-/* Threads of the same kind hinder each other. The test sets the kinds. */
+/* The test sets the kinds. */
 static bool kind_of[N_MOST];
 
+static double lately(size_t i, size_t k)
+{
+    (void)k;
+    return i == 0 ? 0.3 : 0.75;
+}
+
+/*
+ * After the sample phase the first thread, which has 75 % of its core, keeps only 3/10 of its speed beside the second. It falls
+ * behind, and only with an account it has what it is entitled to: alone for y of the time, y + 0.3 (1 - y) = 0.75, y = 64 %.
+ */
+TEST(a_thread_that_falls_behind_runs_alone_to_catch_up)
+{
+    for (unsigned with = 0; with < 2; with++) {
+        struct smt_fixture w;
+        int core[4];
+        predict(4, 2, 4, core);
+        begin_with(&w, "smt-symb", ASYM_SMT_SOURCE, with ? "500ms" : "0s", 4, 2, 4);
+        w.alone = two;
+        w.beside = by_a_quarter;
+        set_nice(&w, 0, 4);
+        set_nice(&w, partner_of(core, 4, 0), 14);
+        advance_until(&w, SAMPLE);
+        assert_int_equal(samples_alone(&w, 0, 100), 0);
+        w.beside = lately;
+        const unsigned alone = samples_alone(&w, 0, 400);
+        assert_in_range(alone, with ? 230 : 0, with ? 275 : 0);
+        end(&w);
+    }
+}
+
+static double by_lag(size_t i, size_t k)
+{
+    (void)k;
+    return kind_of[i] ? 0.1 : 0.75;
+}
+
+/* Beside others neither has the half of its speed that it is entitled to, so they have turns alone, of the same length. */
+TEST(two_of_a_core_that_fall_behind_share_its_time)
+{
+    struct smt_fixture w;
+    int core[8];
+    predict(8, 2, 8, core);
+    begin_with(&w, "smt-symb", ASYM_SMT_SOURCE, "500ms", 8, 2, 8);
+    w.alone = two;
+    w.beside = by_a_quarter;
+    advance_until(&w, SAMPLE);
+    const size_t partner = partner_of(core, 8, 0);
+    for (size_t i = 0; i < 8; i++)
+        kind_of[i] = i == 0 || i == partner;
+    w.beside = by_lag;
+    unsigned alone[2] = {0};
+    for (unsigned k = 0; k < 400; k++) {
+        next_sample(&w);
+        alone[0] += is_alone(&w, 0);
+        alone[1] += is_alone(&w, partner);
+    }
+    assert_in_range(alone[0], 120, 200);
+    assert_in_range(alone[1], 120, 200);
+    end(&w);
+}
+
+/* --- smt-sos --- */
+
+/* Threads of the same kind hinder each other. */
 static double by_kind(size_t i, size_t k)
 {
     return kind_of[i] == kind_of[k] ? 0.5 : 0.9;
