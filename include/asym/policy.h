@@ -61,7 +61,7 @@ struct asym_policy_thread {
     bool master, spinning; /**< RTX */
     bool alone;            /**< BPF: the only runnable thread of its application at this moment */
     const struct asym_profile *profile; /**< profile of its executable; NULL: none */
-    const struct asym_sample *sample;   /**< counts since the last snapshot; NULL: none */
+    const struct asym_sample *sample;   /**< counts since the last snapshot; NULL: none, also of one that spins */
     int16_t sampled_on; /**< index into machine.types: the one core type that its mask allowed for the whole sample;
                                -1: its mask allowed several, or there is no sample */
     void *state;        /**< task_state_size bytes, zero when the thread is new to the policy; NULL if the size is 0 */
