@@ -172,6 +172,30 @@ static double rank(const struct asym_seats *q, uint32_t t, const struct tier *ti
     return q->density[t] * gain / (double)b->rate * stays * (1 + 2 * q->p->sticky * q->behind[t]);
 }
 
+static bool are_mates(const struct asym_seats *q, uint32_t t, uint32_t u)
+{
+    return q->of[t].app == q->of[u].app && q->in->threads[t].proc == q->in->threads[u].proc;
+}
+
+/*
+ * The thread that leads its process, at i in open, gets the best rank of its process. One that did not sleep waited for none, as in
+ * a long parallel phase: it keeps its rank. Threads of a process are side by side.
+ */
+static void put_first(struct asym_seats *q, size_t i)
+{
+    const uint32_t leader = q->open[i];
+    uint32_t best = leader;
+    for (size_t j = i; j > 0 && are_mates(q, leader, q->open[j - 1]); j--)
+        best = q->key[q->open[j - 1]] > q->key[best] ? q->open[j - 1] : best;
+    for (size_t j = i + 1; j < q->n_open && are_mates(q, leader, q->open[j]); j++)
+        best = q->key[q->open[j]] > q->key[best] ? q->open[j] : best;
+    if (q->in->threads[best].runnable < ASYM_SEATS_SLEPT_BELOW) {
+        const double key = q->key[best];
+        q->key[best] = q->key[leader];
+        q->key[leader] = key;
+    }
+}
+
 /* List the threads that want a seat of the tier: first, by rank, as many as there are. Returns how many want one. */
 static size_t list_candidates(struct asym_seats *q, struct tier *tier)
 {
@@ -186,12 +210,16 @@ static size_t list_candidates(struct asym_seats *q, struct tier *tier)
             allowed = q->of[t].allowed;
             meets = asym_mask_meets(allowed, &tier->cpus);
         }
+        q->key[t] = 0;
         if (!meets)
             continue;
         q->key[t] = rank(q, t, tier);
         if (q->key[t] > 0 || is_any)
             q->list[n++] = t;
     }
+    for (size_t i = 0; i < q->n_open; i++)
+        if (q->of[q->open[i]].leads && q->key[q->open[i]] > 0)
+            put_first(q, i);
     asym_seats_sort_first(q, q->list, n, room);
     tier->homes = (struct asym_mask){0};
     for (size_t i = 0; i < ASYM_MIN(n, room); i++)

@@ -21,6 +21,9 @@
 /** A thread that has passed a limit keeps what that gave it down to this share of the limit. */
 #define ASYM_SEATS_STAYS 0.8
 
+/** A thread that was runnable for a smaller share of an interval slept in it. */
+#define ASYM_SEATS_SLEPT_BELOW 0.95
+
 /** A seat is no seat below this speed. */
 #define ASYM_SEATS_LEAST 0.02
 
@@ -71,6 +74,7 @@ struct asym_seats_thread {
     bool counts;            /**< its program needs enough of a CPU to have seats */
     bool short_rounds;      /**< the threads of its process sleep in most intervals */
     bool sleeps;            /**< they do in some */
+    bool leads;             /**< its process waits for it more than for any other of its threads, on whatever seats */
 };
 
 /**
@@ -88,6 +92,7 @@ struct asym_seats_brief {
     bool coupled, plain;    /**< as in its state; its speed is that of its CPU, wherever its memory is */
     bool above, busy, pins; /**< as in its state; of the new plan from step 7 on */
     uint8_t slowness;       /**< of its turns */
+    bool leads;             /**< as in its state */
     bool counts, roams;     /**< as in its state; roams: of the new plan for one that does not count */
 };
 

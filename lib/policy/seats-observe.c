@@ -13,9 +13,6 @@
 /* No thread has made less progress than this: a rank is a ratio by it. */
 #define RATE_LEAST 1e-3
 
-/* A thread that was runnable for a smaller share of an interval slept in it. */
-#define SLEPT_BELOW 0.95
-
 /* One that was runnable for less slept in it for so long that it may have waited for others. */
 #define PARTIAL_BELOW 0.75
 
@@ -96,7 +93,7 @@ static void observe_round(const struct asym_policy_thread *thread, struct asym_s
     s->woke = thread->awake && (!s->awake || was_away);
     if (s->woke)
         s->since = thread->runnable * seconds;
-    else if (thread->awake && thread->runnable < SLEPT_BELOW)
+    else if (thread->awake && thread->runnable < ASYM_SEATS_SLEPT_BELOW)
         s->since = seconds / 2;
     s->awake = thread->awake;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Steps 2 to 4 of asym: critical shares, densities, and programs whose threads wait for each other.
+ * Steps 2 to 4 of asym: critical shares, densities, programs whose threads wait for each other, threads that lead their process.
  *
  * The critical share of a thread is the integral of 1 / k over the time for which it is runnable, by the time; k is the number of
  * runnable threads of its program. All shares of a program add up to the share of the time in which it is active. The duties give
@@ -58,6 +58,9 @@
 
 /* Seconds of progress before the pace of a thread counts. */
 #define WORK_FROM 1
+
+/* A thread leads its process if it does this many times the work of each other one, and has this many times its density. */
+#define LEADS_FROM 1.1
 
 static int by_key(uint32_t a, uint32_t b, const void *ctx)
 {
@@ -332,6 +335,40 @@ static void couple(struct asym_seats *q, struct span proc)
     remember_team(q, proc, &sum, quick_since);
 }
 
+/* Returns whether its pace is known. Where other programs take most of the CPUs, it is known before it has done much. */
+static bool is_known(const struct asym_seats *q, size_t t)
+{
+    const struct asym_seats_thread *s = asym_seats_of(q, t);
+    return s->usual >= USUAL_FROM && s->seen >= q->p->tau_couple && !s->roams;
+}
+
+/*
+ * The time of a program is the sum of what it waits for. So within a process the best seat belongs to the thread that is waited for
+ * most, however much progress it has had. A thread may be waited for only because its seat is slow: the work that threads do is the
+ * same on all seats, so the one that leads does more.
+ */
+static void find_leader(struct asym_seats *q, struct span proc)
+{
+    uint32_t best = proc.first;
+    for (uint32_t t = proc.first; t < proc.end; t++)
+        if (asym_seats_of(q, t)->pace > asym_seats_of(q, best)->pace)
+            best = t;
+    double pace = 0, density = 0;
+    for (uint32_t t = proc.first; t < proc.end; t++) {
+        if (t == best || !is_known(q, t))
+            continue;
+        pace = ASYM_MAX(pace, asym_seats_of(q, t)->pace);
+        density = ASYM_MAX(density, q->density[t]);
+    }
+    /* Where the others sleep for the whole interval, nothing is new. */
+    for (uint32_t t = proc.first; t < proc.end && pace > 0; t++) {
+        struct asym_seats_thread *s = asym_seats_of(q, t);
+        s->leads = t == best && s->sleeps && is_known(q, t) && !s->coupled &&
+                   asym_seats_passes(s->pace, s->leads, LEADS_FROM * pace) &&
+                   (s->leads || q->density[t] >= LEADS_FROM * density);
+    }
+}
+
 static void couple_app(struct asym_seats *q, const struct asym_policy_app *app)
 {
     struct span proc = {app->first_thread, app->first_thread};
@@ -339,6 +376,7 @@ static void couple_app(struct asym_seats *q, const struct asym_policy_app *app)
         while (proc.end < end && q->in->threads[proc.end].proc == q->in->threads[proc.first].proc)
             proc.end++;
         couple(q, proc);
+        find_leader(q, proc);
     }
 }
 
@@ -363,6 +401,7 @@ static void note_brief(struct asym_seats *q, size_t t, bool counts)
         .busy = s->busy,
         .pins = s->pins,
         .slowness = (uint8_t)asym_seats_slowness(q, t),
+        .leads = s->leads,
         .counts = counts,
         .roams = s->roams,
     };

@@ -684,6 +684,82 @@ TEST(the_rounds_of_a_process_are_known_by_how_often_its_threads_sleep)
     }
 }
 
+/*
+ * A main thread that goes on alone while its worker sleeps. The thread on the slow seat is waited for more: the work of threads
+ * says who leads, until that has changed.
+ */
+TEST(the_thread_that_does_most_leads_its_process_on_whatever_seat)
+{
+    static const struct {
+        double usual[2], pace[2];
+        bool sleeps, had, leads;
+    } rows[] = {
+        {{1, 0.67}, {1, 0.33}, true, false, true},
+        {{1, 0.67}, {1, 0.33}, false, false, false},  /* none sleeps: none waits */
+        {{1, 1}, {1, 0.5}, true, false, false},       /* it does more by its seat */
+        {{0.6, 0.8}, {0.6, 0.4}, true, false, false}, /* now the other is waited for more */
+        {{0.6, 0.8}, {0.6, 0.4}, true, true, true},   /* because of its seat */
+        {{0.6, 0.8}, {0.3, 0.45}, true, true, false}, /* it does less */
+        {{1, 0.5}, {0.5, 0.5}, true, false, false},   /* a barrier */
+    };
+    begin(2, 1, 1, 1);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct bench b;
+        prepare(&b, rows[i].usual, 2);
+        for (unsigned t = 0; t < 2; t++) {
+            struct asym_seats_thread *s = &b.states[t];
+            s->usual = rows[i].usual[t];
+            s->pace = rows[i].pace[t];
+            s->work = 2;
+            s->rate = 0.5;
+            s->seen = 3 * ASYM_SEC;
+            s->sleeps = rows[i].sleeps;
+            s->partial = rows[i].sleeps ? 0.5 : 0;
+        }
+        b.states[0].leads = rows[i].had;
+        asym_seats_weigh(&b.q);
+        assert_int_equal(b.states[0].leads, rows[i].leads);
+    }
+}
+
+/* Progress is fair between programs. Within one it takes no seat from the thread for which the others wait. */
+TEST(a_thread_that_leads_has_the_best_seat_of_its_process)
+{
+    unsigned moved = 0;
+    begin(2, 1, 1, 1);
+    enter(2, 1);
+    w.threads[1].runnable = 0.67;
+    for (unsigned k = 0; k < 200; k++) {
+        policy_fixture_plan(&w);
+        moved += k > 100 ? w.moved : 0;
+    }
+    assert_int_equal(policy_fixture_cpu(&w, 0), 0);
+    assert_int_equal(moved, 0);
+    /* A parallel phase that lasts. */
+    w.threads[1].runnable = 1;
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, 1), 0);
+    w.threads[1].runnable = 0.5;
+    policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, 0), 0);
+}
+
+/* The other program has the fast CPU when its turn comes. */
+TEST(a_thread_that_leads_takes_no_turn_of_another_program)
+{
+    unsigned on_fast = 0;
+    begin(2, 1, 1, 2);
+    enter(2, 1);
+    enter(1, 1);
+    w.threads[1].runnable = 0.67;
+    for (unsigned k = 0; k < 400; k++) {
+        policy_fixture_plan(&w);
+        on_fast += k > 100 && policy_fixture_cpu(&w, 2) == 0;
+        assert_true(k < 100 || policy_fixture_cpu(&w, 1) != 0);
+    }
+    assert_in_range(on_fast, 200, 290);
+}
+
 /* Two threads of a process, of two processes of a job, and one alone. */
 TEST(processes_take_slower_turns_than_threads)
 {
