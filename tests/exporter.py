@@ -351,13 +351,16 @@ def refuses(exporter):
         return done.stderr + done.stdout
 
     for address in ("here", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:8x", "[::1]", "[::1:80",
-                    "::1:80", "localhost:80", ":80", "1.2.3.4.5:80", "127.0.0.1:\x1b[2J"):
+                    "::1:80", "localhost:80", ":80", "1.2.3.4.5:80", "127.0.0.1:\x1b[2J", "127.0.0.1:000001", "[::1]1",
+                    "[127.0.0.1]:1", "1.2.3:4"):
         said = run(f"--listen={address}")
         assert "is not accepted" in said and "127.0.0.1:10642" in said and "\x1b" not in said, said
     assert "did you mean '--listen'" in run("--listne=127.0.0.1:1")
     assert "stray argument" in run("metrics")
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert "Address already in use" in run(f"--listen=127.0.0.1:{taken.getsockname()[1]}", status=1)
+        address = "127.0.0.1:%d" % taken.getsockname()[1]
+        said = run(f"--listen={address}", status=1)
+        assert "Address already in use" in said and address in said, said
     assert "127.0.0.1:10642" in run("--help", status=0)
     assert run("--version", status=0).startswith("asymd-exporter ")
 

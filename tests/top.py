@@ -248,9 +248,9 @@ class Test:
 
     def each_size(self):
         with self.fake():
-            for columns, rows, parts in ((80, 24, ["big, fast 2.00x, 4 CPUs 0-3", "] stockfish", "REASON", "1 of 40"]),
-                                         (200, 60, ["THREADS", "mildly parallel", "set by the configuration"]),
-                                         (40, 10, ["big  ", "4 CPUs", "FAST", "1 of 40"])):
+            for columns, rows, parts in ((80, 24, ["P-core, fast 2.00x, 4 CPUs 0-3", "] stockfish", "REASON", "1 of 40"]),
+                                         (200, 60, ["THREADS", "highly parallel", "auto chose it"]),
+                                         (40, 10, ["P-core  ", "4 CPUs", "FAST", "1 of 40"])):
                 terminal = self.top(columns, rows)
                 terminal.shows("policy pa", "q quit", *parts)
                 lines = terminal.screen.text().split("\n")
@@ -260,7 +260,7 @@ class Test:
                 row = next(line for line in terminal.screen.cells if "漢" in line)
                 heading = next(line for line in lines if "COMMAND" in line)
                 at = heading.index("CLASS")
-                assert "".join(row[at:at + 6]) == "mildly", row
+                assert "".join(row[at:at + 6]) == "serial", row
                 self.quit(terminal)
 
     def resize(self):
@@ -304,7 +304,7 @@ class Test:
             terminal.press("<<<<<")
             terminal.shows("PID*")
             terminal.press("\x1bOHj\r")
-            terminal.shows("gzip (1005) has one runnable thread.", "rule: none")
+            terminal.shows("(1005) has 8 runnable threads", "rule: none")
             terminal.press("q")
             terminal.shows("filter gzip")
             terminal.press("\x1b")
@@ -325,10 +325,10 @@ class Test:
         terminal.shows("Pause? asymd puts every thread back. y/n")
         terminal.press("n")
         terminal.shows("q quit")
-        assert fake.calls("Pause") == 0
+        assert fake.calls("Pause 0") == 0
         terminal.press("py")
         terminal.shows("PAUSED until you resume", "asymd is paused.")
-        assert fake.calls("Pause") == 1
+        assert fake.calls("Pause 0") == 1
         terminal.press("py")
         terminal.hides("PAUSED")
         assert fake.calls("Resume") == 1
@@ -345,7 +345,7 @@ class Test:
         terminal.shows("Not permitted here: sudo asymctl top, or an asymctl verb in another terminal.")
         terminal.press("korr\ry")
         terminal.shows("The policy is rr now.")
-        for call in ("SetProgram 1000 fast", "SetProgram 1000 ignore", "SetPolicy 0 rr"):
+        for call in ("SetProgram 1000 fast", "SetProgram 1000 ignore", "SetPolicy rr 0"):
             assert fake.calls(call) == 1, call
 
     def asymd_ends_and_returns(self):

@@ -20,19 +20,26 @@
 #include <systemd/sd-bus.h>
 
 #include "base/macro.h"
+#include "report/openmetrics.h"
 #include "support/process.h"
 
-#define T0 1780000000000000u /* 2026-05-28 20:26:40 UTC, in microseconds */
+/* Processes that asymd does not know, and for which orders need a password. */
+#define UNKNOWN 1000
+#define DENIED  1001
+
+#define T0      1780000000000000u /* 2026-05-28 20:26:40 UTC, in microseconds */
 
 static char dir[64];
 static pid_t child;
 static enum fake_service_kind kind;
-static bool ended;
+static bool ended, paused;
+static struct fake_machine machine = {.cpus = 8};
 
 static json_t *app_json(uint32_t pid, const char *comm, const char *class, int steered, double share)
 {
     const char *const name = strcmp(class, "HP") == 0   ? "highly parallel"
                              : strcmp(class, "MP") == 0 ? "serial"
+                             : strcmp(class, "SP") == 0 ? "serial phase"
                                                         : "idle";
     return json_pack("{s:I, s:s, s:s, s:i, s:s, s:s, s:f, s:i, s:i, s:f, s:i, s:s, s:s, s:f}", "pid", (json_int_t)pid,
                      "cgroup", pid > 0 ? "" : "/build.slice", "comm", comm, "uid", 1000, "phase", "parallel", "class",
@@ -43,7 +50,13 @@ static json_t *app_json(uint32_t pid, const char *comm, const char *class, int s
 
 static json_t *apps_json(void)
 {
+    static const char *const names[] = {"stockfish", "gzip\033[2J", "make", "漢字圧縮"};
+    static const char *const classes[] = {"HP", "", "SP", "MP"};
     json_t *list = json_array();
+    for (uint32_t i = 0; i < machine.apps; i++)
+        json_array_append_new(list, app_json(1000 + i, names[i % 4], classes[i % 4], (int)(i % 8), i % 4 / 4.0));
+    if (kind == FAKE_SERVICE_MACHINE)
+        return list;
     if (kind == FAKE_SERVICE_HOSTILE)
         json_array_append_new(list, app_json(66, "\033[2J\r\nevil\\", "\033[H", 3, 1e300));
     for (uint32_t i = 0; kind == FAKE_SERVICE_HOSTILE && i < 1000; i++)
@@ -57,11 +70,15 @@ static json_t *apps_json(void)
 static json_t *cpus_json(void)
 {
     json_t *list = json_array();
-    for (int i = 0; i < 8; i++)
-        json_array_append_new(list, json_pack("{s:i, s:i, s:i, s:s, s:f, s:b, s:f, s:i, s:i, s:s}", "cpu", i, "type",
-                                              i / 4, "smt_rank", i < 4 ? i % 2 : 0, "type_name",
-                                              i < 4 ? "P-core" : "E-core", "speed", i < 4 ? 2.0 : 1.0, "fast", i < 4,
-                                              "busy", i < 4 ? 0.525 : 0.1, "threads", 1, "tid", 4711, "comm", "x"));
+    const bool is_smt = kind != FAKE_SERVICE_MACHINE;
+    for (int i = 0; i < (int)machine.cpus; i++) {
+        const int fast = i < (int)(machine.cpus + 1) / 2;
+        json_array_append_new(list,
+                              json_pack("{s:i, s:i, s:i, s:s, s:f, s:b, s:f, s:i, s:i, s:s}", "cpu", i, "type", !fast,
+                                        "smt_rank", fast && is_smt ? i % 2 : 0, "type_name", fast ? "P-core" : "E-core",
+                                        "speed", fast ? 2.0 : 1.0, "fast", fast, "busy", fast ? 0.525 : 0.1, "threads",
+                                        1, "tid", 4711, "comm", "stockfish"));
+    }
     return list;
 }
 
@@ -75,8 +92,9 @@ static json_t *status_json(void)
         "schema", "asymctl.status/1", "version", "0.1.0", "start_us", (json_int_t)T0, "policy", "pa", "policy_reason",
         "auto chose it: the machine has fast and slow CPUs", "fast_cpus", "0-3", "slow_cpus",
         kind == FAKE_SERVICE_ALIKE ? "" : "4-7", "threads_steered", 12, "changes", 1204, "changes_last_minute", 14,
-        "interval_us", 100000, "cpu_usage", 0.0031, "memory_bytes", 4300000, "paused", kind == FAKE_SERVICE_PAUSED,
-        "paused_until_us", (json_int_t)(kind == FAKE_SERVICE_PAUSED ? T0 + 90000000 : 0), "orders", 3, "observer",
+        "interval_us", 100000, "cpu_usage", 0.0031, "memory_bytes", 4300000, "paused",
+        kind == FAKE_SERVICE_PAUSED || paused, "paused_until_us",
+        (json_int_t)(kind == FAKE_SERVICE_PAUSED ? T0 + 90000000 : 0), "orders", 3, "observer",
         "schedstat, process events", "profile", "", "lacks", "asymd cannot count instructions: this machine has no PMU",
         "from_the_future", "ignored", "cpus", cpus_json(), "applications", apps_json());
 }
@@ -115,8 +133,30 @@ static json_t *waits_json(void)
                      "render");
 }
 
+/* A sample for each family that the exporter knows, with labels for some, and one that this version does not know. */
+static json_t *all_counters_json(void)
+{
+    const struct asym_metric_row *row;
+    json_t *list = json_array();
+    for (size_t i = 0; (row = asym_metric_row_at(i)); i++) {
+        char name[128];
+        const bool is_counter = strcmp(row->kind, "counter") == 0;
+        snprintf(name, sizeof name, "%s%s%s", row->name, is_counter ? "_total" : "",
+                 i % 4 == 3 ? "{kind=\"a\\\\b\",result=\"done\"}" : "");
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:o}", "name", name, "kind", row->kind, "value",
+                            is_counter && !strstr(row->name, "_seconds") ? json_integer(412) : json_real(1.5)));
+    }
+    json_array_append_new(list, json_pack("{s:s, s:s, s:n}", "name", "unknown_things", "kind", "gauge", "value"));
+    return json_pack("{s:o}", "counters", list);
+}
+
 static json_t *counters_json(void)
 {
+    if (kind == FAKE_SERVICE_MACHINE) {
+        usleep(machine.delay * 1000);
+        return all_counters_json();
+    }
     return json_pack("{s:s, s:[{s:s, s:s, s:i}, {s:s, s:s, s:f}, {s:s, s:s, s:i}, {s:s, s:s, s:f}]}", "schema",
                      "asymctl.stats/1", "counters", "name", "changes_total", "kind", "counter", "value", 1204, "name",
                      "cpu_seconds_total", "kind", "counter", "value", 1.5, "name", "threads_steered", "kind", "gauge",
@@ -151,6 +191,24 @@ static json_t *report_json(const char *topic, uint64_t argument)
                                             : decisions_json(argument);
 }
 
+/* Notes a call for fake_service_calls, or prints it. */
+static void note(const char *format, ...)
+{
+    char path[96];
+    va_list args;
+    snprintf(path, sizeof path, "%s/calls", dir);
+    FILE *file = kind == FAKE_SERVICE_MACHINE ? stdout : fopen(path, "a");
+    va_start(args, format);
+    if (file) {
+        vfprintf(file, format, args);
+        fputs(file == stdout ? "\n" : ";", file);
+        fflush(file);
+    }
+    va_end(args);
+    if (file && file != stdout)
+        fclose(file);
+}
+
 static int report(sd_bus_message *m)
 {
     const char *topic;
@@ -158,8 +216,12 @@ static int report(sd_bus_message *m)
     int r = sd_bus_message_read(m, "st", &topic, &argument);
     if (r < 0)
         return r;
-    if (argument == 404 || (strcmp(topic, "program") == 0 && argument != 4711))
-        return sd_bus_reply_method_errorf(m, "org.asymd.Error.NoSuchProcess", "asymd does not know process 404");
+    if (kind == FAKE_SERVICE_MACHINE)
+        note(argument > 0 ? "%s %u" : "%s", topic, (unsigned)argument);
+    if (argument == 404 || argument == UNKNOWN ||
+        (kind != FAKE_SERVICE_MACHINE && strcmp(topic, "program") == 0 && argument != 4711))
+        return sd_bus_reply_method_errorf(m, "org.asymd.Error.NoSuchProcess", "asymd does not know process %u",
+                                          (unsigned)argument);
     if (argument == 403)
         return sd_bus_reply_method_errorf(m, "org.asymd.Error.Refused", "too many calls: try again later");
     const bool is_last = strcmp(topic, "decisions") == 0 && argument == 9;
@@ -176,35 +238,22 @@ static int report(sd_bus_message *m)
     return r;
 }
 
-/* Notes a change for fake_service_calls. */
-static void note(const char *format, ...)
-{
-    char path[96];
-    va_list args;
-    snprintf(path, sizeof path, "%s/calls", dir);
-    FILE *file = fopen(path, "a");
-    va_start(args, format);
-    if (file) {
-        vfprintf(file, format, args);
-        fclose(file);
-    }
-    va_end(args);
-}
-
 static int read_change(sd_bus_message *m, const char *member)
 {
     const char *text;
     uint64_t seconds;
-    uint32_t pid;
+    uint32_t pid = 0;
     int flag, r = 0;
     if (strcmp(member, "Pause") == 0 && (r = sd_bus_message_read(m, "t", &seconds)) >= 0)
-        note("Pause %llu;", (unsigned long long)seconds);
+        note("Pause %llu", (unsigned long long)seconds);
     else if (strcmp(member, "SetPolicy") == 0 && (r = sd_bus_message_read(m, "sb", &text, &flag)) >= 0)
-        note("SetPolicy %s %d;", text, flag);
+        note("SetPolicy %s %d", text, flag);
     else if (strcmp(member, "SetProgram") == 0 && (r = sd_bus_message_read(m, "us", &pid, &text)) >= 0)
-        note("SetProgram %u %s;", pid, text);
+        note("SetProgram %u %s", pid, text);
+    if (pid == DENIED)
+        return -EACCES;
     else if (strcmp(member, "Resume") == 0 || strcmp(member, "Reload") == 0)
-        note("%s;", member);
+        note("%s", member);
     return r;
 }
 
@@ -213,7 +262,7 @@ static int set_rule(sd_bus_message *m)
     const char *action = "";
     uint32_t pid = 0;
     const int r = sd_bus_message_read(m, "us", &pid, &action);
-    note("SetRule %u %s;", pid, action);
+    note("SetRule %u %s", pid, action);
     return r < 0 ? r
                  : sd_bus_reply_method_return(m, "ss", "/etc/asymd/rules.d/50-set-x.conf",
                                               strcmp(action, "slow") == 0 ? "games" : "");
@@ -228,6 +277,10 @@ static int change(sd_bus_message *m, const char *member)
     if (strcmp(member, "SetRule") == 0)
         return set_rule(m);
     const int r = read_change(m, member);
+    if (r == -EACCES)
+        return sd_bus_reply_method_errorf(m, SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED, "polkit asks");
+    paused = kind == FAKE_SERVICE_MACHINE &&
+             (strcmp(member, "Pause") == 0 || (paused && strcmp(member, "Resume") != 0));
     return r < 0 ? r : sd_bus_reply_method_return(m, NULL);
 }
 
@@ -309,6 +362,25 @@ static int listen_at(const char *path)
     return fd;
 }
 
+static _Noreturn void serve_all(int listener)
+{
+    for (;;) {
+        const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0 && kind != FAKE_SERVICE_SILENT)
+            serve(fd);
+    }
+}
+
+void fake_service_run(const char *path, const struct fake_machine *of)
+{
+    kind = FAKE_SERVICE_MACHINE;
+    machine = *of;
+    unlink(path);
+    const int listener = listen_at(path);
+    note("ready");
+    serve_all(listener);
+}
+
 void fake_service_start(enum fake_service_kind wanted)
 {
     char path[96];
@@ -324,13 +396,8 @@ void fake_service_start(enum fake_service_kind wanted)
     }
     child = asym_process_fork();
     assert_true(child >= 0);
-    if (child == 0) {
-        for (;;) {
-            const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-            if (fd >= 0 && kind != FAKE_SERVICE_SILENT)
-                serve(fd);
-        }
-    }
+    if (child == 0)
+        serve_all(listener);
     close(listener);
 }
 

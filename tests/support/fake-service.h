@@ -20,6 +20,7 @@ enum fake_service_kind {
     FAKE_SERVICE_NO_NAME, /**< a system bus on which no program has the name of asymd; every user may connect */
     FAKE_SERVICE_AGAIN,   /**< another asymd answers after the second decision, which has made more of them */
     FAKE_SERVICE_STUCK,   /**< answers no question for decisions after the second one */
+    FAKE_SERVICE_MACHINE, /**< a machine of that many CPUs and programs: fake_service_run */
     FAKE_SERVICE_BEHIND,  /**< has two decisions in two reports, and does not remember two before them */
 };
 
@@ -28,6 +29,14 @@ enum fake_service_kind {
  * a time.
  */
 void fake_service_start(enum fake_service_kind kind);
+
+/** What fake_service_run answers: so many CPUs and programs, and counters after so many milliseconds. */
+struct fake_machine {
+    unsigned cpus, apps, delay;
+};
+
+/** Serve on a socket, in this process, one client after the other. Prints a line for each call. Does not return. */
+void fake_service_run(const char *path, const struct fake_machine *of) __attribute__((noreturn));
 
 /** End it, and unset the variable. */
 void fake_service_stop(void);
