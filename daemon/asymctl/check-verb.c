@@ -25,7 +25,6 @@ static int check(const void *parsed, char **operands)
     ASYM_CLEANUP(asym_machine_run_done) struct asym_run run;
     ASYM_CLEANUP(asym_check_done) struct asym_check found = {.lines = NULL};
     struct asym_error err = {""};
-    (void)operands;
     int r = asym_machine_run_begin(&run, &cli, ASYM_MACHINE_QUIET, &err);
     if (r >= 0)
         r = asym_run_policy(&run, &err);

@@ -33,7 +33,6 @@ static int help(const void *args, char **operands)
 {
     const struct asym_terminal terminal = asym_terminal_of(stdout);
     const struct asym_verb *v;
-    (void)args;
     if (operands[0])
         return help_of(operands[0]);
     puts("usage: asymctl VERB [ARGUMENT...]\n");

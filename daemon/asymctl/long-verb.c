@@ -27,7 +27,6 @@ static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 static void on_signal(int signal)
 {
     const int error = errno;
-    (void)signal;
     interrupted = 1;
     if (admitted)
         admitted();

@@ -60,7 +60,6 @@ static int metrics(const void *parsed, char **operands)
     const struct arguments *a = parsed;
     struct asym_error err = {""};
     size_t n;
-    (void)operands;
     const int status = asym_verb_connect(&client);
     if (status != ASYM_EXIT_DONE)
         return status;

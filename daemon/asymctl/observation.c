@@ -141,7 +141,6 @@ static int add_setting(void *ctx, const char *section, const struct asym_option 
                        const char *origin)
 {
     struct asym_observation_head *h = ctx;
-    (void)origin;
     if (!is_of_plans(section))
         return 0;
     struct asym_record_setting *grown = reallocarray(h->settings, h->head.n_settings + 1, sizeof *grown);

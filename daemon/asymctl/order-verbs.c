@@ -107,7 +107,6 @@ static int pause_asymd(const void *parsed, char **operands)
 static int resume(const void *parsed, char **operands)
 {
     ASYM_CLEANUP(order_done) struct order o = {.args = parsed};
-    (void)operands;
     int status = asym_verb_connect(&o.client);
     if (status == ASYM_EXIT_DONE)
         status = end_order(&o, asym_client_change(o.client, &o.err, "Resume", NULL));
@@ -118,7 +117,6 @@ static int reload(const void *parsed, char **operands)
 {
     ASYM_CLEANUP(order_done) struct order o = {.args = parsed};
     char policy[ASYM_POLICY_NAMED], orders[96] = "";
-    (void)operands;
     int status = asym_verb_connect(&o.client);
     if (status == ASYM_EXIT_DONE)
         status = end_order(&o, asym_client_change(o.client, &o.err, "Reload", NULL));

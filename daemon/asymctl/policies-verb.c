@@ -14,7 +14,6 @@ static int policies(const void *parsed, char **operands)
     ASYM_CLEANUP(asym_machine_run_done) struct asym_run run;
     struct asym_error err = {""};
     size_t n = 0;
-    (void)operands;
     /* The configuration names the file of profiles. */
     int r = asym_machine_run_begin(&run, &cli, ASYM_MACHINE_INSTALLED, &err);
     if (r >= 0)

@@ -153,7 +153,6 @@ static __attribute__((format(printf, 2, 3))) void note(struct recording *c, cons
 static int begin_trace(struct recording *c, struct asym_error *err)
 {
     struct asym_error unanswered = {""};
-    (void)err;
     asym_seen_trace_begin(&c->trace, c->file.out);
     int r = asym_client_open(&c->client, &unanswered);
     if (r >= 0)
@@ -204,7 +203,6 @@ static int end_trace(struct recording *c, int r, struct asym_error *err)
 static void print_trace(const struct recording *c, uint64_t size)
 {
     const struct asym_seen_trace *t = &c->trace;
-    (void)size;
     printf("%" PRIu64 " slice%s and %" PRIu64 " %s%s%s in %s: open it in Perfetto\n", t->slices,
            t->slices == 1 ? "" : "s", t->decisions, t->has_service ? "" : "planned ",
            t->decisions == 1 ? "decision" : "decisions", t->has_service ? " of asymd" : "", c->file.path);
@@ -212,7 +210,6 @@ static void print_trace(const struct recording *c, uint64_t size)
 
 static json_t *trace_json(const struct recording *c, uint64_t size)
 {
-    (void)size;
     return json_pack("{s:s, s:I, s:I, s:s}", "schema", "asymctl.trace/1", "slices", (json_int_t)c->trace.slices,
                      "decisions", (json_int_t)c->trace.decisions, "decisions_of",
                      c->trace.has_service ? "asymd" : "asymctl");

@@ -108,11 +108,6 @@ static void show_progress(struct replay *p)
 static int on_plan(void *ctx, size_t number, const struct asym_snapshot *s, const struct asym_plan *plan,
                    const struct asym_action *actions, size_t n_actions)
 {
-    (void)number;
-    (void)s;
-    (void)plan;
-    (void)actions;
-    (void)n_actions;
     show_progress(ctx);
     return 0;
 }

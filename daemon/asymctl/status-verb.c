@@ -57,7 +57,6 @@ static int status(const void *parsed, char **operands)
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
     const struct asym_verb_json *a = parsed;
     struct asym_error err = {""};
-    (void)operands;
     const int r = asym_client_open(&client, &err);
     if (r == -ENOTCONN && !a->json)
         return fail_without_service(&err);

@@ -280,7 +280,6 @@ static int run_top(const void *parsed, char **operands)
                       .source = {.root = {.fd = -1}}};
     struct asym_error err = {""};
     const struct asym_policy *policy;
-    (void)operands;
     if (!a->once && asym_top_terminal_check(&err) < 0)
         return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
     for (size_t i = 0; i < MOST_POLICIES && (policy = asym_policy_at(i)); i++)

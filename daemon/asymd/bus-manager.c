@@ -49,7 +49,6 @@ static struct asym_service_facts facts(void *link)
 static int get_version(sd_bus *bus, const char *path, const char *interface, const char *property,
                        sd_bus_message *reply, void *link, sd_bus_error *error)
 {
-    (void)bus, (void)path, (void)interface, (void)property, (void)link, (void)error;
     return append_text(reply, ASYM_VERSION);
 }
 
@@ -109,8 +108,6 @@ static int get_configuration(void *userdata, sd_bus_message *m, const struct asy
     size_t size = 0;
     sd_bus_message *reply = NULL;
     FILE *out = open_memstream(&text, &size);
-    (void)caller;
-    (void)error;
     int r = out ? asym_settings_print(s->run->settings, out) : -ENOMEM;
     if (out && fclose(out) != 0 && r >= 0)
         r = -ENOMEM;
@@ -159,7 +156,6 @@ static int pause_steering(void *userdata, sd_bus_message *m, const struct asym_b
 {
     struct asym_error err = {""};
     uint64_t seconds;
-    (void)caller;
     int r = sd_bus_message_read(m, "t", &seconds);
     if (r >= 0)
         r = asym_service_pause(userdata, seconds, &err);
@@ -168,8 +164,6 @@ static int pause_steering(void *userdata, sd_bus_message *m, const struct asym_b
 
 static int resume(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
 {
-    (void)caller;
-    (void)error;
     asym_service_resume(userdata);
     return sd_bus_reply_method_return(m, "");
 }
@@ -177,7 +171,6 @@ static int resume(void *userdata, sd_bus_message *m, const struct asym_bus_calle
 static int reload(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
 {
     struct asym_error err = {""};
-    (void)caller;
     int r = asym_service_reload(userdata, &err);
     if (r >= 0)
         return sd_bus_reply_method_return(m, "");

@@ -142,7 +142,6 @@ static int report_status(const struct report *r, uint64_t argument, json_t **ret
     json_t *status = facts_json(r), *cpus = json_array(), *apps = json_array();
     const struct asym_machine *machine = r->s->run->machine;
     const struct asym_monitor_app *app;
-    (void)argument;
     r->s->load_asked = asym_clock_now();
     for (unsigned cpu = 0; cpu < machine->n_cpus; cpu++)
         if (asym_mask_has(&machine->usable, (int)cpu))
@@ -378,7 +377,6 @@ static int add_counter(void *ctx, const struct asym_service_counter *c)
 static int report_counters(const struct report *r, uint64_t argument, json_t **ret)
 {
     json_t *list = json_array();
-    (void)argument;
     asym_service_counters(r->s, add_counter, &list);
     *ret = json_pack("{s:s, s:o}", "schema", "asymctl.stats/1", "counters", list);
     return 0;

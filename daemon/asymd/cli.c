@@ -63,7 +63,6 @@ static int parse_pid(const struct asym_option *row, void *base, const char *valu
 {
     struct asym_invocation *cli = base;
     uint64_t pid;
-    (void)row;
     if (asym_parse_u64(value, strlen(value), &pid) < 0 || pid == 0 || pid > INT32_MAX)
         return -EINVAL;
     int32_t *grown = reallocarray(cli->pids, cli->n_pids + 1, sizeof *grown);
@@ -78,7 +77,6 @@ static int parse_mode(const struct asym_option *row, void *base, const char *val
 {
     struct asym_invocation *cli = base;
     size_t mode = 0;
-    (void)value;
     while (!asym_modes[mode]->name || strcmp(asym_modes[mode]->name, row->key) != 0)
         mode++;
     /* A second mode stays in cli->given, where check_together finds it. */
@@ -205,7 +203,6 @@ static int help_option(void *ctx, const char *section, const struct asym_option 
                        const char *origin)
 {
     char option[128];
-    (void)origin;
     snprintf(option, sizeof option, "%s.%s=%s", section, row->key, value);
     asym_args_line(ctx, 30, option, row->help);
     return 0;

@@ -80,8 +80,6 @@ void asym_service_resume(struct asym_service *s)
 
 static int on_pause_end(sd_event_source *source, uint64_t usec, void *userdata)
 {
-    (void)source;
-    (void)usec;
     asym_service_resume(userdata);
     return 0;
 }
@@ -237,7 +235,6 @@ static int identify(struct asym_service *s, int32_t pid, struct asym_taskid *ret
 static bool has_ended(void *ctx, const struct asym_taskid *proc)
 {
     struct asym_stat stat;
-    (void)ctx;
     const int r = asym_thread_get_stat(proc->tgid, proc->tgid, &stat);
     return r == -ESRCH || (r >= 0 && stat.start != proc->start);
 }

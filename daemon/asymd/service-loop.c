@@ -34,7 +34,6 @@ static asym_usec time_to_sample(struct asym_service *s)
 static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
 {
     struct asym_service *s = userdata;
-    (void)usec;
     int r = asym_service_cycle(s);
     if (r < 0 && r != -EINPROGRESS)
         return asym_service_give_up(s, r);
@@ -48,7 +47,6 @@ static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
 static int on_housekeeping(sd_event_source *timer, uint64_t usec, void *userdata)
 {
     const asym_usec now = asym_clock_now();
-    (void)usec;
     asym_service_housekeeping(userdata, now);
     const int r = sd_event_source_set_time(timer, now + ASYM_SERVICE_HOUSEKEEPING);
     return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);

@@ -98,7 +98,6 @@ void asym_notify_status(struct asym_notify *n, const char *format, ...)
 static int on_watchdog(sd_event_source *timer, uint64_t usec, void *userdata)
 {
     struct asym_notify *n = userdata;
-    (void)usec;
     const bool all_sent = flush(n) && !is_temporary(send_now("WATCHDOG=1"));
     const asym_usec delay = all_sent ? n->period : ASYM_MIN(n->period, RETRY);
     const int r = sd_event_source_set_time(timer, asym_clock_now() + delay);

@@ -185,8 +185,6 @@ static int read_settings(struct asym_service *s, struct asym_error *err)
 int asym_service_on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
 {
     struct asym_error err = {""};
-    (void)source;
-    (void)info;
     asym_service_reload(userdata, &err);
     return 0;
 }

@@ -4,7 +4,6 @@
 
 static enum asym_exit version(struct asym_run *run)
 {
-    (void)run;
     puts("asymd " ASYM_VERSION);
     return ASYM_EXIT_DONE;
 }

@@ -128,8 +128,6 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *from, const 
                                   const char *version, const char *body, size_t *body_size, void **request)
 {
     static int head_was_read;
-    (void)version;
-    (void)body;
     if (!*request) {
         *request = &head_was_read;
         return MHD_YES;

@@ -85,8 +85,6 @@ int asym_cycle_enforce(struct asym_cycle *c)
 static int dry_apply(struct asym_actuator *actuator, const struct asym_action *actions, size_t n,
                      struct asym_outcome *ret_outcomes)
 {
-    (void)actuator;
-    (void)actions;
     for (size_t i = 0; i < n; i++)
         ret_outcomes[i] = (struct asym_outcome){.kind = ASYM_OUTCOME_RETRY, .error = -ECANCELED};
     return 0;
@@ -94,7 +92,6 @@ static int dry_apply(struct asym_actuator *actuator, const struct asym_action *a
 
 static void dry_close(struct asym_actuator *actuator)
 {
-    (void)actuator;
 }
 
 struct asym_actuator *asym_actuator_dry(void)

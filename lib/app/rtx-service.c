@@ -174,9 +174,6 @@ static int rested(struct asym_rtxd *rtx)
 static int on_io(sd_event_source *io, int fd, uint32_t events, void *userdata)
 {
     struct asym_rtxd *rtx = userdata;
-    (void)io;
-    (void)fd;
-    (void)events;
     int r = react(rtx);
     return r < 0 ? r : rest(rtx);
 }
@@ -184,8 +181,6 @@ static int on_io(sd_event_source *io, int fd, uint32_t events, void *userdata)
 static int on_rested(sd_event_source *timer, uint64_t usec, void *userdata)
 {
     struct asym_rtxd *rtx = userdata;
-    (void)timer;
-    (void)usec;
     const asym_usec due = asym_rtxd_server_due(rtx->server);
     /* Without a client that is due, there is no client to charge for the CPU time. */
     int r = due > 0 && due <= asym_clock_now() ? react(rtx) : 0;

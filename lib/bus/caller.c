@@ -95,7 +95,6 @@ static int on_polkit(sd_bus_message *m, void *userdata, sd_bus_error *error)
     struct asym_bus_call *call = userdata;
     const bool has_answer = !sd_bus_message_is_method_error(m, NULL);
     int is_authorized = 0, is_challenge = 0;
-    (void)error;
     if (has_answer && sd_bus_message_enter_container(m, 'r', "bba{ss}") > 0)
         sd_bus_message_read(m, "bb", &is_authorized, &is_challenge);
     if (is_authorized) {
@@ -138,7 +137,6 @@ static int on_user(sd_bus_message *m, void *userdata, sd_bus_error *error)
 {
     struct asym_bus_call *call = userdata;
     uint32_t uid;
-    (void)error;
     call->slot = sd_bus_slot_unref(call->slot);
     if (sd_bus_message_is_method_error(m, NULL) || sd_bus_message_read(m, "u", &uid) < 0) {
         end_call(call); /* the sender has left, and waits for no answer */

@@ -19,8 +19,6 @@
 
 static int on_hello(sd_bus_message *m, void *userdata, sd_bus_error *error)
 {
-    (void)userdata;
-    (void)error;
     return sd_bus_reply_method_return(m, "s", ":1.1");
 }
 
@@ -97,7 +95,6 @@ int asym_bus_add_direct(struct asym_bus *bus, int fd)
 static int on_listen(sd_event_source *source, int fd, uint32_t events, void *userdata)
 {
     struct asym_bus *bus = userdata;
-    (void)events;
     const asym_usec begun = asym_bus_take_turn(bus);
     const int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (client < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)

@@ -69,9 +69,6 @@ static void process(struct asym_bus_link *link)
 
 static int on_io(sd_event_source *source, int fd, uint32_t events, void *userdata)
 {
-    (void)source;
-    (void)fd;
-    (void)events;
     process(userdata);
     return 0;
 }
@@ -80,8 +77,6 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
     struct asym_bus_link *link = userdata;
     uint64_t due = UINT64_MAX;
-    (void)source;
-    (void)usec;
     if (!is_overdrawn(link) &&
         (link->has_more || (sd_bus_get_timeout(link->bus, &due) >= 0 && due <= asym_clock_now())))
         process(link);

@@ -43,7 +43,6 @@ static int on_name(sd_bus_message *m, void *userdata, sd_bus_error *error)
 {
     struct asym_bus *bus = userdata;
     uint32_t answer = 0;
-    (void)error;
     if (sd_bus_message_is_method_error(m, NULL)) {
         tell(bus, ASYM_BUS_SYSTEM_REFUSED, sd_bus_message_get_error(m)->message);
     } else if (sd_bus_message_read(m, "u", &answer) < 0 || (answer != NAME_OWNED && answer != NAME_IS_MINE)) {

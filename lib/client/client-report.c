@@ -49,7 +49,6 @@ int asym_client_get_report(struct asym_client *client, const char *topic, uint64
 static int on_answer(sd_bus_message *m, void *userdata, sd_bus_error *error)
 {
     struct asym_client *c = userdata;
-    (void)error;
     c->answer = sd_bus_message_ref(m);
     return 1;
 }

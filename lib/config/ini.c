@@ -121,7 +121,6 @@ static int take(void *user, const char *section, const char *name, const char *v
 {
     struct reader *l = user;
     struct asym_error why = {""};
-    (void)section;
     if (l->failed)
         return 0;
     if (!*l->section)

@@ -80,13 +80,11 @@ static bool in_range(const struct asym_option *row, double x)
 
 static int parse_bool(const struct asym_option *row, void *field, const char *value)
 {
-    (void)row;
     return asym_parse_bool(value, strlen(value), field);
 }
 
 static void format_bool(const struct asym_option *row, const void *field, char *buf, size_t size)
 {
-    (void)row;
     snprintf(buf, size, "%s", *(const bool *)field ? "yes" : "no");
 }
 
@@ -110,13 +108,11 @@ static int parse_count(const struct asym_option *row, void *field, const char *v
 
 static void format_count(const struct asym_option *row, const void *field, char *buf, size_t size)
 {
-    (void)row;
     snprintf(buf, size, "%u", *(const unsigned *)field);
 }
 
 static void format_whole(const struct asym_option *row, const void *field, char *buf, size_t size)
 {
-    (void)row;
     snprintf(buf, size, "%llu", (unsigned long long)*(const uint64_t *)field);
 }
 
@@ -131,7 +127,6 @@ static int parse_nice(const struct asym_option *row, void *field, const char *va
 
 static void format_nice(const struct asym_option *row, const void *field, char *buf, size_t size)
 {
-    (void)row;
     snprintf(buf, size, "%d", *(const int *)field);
 }
 
@@ -168,7 +163,6 @@ static void format_decimals(double x, double unit, char *buf, size_t size)
 
 static void format_number(const struct asym_option *row, const void *field, char *buf, size_t size)
 {
-    (void)row;
     format_decimals(*(const double *)field, 1, buf, size);
 }
 
@@ -186,7 +180,6 @@ static int parse_share(const struct asym_option *row, void *field, const char *v
 
 static void format_share(const struct asym_option *row, const void *field, char *buf, size_t size)
 {
-    (void)row;
     format_decimals(*(const double *)field, 100, buf, size - 1);
     memcpy(buf + strlen(buf), "%", 2);
 }
@@ -230,7 +223,6 @@ static int parse_duration(const struct asym_option *row, void *field, const char
 
 static void format_duration(const struct asym_option *row, const void *field, char *buf, size_t size)
 {
-    (void)row;
     duration_text((double)*(const asym_usec *)field, buf, size);
 }
 
@@ -256,7 +248,6 @@ static int parse_ns(const struct asym_option *row, void *field, const char *valu
 
 static void format_ns(const struct asym_option *row, const void *field, char *buf, size_t size)
 {
-    (void)row;
     time_text((double)*(const uint64_t *)field, buf, size);
 }
 
@@ -288,13 +279,11 @@ static void list_values(const struct asym_option *row, char *buf, size_t size)
 
 static void format_text(const struct asym_option *row, const void *field, char *buf, size_t size)
 {
-    (void)row;
     snprintf(buf, size, "%s", *(char *const *)field);
 }
 
 static int parse_string(const struct asym_option *row, void *field, const char *value)
 {
-    (void)row;
     if (!*value)
         return -EINVAL;
     *(const char **)field = value;

@@ -206,7 +206,6 @@ static const struct {
 static bool is_no_uid(const char *word, size_t n, const void *ctx)
 {
     uint64_t uid;
-    (void)ctx;
     return asym_parse_u64(word, n, &uid) < 0 || uid >= UINT32_MAX;
 }
 

@@ -59,7 +59,6 @@ static int print_sample_row(void *ctx, const char *section, const struct asym_op
 {
     struct print *p = ctx;
     char accepted[256];
-    (void)origin;
     enter_section(p, section);
     fprintf(p->out, "# %s\n", row->help);
     if (row->type != ASYM_OPTION_TEXT)

@@ -189,7 +189,6 @@ static int source_next(struct asym_source *source, struct asym_snapshot *ret)
 
 static void source_close(struct asym_source *source)
 {
-    (void)source;
 }
 
 struct asym_source *asym_record_reader_source(struct asym_record_reader *r)

@@ -71,8 +71,6 @@ static int add_setting(void *ctx, const char *section, const struct asym_option 
     const struct asym_settings *settings = s->report->settings;
     const void *base = settings;
     char key[80];
-    (void)value;
-    (void)origin;
     if (strcmp(section, s->own) == 0)
         base = asym_settings_params(settings, s->report->policy);
     else if (strcmp(section, "classify") != 0 && strcmp(section, "enforce") != 0)

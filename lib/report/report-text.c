@@ -147,7 +147,6 @@ static int add_setting(void *ctx, const char *section, const struct asym_option 
     struct settings_of *s = ctx;
     const struct asym_settings *settings = s->report->settings;
     char here[96];
-    (void)origin;
     if (strcmp(section, "classify") != 0 && strcmp(section, "enforce") != 0 && strcmp(section, s->own) != 0)
         return 0;
     if (strcmp(value, "auto") == 0 && strcmp(row->key, "hp_threshold") == 0) {
@@ -180,7 +179,6 @@ static void policy_block(const struct asym_page *p)
 
 static void say_coverage(void *ctx, bool missed, const char *text)
 {
-    (void)missed;
     asym_page_say(ctx, INDENT, INDENT, "%s", text);
 }
 

@@ -99,7 +99,6 @@ static uint32_t next(struct life *l, uint32_t below)
 
 static void do_close(struct life *l, int *page)
 {
-    (void)l;
     asym_close_p(page);
     *page = -1;
 }
@@ -167,7 +166,6 @@ static void do_cut(struct life *l, int *page)
 static void do_names(struct life *l, int *page)
 {
     char from[256], to[256];
-    (void)page;
     asym_raw_path(w.path, getpid(), next(l, 20), from, sizeof from);
     asym_raw_path(w.path, getpid(), next(l, 20), to, sizeof to);
     switch (next(l, 7)) {
@@ -194,14 +192,12 @@ static void do_names(struct life *l, int *page)
 
 static void do_rest(struct life *l, int *page)
 {
-    (void)page;
     usleep(next(l, 5000));
 }
 
 /* A child that holds all these files for a while longer. */
 static void do_fork(struct life *l, int *page)
 {
-    (void)page;
     const useconds_t us = next(l, 200000);
     if (asym_process_fork_orphan(20) == 0) {
         usleep(us);

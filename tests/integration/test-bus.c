@@ -435,7 +435,6 @@ static void ask_as_stranger(void *arg)
 static int answer_polkit(sd_bus_message *m, void *userdata, sd_bus_error *error)
 {
     const char *kind, *key, *name, *action;
-    (void)error;
     MUST(sd_bus_message_read(m, "(sa{sv})s", &kind, 1, &key, "s", &name, &action) > 0);
     MUST(strcmp(kind, "system-bus-name") == 0 && strcmp(key, "name") == 0 && name[0] == ':');
     MUST(strcmp(action, "org.asymd.manage") == 0);

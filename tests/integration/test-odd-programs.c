@@ -82,7 +82,6 @@ static void *spin_and_change(void *name)
 
 static void *spin_then_execute(void *unused)
 {
-    (void)unused;
     /* The kernel keeps this for each thread, and the thread that calls exec becomes the leader. */
     asym_process_end_with(getppid());
     for (volatile unsigned long count = 0; !atomic_load(&shared->may_execute); count++)

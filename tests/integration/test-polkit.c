@@ -88,7 +88,6 @@ static int cover_directories(void)
 
 static int set_up_directories(void **state)
 {
-    (void)state;
     umask(022);
     if (access(POLKITD, X_OK) < 0) {
         print_error(POLKITD ": %s: install the package polkitd\n", strerror(errno));
@@ -100,7 +99,6 @@ static int set_up_directories(void **state)
 static int tear_down_directories(void **state)
 {
     char command[128];
-    (void)state;
     snprintf(command, sizeof command, "rm -rf %s", dir);
     return system(command);
 }
@@ -228,7 +226,6 @@ static void set_policy_without_asking(void *arg)
 {
     char error[128];
     sd_bus *bus = asym_bus_daemon_connect();
-    (void)arg;
     asym_bus_daemon_call(bus, "SetPolicy", error, "sb", "rr", 0);
     _exit(strcmp(error, SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED) != 0);
 }

@@ -296,7 +296,6 @@ static int stand_in_unwatch(struct asym_counters *c, const struct asym_taskid *i
 {
     struct stand_in *s = (struct stand_in *)c;
     const struct asym_taskid recorded = {.tid = s->n};
-    (void)id;
     return s->counted.port.unwatch(&s->counted.port, &recorded);
 }
 
@@ -304,7 +303,6 @@ static int stand_in_read(struct asym_counters *c, const struct asym_taskid *id, 
 {
     struct stand_in *s = (struct stand_in *)c;
     const struct asym_taskid recorded = {.tid = s->n};
-    (void)id;
     if (s->dying > 0) {
         s->dying--;
         return -ECHILD;

@@ -24,7 +24,6 @@ static void assert_said(const char *text)
 /* Returns whether the process has a handler for SIGINT. For asym_live_await. */
 static int catches_ctrl_c(pid_t pid, int unused)
 {
-    (void)unused;
     return asym_process_catches(pid, SIGINT);
 }
 

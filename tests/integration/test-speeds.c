@@ -53,7 +53,6 @@ static void make_cpufreq(void)
 static int mount_tree(void **state)
 {
     char cpu[128];
-    (void)state;
     tree_make(&tree);
     tree_plain(&tree, (unsigned)asym_live_cpus());
     make_cpufreq();
@@ -68,7 +67,6 @@ static int mount_tree(void **state)
 
 static int unmount_tree(void **state)
 {
-    (void)state;
     if (load > 0)
         asym_live_end(load, SIGKILL);
     if (mounted)
@@ -97,14 +95,11 @@ static long value_of(int cpu, const char *file)
 
 static int is_held(pid_t pid, int cpus)
 {
-    (void)pid;
-    (void)cpus;
     return value_of(slow_cpu, "scaling_max_freq") == HALF && value_of(slow_cpu, "scaling_min_freq") == HALF;
 }
 
 static int is_free(pid_t pid, int cpus)
 {
-    (void)pid;
     bool all = true;
     for (int c = 0; c < cpus; c++)
         all = all && value_of(c, "scaling_max_freq") == MAX && value_of(c, "scaling_min_freq") == MIN;

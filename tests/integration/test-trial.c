@@ -46,7 +46,6 @@ static int tear_down(void **state)
 static int is_paused(pid_t unused, int wanted)
 {
     int paused = 0;
-    (void)unused;
     assert_int_equal(asym_bus_daemon_get(bus, "Paused", 'b', &paused), 0);
     return paused == wanted;
 }

@@ -72,7 +72,6 @@ static int read_counts(struct asym_counters *port, const struct asym_taskid *id,
 
 static void close_nothing(struct asym_counters *port)
 {
-    (void)port;
 }
 
 struct counted counted_of(const struct counted_row *rows, size_t n, unsigned max_fds)

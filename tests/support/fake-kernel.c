@@ -133,7 +133,6 @@ int asym_thread_get_mask(int32_t tid, struct asym_mask *ret)
 
 int asym_thread_get_cpuset(const struct asym_cgroup_mounts *mounts, int32_t tgid, int32_t tid, struct asym_mask *ret)
 {
-    (void)mounts;
     if (asym_thread_is_of(tgid, tid) < 0)
         return -ESRCH;
     *ret = fake_kernel_find(tid)->cpuset;
@@ -211,7 +210,6 @@ int asym_thread_may_boost(void)
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 {
-    (void)clock;
     *ret = (struct timespec){.tv_sec = (time_t)(now / ASYM_SEC), .tv_nsec = (long)(now % ASYM_SEC) * 1000};
     return 0;
 }

@@ -299,8 +299,6 @@ static int on_call(sd_bus_message *m, void *userdata, sd_bus_error *error)
     static const char *const changes[] = {"Pause", "Resume", "Reload", "SetPolicy", "SetProgram", "SetRule"};
     const char *member = sd_bus_message_get_member(m);
     sd_bus_message *reply = NULL;
-    (void)userdata;
-    (void)error;
     if (kind == FAKE_SERVICE_FULL)
         return sd_bus_reply_method_errorf(m, "org.asymd.Error.Refused", "too many unanswered calls: try again later");
     for (size_t i = 0; i < ASYM_LENGTH(changes); i++)
@@ -320,8 +318,6 @@ static int on_call(sd_bus_message *m, void *userdata, sd_bus_error *error)
 /* The bus daemon's part: a connection starts with Hello. */
 static int on_bus_call(sd_bus_message *m, void *userdata, sd_bus_error *error)
 {
-    (void)userdata;
-    (void)error;
     if (sd_bus_message_is_method_call(m, "org.freedesktop.DBus", "Hello"))
         return sd_bus_reply_method_return(m, "s", ":1.1");
     return sd_bus_reply_method_errorf(m, SD_BUS_ERROR_SERVICE_UNKNOWN, "the name has no owner");

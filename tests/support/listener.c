@@ -63,9 +63,6 @@ void asym_listener_open(struct asym_listener *l)
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
-    (void)st;
-    (void)type;
-    (void)at;
     return remove(path);
 }
 

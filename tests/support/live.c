@@ -237,14 +237,12 @@ static int count_ran(pid_t pid, const char *prefix)
 
 int asym_live_ran_threads(pid_t pid, int unused)
 {
-    (void)unused;
     return count_ran(pid, "");
 }
 
 /* A process that has not called execve(2) yet has the name of the test. */
 static int count_ran_of_load(pid_t pid, int unused)
 {
-    (void)unused;
     return count_ran(pid, "load-");
 }
 

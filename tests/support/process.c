@@ -96,7 +96,6 @@ int asym_process_wait(pid_t pid, double seconds, int *ret_status)
 
 static int end_at_once(void *unused)
 {
-    (void)unused;
     return 0;
 }
 

@@ -17,7 +17,6 @@ static char state_dir[64], state_option[128], slow_option[32];
 
 int asym_service_set_up(void **state)
 {
-    (void)state;
     assert_true(asym_live_cpus() >= 2);
     snprintf(state_dir, sizeof state_dir, "/tmp/asymd-test-XXXXXX");
     assert_non_null(mkdtemp(state_dir));
@@ -29,7 +28,6 @@ int asym_service_set_up(void **state)
 int asym_service_tear_down(void **state)
 {
     char command[128];
-    (void)state;
     snprintf(command, sizeof command, "rm -rf %s", state_dir);
     return system(command);
 }

@@ -21,7 +21,6 @@ static struct tree tree;
 
 int steered_set_up(void **state)
 {
-    (void)state;
     setpriority(PRIO_PROCESS, 0, 0);
     assert_int_equal(asym_thread_get_mask(0, &all_cpus), 0);
     if (asym_mask_count(&all_cpus) < 2)
@@ -35,7 +34,6 @@ int steered_set_up(void **state)
 
 int steered_tear_down(void **state)
 {
-    (void)state;
     close_ledger();
     tree_remove(&tree);
     return 0;

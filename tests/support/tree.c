@@ -28,9 +28,6 @@ void tree_make(struct tree *t)
 
 static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
 {
-    (void)st;
-    (void)kind;
-    (void)ftw;
     return remove(path);
 }
 

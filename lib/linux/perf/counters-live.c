@@ -57,7 +57,6 @@ struct live {
 static int call_open(void *ctx, struct perf_event_attr *attr, pid_t tid, int group_fd)
 {
     struct asym_syscall_timeout timeout;
-    (void)ctx;
     /* Do not make the call if its time cannot be limited. */
     int r = asym_syscall_timeout_begin(&timeout, PATIENCE);
     if (r < 0)
@@ -69,26 +68,22 @@ static int call_open(void *ctx, struct perf_event_attr *attr, pid_t tid, int gro
 
 static int call_enable(void *ctx, int leader_fd)
 {
-    (void)ctx;
     return ioctl(leader_fd, PERF_EVENT_IOC_ENABLE, 0) < 0 ? -errno : 0;
 }
 
 static ssize_t call_read(void *ctx, int fd, void *buf, size_t size)
 {
-    (void)ctx;
     ssize_t n = read(fd, buf, size);
     return n < 0 ? -errno : n;
 }
 
 static void call_close(void *ctx, int fd)
 {
-    (void)ctx;
     close(fd);
 }
 
 static int call_alive(void *ctx, const struct asym_taskid *id)
 {
-    (void)ctx;
     return asym_thread_is_of(id->tgid, id->tid);
 }
 

@@ -79,7 +79,6 @@ static int probe(const void *ctx, int cpu, char *why, size_t size)
 
 static int write_state(const void *ctx, int cpu, const struct asym_cap_state *from, const struct asym_cap_state *to)
 {
-    (void)from;
     ASYM_AUTO_CLOSE int fd = open_msr(ctx, cpu, O_WRONLY);
     if (fd < 0)
         return fd == -ENXIO || fd == -ENOENT ? -ENODEV : fd;
@@ -90,8 +89,6 @@ static int write_state(const void *ctx, int cpu, const struct asym_cap_state *fr
 static int choose(const void *ctx, int cpu, const struct asym_slow_speed *speed, const struct asym_cap_state *now,
                   struct asym_cap_state *ret)
 {
-    (void)ctx;
-    (void)cpu;
     if (!(speed->share > 0))
         return -EINVAL; /* clockmod has no frequencies */
     unsigned steps = (unsigned)(speed->share * STEPS + 0.5);
@@ -105,8 +102,6 @@ static int choose(const void *ctx, int cpu, const struct asym_slow_speed *speed,
 
 static double share(const void *ctx, int cpu, const struct asym_cap_state *state)
 {
-    (void)ctx;
-    (void)cpu;
     const unsigned steps = (unsigned)(state->high & DUTY_MASK) >> DUTY_SHIFT;
     return state->high & ON && steps > 0 ? (double)steps / STEPS : 1.0;
 }

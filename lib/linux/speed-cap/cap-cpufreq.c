@@ -20,7 +20,6 @@ static int failure(int fallback)
 
 static int read_state(const void *ctx, int cpu, struct asym_cap_state *ret)
 {
-    (void)ctx;
     errno = 0;
     struct cpufreq_policy *p = cpufreq_get_policy((unsigned)cpu);
     if (!p)
@@ -72,7 +71,6 @@ static int set_high(int cpu, uint64_t khz)
 /* The minimum must not exceed the maximum between the two writes either. The governor stays. */
 static int write_state(const void *ctx, int cpu, const struct asym_cap_state *from, const struct asym_cap_state *to)
 {
-    (void)ctx;
     const bool low_first = to->low <= from->high;
     int r = 0;
     if (low_first && to->low != from->low)
@@ -106,7 +104,6 @@ static uint64_t nearest_available(int cpu, uint64_t wanted)
 static int choose(const void *ctx, int cpu, const struct asym_slow_speed *speed, const struct asym_cap_state *now,
                   struct asym_cap_state *ret)
 {
-    (void)ctx;
     unsigned long min, max;
     int r = hardware_limits(cpu, &min, &max);
     if (r < 0)
@@ -120,7 +117,6 @@ static int choose(const void *ctx, int cpu, const struct asym_slow_speed *speed,
 
 static double share(const void *ctx, int cpu, const struct asym_cap_state *state)
 {
-    (void)ctx;
     unsigned long min, max;
     if (hardware_limits(cpu, &min, &max) < 0)
         return 0;

@@ -72,7 +72,6 @@ static void link_refresh(struct asym_source *source)
 
 static int set_up(void **state)
 {
-    (void)state;
     calls[0] = '\0';
     memset(&chain_end, 0, sizeof chain_end);
     chain_end.source = (struct asym_source){.next = link_next, .feedback = link_feedback, .refresh = link_refresh};
@@ -207,7 +206,6 @@ TEST_WITH(a_source_without_feedback_and_refresh_is_a_source, set_up, NULL)
 /* Counters that count nothing and note which threads they watch. */
 static int watch(struct asym_counters *c, const struct asym_taskid *id)
 {
-    (void)c;
     assert_int_equal(id->tid, task.id.tid);
     note('w');
     return 0;
@@ -215,30 +213,22 @@ static int watch(struct asym_counters *c, const struct asym_taskid *id)
 
 static int unwatch(struct asym_counters *c, const struct asym_taskid *id)
 {
-    (void)c;
-    (void)id;
     return 0;
 }
 
 static int read_counts(struct asym_counters *c, const struct asym_taskid *id, struct asym_counts *ret)
 {
-    (void)c;
-    (void)id;
     *ret = (struct asym_counts){.valid = 0};
     return 0;
 }
 
 static void close_counters(struct asym_counters *c)
 {
-    (void)c;
 }
 
 static size_t ask(struct asym_rtxd_provider *provider, asym_usec now, unsigned how,
                   const struct asym_rtxd_program_report **ret)
 {
-    (void)provider;
-    (void)now;
-    (void)how;
     *ret = NULL;
     return 0;
 }

@@ -218,14 +218,12 @@ TEST(a_stderr_that_is_not_read_costs_lines_and_no_time)
 
 static int make_dir(void **state)
 {
-    (void)state;
     alarm(60); /* a write that waits would wait for ever */
     return mkdtemp(dir) ? 0 : -1;
 }
 
 static int remove_dir(void **state)
 {
-    (void)state;
     unlink(path);
     return rmdir(dir);
 }

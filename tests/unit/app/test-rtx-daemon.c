@@ -101,7 +101,6 @@ asym_usec __wrap_asym_rtxd_server_due(const struct asym_rtxd_server *s)
 static int set_up(void **state)
 {
     char option[96];
-    (void)state;
     cycles = 0;
     cycle_takes = others_pay = receive_takes = charged = 0;
     n_received = 0;
@@ -122,7 +121,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     asym_rtxd_free(rtx);
     sd_event_unref(event);
     asym_settings_free(run.settings);
@@ -297,7 +295,6 @@ int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *p
 int __wrap_nanosleep(const struct timespec *duration, struct timespec *left);
 int __wrap_nanosleep(const struct timespec *duration, struct timespec *left)
 {
-    (void)left;
     assert_true(duration->tv_sec == 0 && duration->tv_nsec > 0 && duration->tv_nsec < 1000000);
     strcat(calls, "s");
     return 0;
@@ -305,8 +302,6 @@ int __wrap_nanosleep(const struct timespec *duration, struct timespec *left)
 
 static int on_other_work(sd_event_source *source, void *userdata)
 {
-    (void)source;
-    (void)userdata;
     strcat(calls, "w");
     return 0;
 }
@@ -374,7 +369,6 @@ TEST_WITH(a_program_does_not_pay_what_others_pay, set_up, tear_down)
 
 static int on_end(sd_event_source *source, void *userdata)
 {
-    (void)userdata;
     strcat(calls, "e");
     return sd_event_exit(sd_event_source_get_event(source), 0);
 }

@@ -28,14 +28,12 @@ static struct tree tree;
 
 static int make_tree(void **state)
 {
-    (void)state;
     tree_make(&tree);
     return 0;
 }
 
 static int remove_tree(void **state)
 {
-    (void)state;
     tree_remove(&tree);
     return 0;
 }

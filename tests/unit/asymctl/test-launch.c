@@ -24,7 +24,6 @@ static int make_file(const char *name, const char *text, mode_t mode)
 
 static int make_programs(void **state)
 {
-    (void)state;
     return mkdtemp(top) && make_file("plain", "exit 9\n", 0755) == 0 && make_file("data", "exit 9\n", 0644) == 0 &&
                    make_file("orphan", "#!/nonexistent/interpreter\n", 0755) == 0
                ? 0
@@ -34,7 +33,6 @@ static int make_programs(void **state)
 static int remove_programs(void **state)
 {
     char command[64];
-    (void)state;
     snprintf(command, sizeof command, "rm -r '%s'", top);
     return system(command);
 }

@@ -26,7 +26,6 @@ static void make_place(struct place *p)
 
 static void make_nothing(const struct place *p)
 {
-    (void)p;
 }
 
 static void make_readable(const struct place *p)

@@ -40,7 +40,6 @@ static struct asym_root root;
 static int make_processes(void **state)
 {
     struct asym_error err;
-    (void)state;
     tree_make(&tree);
     tree_plain(&tree, 1);
     PROCESS(2, 0, 'S', 0, "kswapd0", "");
@@ -60,7 +59,6 @@ static int make_processes(void **state)
 
 static int remove_processes(void **state)
 {
-    (void)state;
     asym_root_done(&root);
     tree_remove(&tree);
     return 0;

@@ -32,7 +32,6 @@ static char path[64];
 
 static int make_file(void **state)
 {
-    (void)state;
     snprintf(path, sizeof path, "/tmp/asym-sim-XXXXXX");
     int fd = mkstemp(path);
     bool done = fd >= 0 && write(fd, small, sizeof small - 1) == (ssize_t)sizeof small - 1;
@@ -41,7 +40,6 @@ static int make_file(void **state)
 
 static int remove_file(void **state)
 {
-    (void)state;
     return unlink(path);
 }
 

@@ -26,7 +26,6 @@ static int set_up(void **state)
 {
     struct asym_error err = {""};
     int ends[2];
-    (void)state;
     assert_true(sd_event_new(&event) >= 0);
     const struct asym_bus_config config = {
         .event = event,
@@ -46,7 +45,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     sd_bus_close_unref(client);
     asym_bus_close(bus);
     sd_event_unref(event);

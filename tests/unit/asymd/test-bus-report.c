@@ -29,7 +29,6 @@ static const struct asym_bus_caller ROOT = {.uid = 0, .is_root = true}, USER = {
 
 static int set_up(void **state)
 {
-    (void)state;
     tree_make(&tree);
     tree_machine(&tree, "0", "0");
     run = (struct asym_run){.machine = &machine, .policy = &engine_fixture_policy_type};
@@ -41,7 +40,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     asym_bus_report_forget(&service, UINT64_MAX);
     asym_service_control_close(&service);
     asym_settings_free(run.settings);

@@ -222,7 +222,6 @@ static int is_in_help(void *ctx, const char *section, const struct asym_option *
                       const char *origin)
 {
     char want[128];
-    (void)origin;
     snprintf(want, sizeof want, "\n  %s.%s=%s", section, row->key, value);
     const char *found = strstr(ctx, want);
     assert_non_null(found);

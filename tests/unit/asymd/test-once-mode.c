@@ -66,7 +66,6 @@ static void plan(void)
 static int set_up(void **state)
 {
     char option[128];
-    (void)state;
     memset(&f, 0, sizeof f);
     fake_kernel_reset();
     engine_fixture_init(&f.planned);
@@ -86,7 +85,6 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     char command[128];
-    (void)state;
     asym_cycle_done(&f.oneshot.cycle);
     engine_fixture_done(&f.planned);
     asym_ledger_close(f.ledger);
@@ -185,7 +183,6 @@ TEST_WITH(without_a_ledger_no_thread_is_steered, set_up, tear_down)
 /* The third sample fails. */
 static int next_of_three(struct asym_source *source, struct asym_snapshot *ret)
 {
-    (void)source;
     *ret = f.planned.snapshot;
     ret->now += (asym_usec)++f.n_samples * TICK;
     return f.n_samples < 3 ? 1 : -EIO;

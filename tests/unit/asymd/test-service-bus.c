@@ -90,7 +90,6 @@ static void assert_heard(struct bus_fixture *f, const char *expected)
 
 static void change_nothing(struct bus_fixture *f)
 {
-    (void)f;
 }
 
 /* The ledger has the thread, and the monitor has heard of the change, as after a cycle. */

@@ -134,14 +134,12 @@ void __wrap_asym_proc_reader_set(struct asym_proc_reader *reader, double percent
 
 static void feedback(struct asym_source *source, const struct asym_feedback *result)
 {
-    (void)source;
     if (result->n_actions > 0)
         note("f");
 }
 
 static int next(struct asym_source *source, struct asym_snapshot *ret)
 {
-    (void)source;
     engine_fixture_sample(&fixture->w, TICK);
     *ret = fixture->w.snapshot;
     return 1;
@@ -150,7 +148,6 @@ static int next(struct asym_source *source, struct asym_snapshot *ret)
 static int apply(struct asym_actuator *actuator, const struct asym_action *actions, size_t n,
                  struct asym_outcome *ret_outcomes)
 {
-    (void)actuator;
     if (n > 0)
         note("a");
     for (size_t i = 0; i < n; i++) {
@@ -505,7 +502,6 @@ static int32_t own_thread;
 
 static void *wait_for_cancel(void *ctx)
 {
-    (void)ctx;
     __atomic_store_n(&own_thread, (int32_t)gettid(), __ATOMIC_RELEASE);
     for (;;)
         pause();

@@ -26,7 +26,6 @@ TEST(a_clock_counts_microseconds)
 
 static void *use_cpu(void *arg)
 {
-    (void)arg;
     while (asym_clock_thread_cpu() < 20 * ASYM_MSEC) {
     }
     return NULL;

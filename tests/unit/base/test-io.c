@@ -49,7 +49,6 @@ TEST(all_bytes_arrive_in_order)
 
 static void on_alarm(int signal)
 {
-    (void)signal;
 }
 
 /* A signal ends a system call early, with a part of the bytes or with EINTR. */

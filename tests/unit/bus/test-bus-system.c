@@ -70,7 +70,6 @@ static void burn(void)
 static int get_answer(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
                       void *userdata, sd_bus_error *error)
 {
-    (void)bus, (void)path, (void)interface, (void)property, (void)userdata, (void)error;
     burn();
     return sd_bus_message_append(reply, "u", 42u);
 }
@@ -87,7 +86,6 @@ static const sd_bus_vtable vtable[] = {
 static int run_read(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
 {
     const char *text;
-    (void)userdata, (void)error;
     f.n_ran++;
     f.caller = caller->uid;
     burn();
@@ -101,7 +99,6 @@ static int run_large(void *userdata, sd_bus_message *m, const struct asym_bus_ca
 {
     static const char bytes[128 * 1024];
     sd_bus_message *reply = NULL;
-    (void)userdata, (void)error, (void)caller;
     assert_true(sd_bus_message_new_method_return(m, &reply) >= 0);
     assert_true(sd_bus_message_append_array(reply, 'y', bytes, sizeof bytes) >= 0);
     const int r = sd_bus_send(NULL, reply, NULL);
@@ -124,7 +121,6 @@ static const struct asym_bus_method methods[] = {
 
 static void say(void *userdata, enum asym_bus_topic topic, int priority, const char *text)
 {
-    (void)userdata, (void)priority;
     assert_int_equal(topic, ASYM_BUS_SYSTEM);
     snprintf(f.said, sizeof f.said, "%s", text);
 }
@@ -148,7 +144,6 @@ static int answer_user(sd_bus_message *m)
 /* The daemon. It also gets what asymd sends to the clients. */
 static int on_message(sd_bus_message *m, void *userdata, sd_bus_error *error)
 {
-    (void)userdata, (void)error;
     if (sd_bus_message_is_method_error(m, ASYM_BUS_ERROR_REFUSED) > 0)
         f.n_refused++;
     else if (sd_bus_message_get_reply_cookie(m, &(uint64_t){0}) >= 0)
@@ -232,7 +227,6 @@ static void open_bus(bool keeps_name)
 
 static int set_up(void **state)
 {
-    (void)state;
     open_bus(false);
     assert_non_null(strstr(f.said, "as org.asymd"));
     return 0;
@@ -240,7 +234,6 @@ static int set_up(void **state)
 
 static int set_up_without_name(void **state)
 {
-    (void)state;
     open_bus(true);
     assert_non_null(strstr(f.said, "does not give asymd the name"));
     return 0;
@@ -248,7 +241,6 @@ static int set_up_without_name(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     asym_bus_close(f.bus);
     for (unsigned i = 0; i < f.n_questions; i++)
         sd_bus_message_unref(f.questions[i]);

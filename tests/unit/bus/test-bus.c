@@ -32,7 +32,6 @@ static struct fixture f;
 static int get_answer(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
                       void *userdata, sd_bus_error *error)
 {
-    (void)bus, (void)path, (void)interface, (void)property, (void)error;
     assert_ptr_equal(asym_bus_userdata(userdata), &f);
     return sd_bus_message_append(reply, "u", 42u);
 }
@@ -63,14 +62,12 @@ static const struct asym_bus_method methods[] = {
 
 static void say(void *userdata, enum asym_bus_topic topic, int priority, const char *text)
 {
-    (void)userdata, (void)topic, (void)priority;
     snprintf(f.said, sizeof f.said, "%s", text);
 }
 
 static int set_up(void **state)
 {
     struct asym_error err = {""};
-    (void)state;
     f = (struct fixture){.dir = "/tmp/asym-bus-XXXXXX"};
     assert_non_null(mkdtemp(f.dir));
     assert_true(sd_event_new(&f.event) >= 0);
@@ -90,7 +87,6 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     char path[96];
-    (void)state;
     asym_bus_close(f.bus);
     sd_event_unref(f.event);
     snprintf(path, sizeof path, "%s/bus", f.dir);

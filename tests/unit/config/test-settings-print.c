@@ -192,7 +192,6 @@ TEST(every_row_has_help_and_a_default_that_it_accepts)
 
 static int stop(void *ctx, const char *section, const struct asym_option *row, const char *value, const char *origin)
 {
-    (void)section, (void)row, (void)value, (void)origin;
     return ++*(int *)ctx == 3 ? -ECANCELED : 0;
 }
 

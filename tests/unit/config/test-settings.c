@@ -145,7 +145,6 @@ static int find_origin(void *ctx, const char *section, const struct asym_option 
                        const char *origin)
 {
     const char **wanted = ctx;
-    (void)value;
     if (strcmp(section, wanted[0]) != 0 || strcmp(row->key, wanted[1]) != 0)
         return 0;
     wanted[2] = origin;

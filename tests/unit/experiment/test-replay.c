@@ -192,10 +192,6 @@ static void record_many_threads(struct record_fixture *f, unsigned threads, unsi
 static int count_plans(void *ctx, size_t number, const struct asym_snapshot *s, const struct asym_plan *plan,
                        const struct asym_action *actions, size_t n)
 {
-    (void)s;
-    (void)plan;
-    (void)actions;
-    (void)n;
     *(size_t *)ctx = number;
     return 0;
 }

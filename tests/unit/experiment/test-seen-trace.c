@@ -55,9 +55,6 @@ static void add(void *ctx, size_t number, const struct asym_snapshot *s, const s
                 const struct asym_action *actions, size_t n)
 {
     struct tracer *t = ctx;
-    (void)number;
-    (void)actions;
-    (void)n;
     assert_int_equal(asym_seen_trace_add(&t->trace, s, plan), 0);
     for (size_t i = 0; i < s->n_tasks; i++)
         t->ran += s->tasks[i].running * (double)s->interval;

@@ -623,7 +623,6 @@ static int repeat_next(struct asym_source *source, struct asym_snapshot *ret)
 
 static void repeat_feedback(struct asym_source *source, const struct asym_feedback *feedback)
 {
-    (void)feedback;
     ((struct repeating *)(void *)source)->feedbacks++;
 }
 

@@ -42,7 +42,6 @@ static void write_record(const char *name, unsigned snapshots)
 /* 4 s, and so long that a test can see a pass of a replay, and interrupt it, before the next passes end. */
 static int make_record(void **state)
 {
-    (void)state;
     tree_make(&tree);
     write_record("a.rec", 40);
     write_record("long.rec", LONG_SNAPSHOTS);
@@ -51,7 +50,6 @@ static int make_record(void **state)
 
 static int remove_record(void **state)
 {
-    (void)state;
     tree_remove(&tree);
     return 0;
 }

@@ -188,8 +188,7 @@ TEST_OF(the_class_has_the_words_of_why, two_programs())
 TEST_OF(what_changes_is_marked_and_what_does_not_is_not, two_programs())
 {
     s->plan_tasks[0].nice = -10;
-    struct asym_plan_task *same = report_fixture_thread(s, "calm", 300, 2);
-    (void)same;
+    report_fixture_thread(s, "calm", 300, 2);
     ASYM_AUTO_FREE char *text = text_of(s), *mover = line_with(text, "1 -> 5"),
                         *narrowed = line_with(text, "0-7 -> 0-3"), *calm = line_with(text, "calm");
     assert_has(mover, "*");

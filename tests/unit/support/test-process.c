@@ -15,7 +15,6 @@ static volatile sig_atomic_t received;
 
 static void count(int signal)
 {
-    (void)signal;
     received++;
 }
 

@@ -28,7 +28,6 @@ static void the_tests_that_are_named_are_chosen_in_their_order(void **state)
         {NULL, "one one_more two", "", 0},     {NULL, "", "one one_more two ", 3}, {"on", NULL, NULL, -ENOENT},
         {NULL, "three", NULL, -ENOENT},        {"one, two", NULL, NULL, -ENOENT},
     };
-    (void)state;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct CMUnitTest chosen[ASYM_LENGTH(some)];
         char names[64] = "";
@@ -44,7 +43,6 @@ static void the_tests_that_are_named_are_chosen_in_their_order(void **state)
 /* This program has two tests. When ctest selects only the other one, or none, this one must not run. */
 static void a_program_runs_what_its_environment_says(void **state)
 {
-    (void)state;
     const char *const program = ASYM_TEST_BIN "/tests/unit-select";
     char command[512];
     static const struct {

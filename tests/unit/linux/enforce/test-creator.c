@@ -15,14 +15,12 @@ static struct asym_ledger ledger;
 
 static int set_up(void **state)
 {
-    (void)state;
     ledger = (struct asym_ledger){.online.w = {(1 << N_ONLINE) - 1}};
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     free(ledger.entries);
     free(ledger.tgids);
     asym_hash_done(&ledger.index);

@@ -26,14 +26,12 @@ static struct tree tree;
 
 static int set_up(void **state)
 {
-    (void)state;
     tree_make(&tree);
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     tree_remove(&tree);
     return 0;
 }
@@ -218,7 +216,6 @@ static struct {
 
 static int next(struct asym_source *source, struct asym_snapshot *ret)
 {
-    (void)source;
     if (w.ledger_after)
         put_lines(w.ledger_after);
     *ret = (struct asym_snapshot){.now = 1, .tasks = w.tasks, .n_tasks = 2};

@@ -24,7 +24,6 @@ static struct fake_thread *thread;
 /* The machine has CPUs 0-7. */
 static int set_up(void **state)
 {
-    (void)state;
     fake_kernel_reset();
     tree_make(&tree);
     assert_int_equal(asym_ledger_open(tree.path, &ledger, NULL), 0);
@@ -35,7 +34,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     asym_ledger_close(ledger);
     tree_remove(&tree);
     return 0;

@@ -24,14 +24,12 @@ static struct tree tree;
 
 static int set_up(void **state)
 {
-    (void)state;
     tree_make(&tree);
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     tree_remove(&tree);
     return 0;
 }

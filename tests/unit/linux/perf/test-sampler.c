@@ -21,7 +21,6 @@ static size_t n_tasks;
 
 static int next(struct asym_source *source, struct asym_snapshot *ret)
 {
-    (void)source;
     *ret = (struct asym_snapshot){.now = now, .tasks = tasks, .n_tasks = n_tasks};
     ret->missing[ASYM_SIGNAL_SMT] = "no siblings";
     return 1;
@@ -202,7 +201,6 @@ static int n_watches;
 /* The call for a thread of the failing process always ends with the error. */
 static int watch_or_fail(struct asym_counters *c, const struct asym_taskid *id)
 {
-    (void)c;
     n_watches++;
     if (id->tgid == failing_tgid)
         return watch_error;
@@ -212,22 +210,17 @@ static int watch_or_fail(struct asym_counters *c, const struct asym_taskid *id)
 
 static int unwatch_none(struct asym_counters *c, const struct asym_taskid *id)
 {
-    (void)c;
-    (void)id;
     return 0;
 }
 
 static int read_nothing(struct asym_counters *c, const struct asym_taskid *id, struct asym_counts *ret)
 {
-    (void)c;
-    (void)id;
     *ret = (struct asym_counts){.valid = 0};
     return 0;
 }
 
 static void close_nothing(struct asym_counters *c)
 {
-    (void)c;
 }
 
 /* All threads are wanted. The first n_failing are those of the first process, and to count them always fails. */
@@ -302,7 +295,6 @@ static unsigned n_watched, n_unwatched;
 
 static int watch_in_room(struct asym_counters *c, const struct asym_taskid *id)
 {
-    (void)c;
     if (n_watched == ROOM)
         return -EDQUOT;
     n_watched++;
@@ -312,7 +304,6 @@ static int watch_in_room(struct asym_counters *c, const struct asym_taskid *id)
 
 static int unwatch_in_room(struct asym_counters *c, const struct asym_taskid *id)
 {
-    (void)c;
     n_watched--;
     n_unwatched++;
     is_watched[(id->tid - 11) % THREADS] = false;

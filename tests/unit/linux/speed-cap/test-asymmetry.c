@@ -30,15 +30,12 @@ static struct fake {
 
 static int fake_probe(const void *ctx, int cpu, char *why, size_t size)
 {
-    (void)ctx;
-    (void)cpu;
     snprintf(why, size, "never");
     return 0;
 }
 
 static int fake_read(const void *ctx, int cpu, struct asym_cap_state *ret)
 {
-    (void)ctx;
     fake.n_reads++;
     if (fake.offline[cpu])
         return -ENODEV;
@@ -50,8 +47,6 @@ static int fake_read(const void *ctx, int cpu, struct asym_cap_state *ret)
 
 static int fake_write(const void *ctx, int cpu, const struct asym_cap_state *from, const struct asym_cap_state *to)
 {
-    (void)ctx;
-    (void)from;
     if (fake.refuse[cpu] < 0 || fake.offline[cpu])
         return fake.offline[cpu] ? -ENODEV : fake.refuse[cpu];
     if (fake.writes_left-- <= 0)
@@ -71,8 +66,6 @@ static int fake_write(const void *ctx, int cpu, const struct asym_cap_state *fro
 static int fake_choose(const void *ctx, int cpu, const struct asym_slow_speed *speed, const struct asym_cap_state *now,
                        struct asym_cap_state *ret)
 {
-    (void)ctx;
-    (void)cpu;
     *ret = *now;
     ret->low = ret->high = speed->khz ? speed->khz : (uint64_t)(speed->share * MAX);
     return 0;
@@ -80,8 +73,6 @@ static int fake_choose(const void *ctx, int cpu, const struct asym_slow_speed *s
 
 static double fake_share(const void *ctx, int cpu, const struct asym_cap_state *state)
 {
-    (void)ctx;
-    (void)cpu;
     return (double)state->high / MAX;
 }
 

@@ -54,7 +54,6 @@ static void make_cpu(int cpu, const char *available)
 
 static int mount_tree(void **state)
 {
-    (void)state;
     tree_make(&tree);
     /* All numbers have seven digits: a plain file, unlike sysfs, keeps the rest of a longer number. */
     make_cpu(0, "2800000 2100000 1400000 1000000");
@@ -68,7 +67,6 @@ static int mount_tree(void **state)
 
 static int unmount_tree(void **state)
 {
-    (void)state;
     if (mounted)
         umount2(SYS, MNT_DETACH);
     tree_remove(&tree);
@@ -77,7 +75,6 @@ static int unmount_tree(void **state)
 
 static int reset(void **state)
 {
-    (void)state;
     make_cpu(0, NULL);
     make_cpu(1, NULL);
     return 0;
