@@ -51,8 +51,9 @@ bool asym_bus_may_see(const struct asym_service *s, const struct asym_bus_caller
     return sees_all(s, caller) || owner_of(s, id) == (uint32_t)caller->uid;
 }
 
-bool asym_bus_may_see_app(const struct asym_service *s, const struct asym_bus_caller *caller,
-                          const struct asym_monitor_app *app)
+/* The same for an application: a job is its leader's user's, or after its end that of the process that ran most. */
+static bool may_see_app(const struct asym_service *s, const struct asym_bus_caller *caller,
+                        const struct asym_monitor_app *app)
 {
     return sees_all(s, caller) || owner_of_app(s, app) == (uint32_t)caller->uid;
 }
@@ -147,7 +148,7 @@ static int report_status(const struct report *r, uint64_t argument, json_t **ret
         if (asym_mask_has(&machine->usable, (int)cpu))
             asym_json_append(&cpus, cpu_json(r, cpu));
     for (size_t at = 0, n = 0; n < ASYM_BUS_APPLICATIONS && (app = asym_monitor_app_next(r->monitor, &at)); n++)
-        if (asym_bus_may_see_app(r->s, r->caller, app))
+        if (may_see_app(r->s, r->caller, app))
             asym_json_append(&apps, app_json(r, app, app->reason));
     asym_json_set(&status, "cpus", cpus);
     asym_json_set(&status, "applications", apps);
@@ -224,7 +225,7 @@ static json_t *decision_json(const struct asym_monitor_decision *d)
 static int report_program(const struct report *r, uint64_t argument, json_t **ret)
 {
     const struct asym_monitor_app *app = asym_monitor_app_of(r->monitor, id_of(argument));
-    if (!app || !asym_bus_may_see_app(r->s, r->caller, app))
+    if (!app || !may_see_app(r->s, r->caller, app))
         return -ESRCH;
     struct asym_proc proc;
     const bool known = asym_service_proc_of(r->s, &app->busiest, &proc) >= 0;
@@ -309,7 +310,7 @@ static void hide_holders(struct asym_explanation *e, const struct report *r)
     if (sees_all(r->s, r->caller))
         return;
     for (size_t i = 0; i < ASYM_EXPLAIN_HOLDERS && i < e->n_holders; i++)
-        if (asym_bus_may_see_app(r->s, r->caller, e->holders[i]))
+        if (may_see_app(r->s, r->caller, e->holders[i]))
             e->holders[n++] = e->holders[i];
     e->hides_holders = e->n_holders > n;
     e->n_holders = n;
@@ -320,7 +321,7 @@ static bool may_see_subject(const struct report *r, const struct asym_explanatio
 {
     if (e->thread && !(e->of_program && e->app->id.tid > 0))
         return asym_bus_may_see(r->s, r->caller, &e->thread->id);
-    return asym_bus_may_see_app(r->s, r->caller, e->app);
+    return may_see_app(r->s, r->caller, e->app);
 }
 
 static json_t *decisions_of(const struct report *r, const struct asym_explanation *e)

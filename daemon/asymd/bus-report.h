@@ -53,8 +53,4 @@ void asym_bus_report_forget(struct asym_service *s, asym_usec before);
  */
 bool asym_bus_may_see(const struct asym_service *s, const struct asym_bus_caller *caller, const struct asym_taskid *id);
 
-/** The same for an application: a job is its leader's user's, or after its end that of the process that ran most. */
-bool asym_bus_may_see_app(const struct asym_service *s, const struct asym_bus_caller *caller,
-                          const struct asym_monitor_app *app);
-
 #endif

@@ -64,16 +64,6 @@ static size_t wrap(struct asym_top_page *page, unsigned width, const char *text,
     return n;
 }
 
-size_t asym_top_text_rows(const struct asym_top_page *page, const char *text)
-{
-    return wrap(NULL, page->width, text, 0, 0);
-}
-
-void asym_top_put_text(struct asym_top_page *page, const char *text, size_t first, size_t rows)
-{
-    wrap(page, page->width, text, first, rows);
-}
-
 /* With --once the CPUs have as many rows as a large screen gives them. */
 #define ONCE_CPU_ROWS 34
 
@@ -227,11 +217,11 @@ static void put_table(struct asym_top_page *page, const struct asym_top_frame *f
 static void put_text(struct asym_top_page *page, const struct asym_top_view *view, struct asym_top_shown *shown)
 {
     const char *text = view->mode == ASYM_TOP_WHY ? view->why : help;
-    const size_t rows = view->rows - 1 - page->row, n = text ? asym_top_text_rows(page, text) : 0;
+    const size_t rows = view->rows - 1 - page->row, n = text ? wrap(NULL, page->width, text, 0, 0) : 0;
     shown->page_lines = rows;
     shown->first = ASYM_MIN(view->first, n > rows ? n - rows : 0);
     if (text)
-        asym_top_put_text(page, text, shown->first, rows);
+        wrap(page, page->width, text, shown->first, rows);
 }
 
 int asym_top_layout(const struct asym_top_frame *frame, const struct asym_top_view *given,

@@ -279,10 +279,4 @@ void asym_top_put_cpus(struct asym_top_page *page, const struct asym_top_frame *
 void asym_top_put_apps(struct asym_top_page *page, const struct asym_top_frame *frame, const struct asym_top_view *view,
                        const struct asym_top_order *order, size_t first, size_t rows);
 
-/** Returns how many rows the lines of text take, wrapped to the width of the page. */
-size_t asym_top_text_rows(const struct asym_top_page *page, const char *text);
-
-/** Write the lines of text, wrapped to the width of the page: that many rows at most, from row first of them on. */
-void asym_top_put_text(struct asym_top_page *page, const char *text, size_t first, size_t rows);
-
 #endif

@@ -199,7 +199,6 @@ TEST_WITH(a_service_starts_on_a_full_one_and_steers_when_there_is_room, set_up, 
     assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
     asym_live_end(asymd, SIGTERM);
     assert_int_equal(asym_live_narrow_threads(load, cpus), 0);
-    asym_live_end(load, SIGKILL);
 }
 
 static void remove_file(void)

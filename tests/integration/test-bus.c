@@ -161,7 +161,7 @@ static uint64_t find_thread(sd_bus *bus, pid_t load)
 
 TEST_WITH(every_question_has_an_answer_without_a_bus, set_up, tear_down)
 {
-    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    const pid_t load = asym_service_steer("3", NULL);
     sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
     char error[128];
     const char *own_mask;
@@ -185,8 +185,6 @@ TEST_WITH(every_question_has_an_answer_without_a_bus, set_up, tear_down)
     assert_true(asym_bus_daemon_call(bus, "GetReport", error, "s", "status") < 0);
     assert_string_equal(error, SD_BUS_ERROR_INVALID_ARGS);
     sd_bus_close_unref(bus);
-    asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
 }
 
 /* Pauses asymd and lets it go on, in turn, until asymctl watch has written a decision. */
@@ -233,7 +231,7 @@ TEST_WITH(asymctl_shows_the_service_and_its_decisions, set_up, tear_down)
                                        "status",       NULL};
     static const char *const lines[] = {SCREEN_HEAD, SCREEN_POLICY, SCREEN_MACHINE, SCREEN_STEERING, SCREEN_CHANGES};
     char text[8192], path[128];
-    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    asym_service_steer("3", NULL);
     sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
     snprintf(path, sizeof path, "%s/bus", asym_service_dir());
     assert_int_equal(setenv("ASYMD_BUS", path, 1), 0);
@@ -244,13 +242,11 @@ TEST_WITH(asymctl_shows_the_service_and_its_decisions, set_up, tear_down)
     watch_decisions(bus);
     unsetenv("ASYMD_BUS");
     sd_bus_close_unref(bus);
-    asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
 }
 
 TEST_WITH(every_order_is_carried_out, set_up, tear_down)
 {
-    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    const pid_t load = asym_service_steer("3", NULL);
     sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
     const uint32_t pid = (uint32_t)load;
     char error[128];
@@ -278,8 +274,6 @@ TEST_WITH(every_order_is_carried_out, set_up, tear_down)
     await_steered(bus, 0, 0);
     assert_int_equal(asym_bus_daemon_call(bus, "Reload", NULL, NULL), 0);
     sd_bus_close_unref(bus);
-    asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
 }
 
 /* Returns the report on the decisions since that one, and writes the number of the last one. */
@@ -344,7 +338,7 @@ static bool hears_of_a_pause(sd_bus *bus)
 TEST_WITH(decisions_are_read_on_the_socket_and_on_the_bus, set_up, tear_down)
 {
     asym_bus_daemon_start();
-    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    const pid_t load = asym_service_steer("3", NULL);
     sd_bus *direct = asym_bus_daemon_direct(asym_service_dir()), *orders = asym_bus_daemon_direct(asym_service_dir());
     await_steered(orders, 1, 4);
     each_decision_is_in_one_report(direct, orders, load);
@@ -356,8 +350,6 @@ TEST_WITH(decisions_are_read_on_the_socket_and_on_the_bus, set_up, tear_down)
     sd_bus_close_unref(bus);
     sd_bus_close_unref(direct);
     sd_bus_close_unref(orders);
-    asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
 }
 
 /* asymd looks for the bus again, and asks for its name again after the bus has ended. */
@@ -395,13 +387,11 @@ TEST_WITH(busctl_shows_the_object_on_both_ways, set_up, tear_down)
 {
     char direct[256];
     asym_bus_daemon_start();
-    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    asym_service_steer("3", NULL);
     sd_bus_close_unref(asym_bus_daemon_await_asymd());
     introspect_with_busctl(getenv("DBUS_SYSTEM_BUS_ADDRESS"));
     snprintf(direct, sizeof direct, "unix:path=%s/bus", asym_service_dir());
     introspect_with_busctl(direct);
-    asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
 }
 
 /* A client of an ordinary user. Each exit status but 0 is a failure. */
@@ -481,7 +471,7 @@ TEST_WITH(an_ordinary_user_asks_and_changes_what_polkit_allows, set_up, tear_dow
 {
     int paused = 0;
     asym_bus_daemon_start();
-    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    const pid_t load = asym_service_steer("3", NULL);
     sd_bus *bus = asym_bus_daemon_await_asymd();
     await_steered(bus, 1, 4);
     run_stranger(load, SD_BUS_ERROR_ACCESS_DENIED);
@@ -495,8 +485,6 @@ TEST_WITH(an_ordinary_user_asks_and_changes_what_polkit_allows, set_up, tear_dow
     assert_true(paused);
     asym_live_end(polkit, SIGKILL);
     sd_bus_close_unref(bus);
-    asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
 }
 
 /* The error name of why, "" for none. A process that is hidden is in no list, either. */
@@ -531,7 +519,7 @@ TEST_WITH(under_hidepid_an_ordinary_user_sees_no_processes_of_others, set_up, te
 {
     assert_int_equal(asym_namespace_enter(), 0);
     asym_bus_daemon_start();
-    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    const pid_t load = asym_service_steer("3", NULL);
     sd_bus *bus = asym_bus_daemon_await_asymd();
     await_steered(bus, 1, 4);
     run_under_hidepid(load, "");
@@ -541,8 +529,6 @@ TEST_WITH(under_hidepid_an_ordinary_user_sees_no_processes_of_others, set_up, te
     assert_int_equal(umount2("/proc", MNT_DETACH), 0);
     run_under_hidepid(load, "");
     sd_bus_close_unref(bus);
-    asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
 }
 
 /* A configuration directory of the test, with a file that names policy pa. Returns the option for it. */
@@ -630,8 +616,6 @@ TEST_WITH(a_permanent_policy_is_that_of_the_next_start, set_up, tear_down)
     bus = asym_bus_daemon_direct(asym_service_dir());
     assert_property(bus, "Policy", "none");
     sd_bus_close_unref(bus);
-    asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
 }
 
 /* Returns whether a sentence begins so. */
@@ -651,7 +635,7 @@ TEST_WITH(after_a_reload_why_knows_the_rule_of_a_program_that_sleeps, set_up, te
 {
     char dir[128], path[192];
     const char *const more[] = {make_config(dir, sizeof dir), NULL};
-    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, more);
+    const pid_t load = asym_service_steer("3", more);
     sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
     await_steered(bus, 1, 4);
     assert_int_equal(asym_process_stop(load), 0);
@@ -668,8 +652,6 @@ TEST_WITH(after_a_reload_why_knows_the_rule_of_a_program_that_sleeps, set_up, te
         assert_true(asym_live_now() < end);
     }
     sd_bus_close_unref(bus);
-    asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
 }
 
 static void connect_as_stranger(void *arg)
@@ -683,14 +665,12 @@ static void connect_as_stranger(void *arg)
 TEST_WITH(an_ordinary_user_cannot_reach_the_socket, set_up, tear_down)
 {
     char dir[64];
-    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    asym_service_steer("3", NULL);
     sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
     snprintf(dir, sizeof dir, "%s", asym_service_dir());
     assert_int_equal(chmod(dir, 0755), 0);
     assert_int_equal(asym_live_wait(asym_stranger_start(connect_as_stranger, dir)), 0);
     sd_bus_close_unref(bus);
-    asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
 }
 
 TEST_MAIN

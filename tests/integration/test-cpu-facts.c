@@ -80,7 +80,6 @@ TEST_WITH(a_serial_thread_follows_the_preferred_core, set_up, tear_down)
     tree_write_cpu(&tree, 0, "cpufreq/amd_pstate_prefcore_ranking", "166\n");
     tree_write_cpu(&tree, (unsigned)last_cpu(), "cpufreq/amd_pstate_prefcore_ranking", "236\n");
     await_on(last_cpu());
-    asym_live_end(asymd, SIGTERM);
 }
 
 /* An Odroid N2: the clock of its A53 is above that of its A73. */
@@ -90,7 +89,6 @@ TEST_WITH(a_serial_thread_gets_the_faster_design_and_not_the_higher_clock, set_u
     write_each("cpufreq/cpuinfo_max_freq", "1800000", "1896000");
     start_asymd(NULL);
     await_on(last_cpu());
-    asym_live_end(asymd, SIGTERM);
 }
 
 TEST_MAIN

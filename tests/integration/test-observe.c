@@ -32,16 +32,15 @@ struct view {
 
 static void open_view(struct view *v, pid_t pid, bool process_events)
 {
-    struct asym_error err = {""};
     const int32_t pids[] = {pid};
     *v = (struct view){.machine = calloc(1, sizeof *v->machine)};
-    assert_int_equal(asym_root_open(NULL, &v->root, &err), 0);
-    assert_int_equal(asym_topology_read(&v->root, NULL, v->machine, NULL, &err), 0);
+    assert_int_equal(asym_root_open(NULL, &v->root, NULL), 0);
+    assert_int_equal(asym_topology_read(&v->root, NULL, v->machine, NULL, NULL), 0);
     if (process_events)
-        assert_int_equal(asym_process_events_open(&v->process_events, &err), 0);
+        assert_int_equal(asym_process_events_open(&v->process_events, NULL), 0);
     const struct asym_procfs_config config = {
         .root = &v->root, .machine = v->machine, .process_events = v->process_events, .pids = pids, .n_pids = 1};
-    assert_int_equal(asym_procfs_new(&config, &v->source, &err), 0);
+    assert_int_equal(asym_procfs_new(&config, &v->source, NULL), 0);
     assert_int_equal(v->source->next(v->source, &v->s), 1);
 }
 

@@ -53,7 +53,6 @@ TEST_WITH(in_a_child_pid_namespace_nothing_is_steered_and_it_says_so, asym_servi
     assert_said("steered 0 of 0 threads");
     assert_said("in PID namespaces that asymd cannot map");
     assert_int_equal(asym_live_narrow_threads(load, asym_live_cpus()), 0);
-    asym_live_end(load, SIGKILL);
 }
 
 /* Root sees all processes, so the test runs as the user nobody, who may not even read the build tree: hence the copy. */
@@ -88,7 +87,6 @@ TEST_WITH(want_of_descriptors_is_reported, asym_service_set_up, asym_service_tea
     /* The second where a PMU is the first that asymd has no descriptor for. */
     if (!strstr(said, "Too many open files"))
         assert_said("no file descriptors left");
-    asym_live_end(load, SIGKILL);
 }
 
 TEST_WITH(twenty_thousand_threads_are_all_seen, asym_service_set_up, asym_service_tear_down)
@@ -173,7 +171,6 @@ TEST_WITH(a_second_once_plans_as_if_there_had_been_no_first, asym_service_set_up
     }
     assert_int_equal(asym_service_restore(text, sizeof text), 0);
     assert_int_equal(asym_live_narrow_threads(load, cpus), 0);
-    asym_live_end(load, SIGKILL);
 }
 
 /* The threads are steered and restored all the same. */
@@ -195,7 +192,6 @@ TEST_WITH(a_full_standard_output_is_an_error, asym_service_set_up, asym_service_
     assert_int_equal(run_shell(command), 1);
     assert_said("cannot write to standard output: No space left on device");
     assert_int_equal(asym_live_narrow_threads(load, cpus), 0);
-    asym_live_end(load, SIGKILL);
 }
 
 static int by_text(const void *a, const void *b)
@@ -282,7 +278,7 @@ TEST_WITH(a_user_without_access_to_the_ledger_gets_a_note_and_a_plan, asym_servi
     char command[1024];
     pid_t load = asym_service_spin("1");
     asym_live_settle(load, 1);
-    pid_t service = asym_service_start(load, NULL);
+    asym_service_start(load, NULL);
     assert_true(asym_live_await(asym_live_narrow_threads, load, asym_live_cpus(), 1, ASYM_LIVE_PATIENCE));
     assert_int_equal(chmod(asym_service_dir(), 0755), 0);
     snprintf(command, sizeof command,
@@ -300,8 +296,6 @@ TEST_WITH(a_user_without_access_to_the_ledger_gets_a_note_and_a_plan, asym_servi
              asym_service_dir());
     assert_int_equal(run_shell(command), 0);
     assert_null(strstr(said, sentence));
-    asym_live_end(service, SIGTERM);
-    asym_live_end(load, SIGKILL);
 }
 
 static pid_t spin_as(const char *path)
@@ -400,7 +394,6 @@ TEST_WITH(policies_that_count_run_or_say_why_not, asym_service_set_up, asym_serv
     }
     /* An asymd that refuses its policy has opened no state directory, so there is nothing to restore. */
     assert_int_equal(asym_service_restore(said, sizeof said), has_pmu ? 0 : 1);
-    asym_live_end(load, SIGKILL);
 }
 
 int main(void)

@@ -66,7 +66,6 @@ TEST_WITH(ready_status_and_stopping_are_sent_to_systemd, set_up, tear_down)
     asym_live_signal(asymd, SIGTERM);
     await_message("STOPPING=1", text, sizeof text);
     assert_int_equal(asym_live_wait(asymd), 0);
-    asym_live_end(load, SIGKILL);
 }
 
 TEST_WITH(the_watchdog_is_fed_during_a_sample_and_not_during_a_hang, set_up, tear_down)
@@ -84,8 +83,6 @@ TEST_WITH(the_watchdog_is_fed_during_a_sample_and_not_during_a_hang, set_up, tea
     assert_int_equal(recv(manager, text, sizeof text, MSG_DONTWAIT), -1);
     asym_live_signal(asymd, SIGCONT);
     await_message("WATCHDOG=1", text, sizeof text);
-    asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
 }
 
 static int unpinned_threads(pid_t pid, int cpus)
@@ -116,7 +113,6 @@ TEST_WITH(a_manager_that_does_not_read_stops_nothing, set_up, tear_down)
     await_message("WATCHDOG=1", text, sizeof text);
     asym_notify_socket_fill();
     asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
 }
 
 TEST_WITH(a_good_file_is_in_force_at_once_and_a_bad_one_never, set_up, tear_down)
@@ -147,7 +143,6 @@ TEST_WITH(a_good_file_is_in_force_at_once_and_a_bad_one_never, set_up, tear_down
     assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
     asym_live_end(asymd, SIGTERM);
     assert_true(unpinned_threads(load, cpus));
-    asym_live_end(load, SIGKILL);
 }
 
 static pid_t leave_steered(int cpus)
@@ -174,7 +169,6 @@ TEST_WITH(restore_puts_back_whatever_the_configuration_is_like, set_up, tear_dow
     assert_non_null(strstr(text, "asymd.conf:1: "));
     assert_non_null(strstr(text, "restored 4 threads"));
     assert_true(unpinned_threads(load, cpus));
-    asym_live_end(load, SIGKILL);
 }
 
 TEST_WITH(a_start_that_fails_puts_back_what_was_left, set_up, tear_down)

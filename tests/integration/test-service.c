@@ -29,7 +29,6 @@ TEST_WITH(steers_and_puts_back_on_sigterm, asym_service_set_up, asym_service_tea
     asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     assert_int_equal(asym_live_odd_threads(load, cpus, 0), 0);
-    asym_live_end(load, SIGKILL);
 }
 
 TEST_WITH(a_second_asymd_is_refused_and_names_the_first, asym_service_set_up, asym_service_tear_down)
@@ -40,8 +39,6 @@ TEST_WITH(a_second_asymd_is_refused_and_names_the_first, asym_service_set_up, as
     assert_int_equal(asym_service_restore(text, sizeof text), 1);
     snprintf(pid, sizeof pid, "PID %d", (int)asymd);
     assert_non_null(strstr(text, pid));
-    asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
 }
 
 /* Returns the number of CPUs of the process's main thread. */
@@ -67,7 +64,6 @@ TEST_WITH(asymd_itself_does_not_run_on_an_exclusive_cpu, asym_service_set_up, as
     for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; cpus_of(asymd, &own) < cpus && asym_live_now() < end;)
         asym_live_sleep(0.01);
     assert_int_equal(cpus_of(asymd, &own), cpus);
-    asym_live_end(asymd, SIGTERM);
 }
 
 /* beside: another process that asymd follows, "": none. The children and their parent are one job. */
@@ -112,7 +108,6 @@ TEST_WITH(children_of_a_job_see_all_cpus_beside_an_exclusive_one, asym_service_s
     pid_t serial = asym_service_spin("1");
     snprintf(beside, sizeof beside, "--pid=%d", (int)serial);
     expect_children_to_see_all_cpus("500", beside);
-    asym_live_end(serial, SIGKILL);
 }
 
 /* Item 2: ownership. */
@@ -134,7 +129,6 @@ TEST_WITH(a_mask_set_by_another_process_is_never_fought, asym_service_set_up, as
     asym_live_end(asymd, SIGTERM);
     assert_int_equal(sched_getaffinity(load, sizeof found, &found), 0);
     assert_true(CPU_EQUAL(&found, &mine));
-    asym_live_end(load, SIGKILL);
 }
 
 /* Item 4: exclusions. */
@@ -145,12 +139,10 @@ TEST_WITH(a_thread_pinned_beforehand_is_left_alone, asym_service_set_up, asym_se
     CPU_ZERO(&mine);
     CPU_SET((size_t)asym_live_cpus() - 1, &mine);
     assert_int_equal(sched_setaffinity(load, sizeof mine, &mine), 0);
-    pid_t asymd = asym_service_start(load, NULL);
+    asym_service_start(load, NULL);
     asym_live_sleep(1.5);
     assert_int_equal(sched_getaffinity(load, sizeof found, &found), 0);
     assert_true(CPU_EQUAL(&found, &mine));
-    asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
 }
 
 /* rr moves a thread in every cycle, so that a kill may fall between a ledger record and its change. */
@@ -196,8 +188,6 @@ TEST_WITH(the_next_start_restores_what_a_killed_one_left, asym_service_set_up, a
     while (asym_live_narrow_threads(load, cpus) > 0 && asym_live_now() < end)
         asym_live_sleep(0.01);
     assert_int_equal(asym_live_odd_threads(load, cpus, 0), 0);
-    asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
 }
 
 /*
@@ -271,7 +261,6 @@ TEST_WITH(once_leaves_the_ledger_for_restore, asym_service_set_up, asym_service_
     assert_int_equal(asym_service_restore(text, sizeof text), 0);
     assert_non_null(strstr(text, "restored 4 threads"));
     assert_int_equal(asym_live_odd_threads(load, cpus, 0), 0);
-    asym_live_end(load, SIGKILL);
 }
 
 TEST(wrong_usage_says_what_is_accepted)

@@ -141,7 +141,6 @@ TEST_WITH(restore_and_the_next_start_give_back_what_a_killed_one_held, set_up, a
     asym_live_end(asymd, SIGKILL);
     asymd = asym_service_start(load, NULL); /* this configuration caps no CPU */
     assert_true(await(is_free));
-    asym_live_end(asymd, SIGTERM);
 }
 
 TEST_WITH(a_reload_changes_what_is_held, set_up, asym_service_tear_down)
@@ -184,7 +183,6 @@ TEST_WITH(a_reload_changes_what_is_held, set_up, asym_service_tear_down)
         assert_int_equal(value_of(0, "scaling_max_freq"), rows[i].khz_0);
     }
     assert_true(is_free(load, asym_live_cpus()));
-    asym_live_end(asymd, SIGTERM);
 }
 
 /* Reads until the text occurs. Returns the number of bytes read. */

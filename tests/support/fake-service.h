@@ -30,7 +30,7 @@ enum fake_service_kind {
  */
 void fake_service_start(enum fake_service_kind kind);
 
-/** What fake_service_run answers: so many CPUs and programs, and counters after so many milliseconds. */
+/** A machine with so many CPUs and programs, whose counters come after so many milliseconds. */
 struct fake_machine {
     unsigned cpus, apps, delay;
 };

@@ -2,11 +2,13 @@
 #include "support/service.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -15,8 +17,31 @@
 
 static char state_dir[64], state_option[128], slow_option[32];
 
+/* Processes that this test has started, and the signal that ends them. */
+static struct {
+    pid_t pid;
+    int signal;
+} started[64];
+static size_t n_started;
+
+static pid_t note_start(pid_t pid, int signal)
+{
+    const size_t n = n_started;
+    siginfo_t info;
+    n_started = 0;
+    /* Those that the test has waited for are no children any more. */
+    for (size_t i = 0; i < n; i++)
+        if (waitid(P_PID, (id_t)started[i].pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+            started[n_started++] = started[i];
+    assert_true(n_started < ASYM_LENGTH(started));
+    started[n_started].pid = pid;
+    started[n_started++].signal = signal;
+    return pid;
+}
+
 int asym_service_set_up(void **state)
 {
+    n_started = 0;
     assert_true(asym_live_cpus() >= 2);
     snprintf(state_dir, sizeof state_dir, "/tmp/asymd-test-XXXXXX");
     assert_non_null(mkdtemp(state_dir));
@@ -28,6 +53,12 @@ int asym_service_set_up(void **state)
 int asym_service_tear_down(void **state)
 {
     char command[128];
+    while (n_started > 0) {
+        n_started--;
+        /* The test may have ended it: then its number is free. */
+        if (waitpid(started[n_started].pid, NULL, WNOHANG) == 0)
+            asym_live_end(started[n_started].pid, started[n_started].signal);
+    }
     snprintf(command, sizeof command, "rm -rf %s", state_dir);
     return system(command);
 }
@@ -66,7 +97,7 @@ static pid_t start(pid_t target, const char *slow, const char *const *more, int 
         argv[n++] = policy_for(more);
     for (; more && *more && n < ASYM_LENGTH(argv) - 1; more++)
         argv[n++] = *more;
-    return asym_live_start(argv, out);
+    return note_start(asym_live_start(argv, out), SIGTERM);
 }
 
 pid_t asym_service_start_to(pid_t target, const char *const *more, int out)
@@ -101,5 +132,12 @@ int asym_service_restore(char *text, size_t size)
 pid_t asym_service_spin(const char *threads)
 {
     const char *const argv[] = {"tests/load-spin", threads, "120", NULL};
-    return asym_live_start(argv, -1);
+    return note_start(asym_live_start(argv, -1), SIGKILL);
+}
+
+pid_t asym_service_steer(const char *threads, const char *const *more)
+{
+    const pid_t load = asym_service_spin(threads);
+    asym_service_start(load, more);
+    return load;
 }

@@ -12,7 +12,10 @@
 
 #define ASYM_SERVICE "daemon/asymd"
 
-/** For cmocka: make a state directory. The machine needs two CPUs, because asymd cannot steer on one. */
+/**
+ * For cmocka: make a state directory, and remove it. The machine needs two CPUs, because asymd cannot steer on one. The tear-down
+ * ends what these functions have started in the test and what still runs, the last one first.
+ */
 int asym_service_set_up(void **state);
 int asym_service_tear_down(void **state);
 
@@ -38,5 +41,8 @@ int asym_service_restore(char *text, size_t size);
 
 /** Start a program with this many busy threads. It ends after two minutes at most. */
 pid_t asym_service_spin(const char *threads);
+
+/** The same, and an asymd that steers it. Returns the program. */
+pid_t asym_service_steer(const char *threads, const char *const *more);
 
 #endif

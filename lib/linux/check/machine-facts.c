@@ -31,7 +31,8 @@ int asym_facts_line(const struct asym_root *root, const char *path, char *buf, s
     return 0;
 }
 
-bool asym_facts_number(const struct asym_root *root, const char *path, long long *ret)
+/* Reads a file that holds one number and nothing else. Returns false for any other. */
+static bool read_number(const struct asym_root *root, const char *path, long long *ret)
 {
     char raw[64];
     int64_t value;
@@ -87,7 +88,7 @@ static void count(const struct asym_root *root, const char *path, unsigned depth
             continue;
         snprintf(file, sizeof file, "%s/%s", child, t->file);
         long long weight;
-        if (!asym_facts_number(root, file, &weight))
+        if (!read_number(root, file, &weight))
             continue; /* the controller is not enabled here, nor below */
         t->n++;
         t->chosen += weight != t->usual;
@@ -194,9 +195,9 @@ static int read_boost(const struct asym_root *root, struct asym_fact *ret)
 {
     long long value;
     bool on;
-    if (asym_facts_number(root, CPU "intel_pstate/no_turbo", &value))
+    if (read_number(root, CPU "intel_pstate/no_turbo", &value))
         on = value == 0;
-    else if (asym_facts_number(root, CPU "cpufreq/boost", &value))
+    else if (read_number(root, CPU "cpufreq/boost", &value))
         on = value != 0;
     else
         return -ENODATA;
@@ -222,7 +223,7 @@ static int read_perf(const struct asym_root *root, struct asym_fact *ret)
 {
     long long paranoid;
     unsigned long long caps = 0;
-    if (!asym_facts_number(root, "proc/sys/kernel/perf_event_paranoid", &paranoid))
+    if (!read_number(root, "proc/sys/kernel/perf_event_paranoid", &paranoid))
         return say_lack(root, ret, "a kernel with CONFIG_PERF_EVENTS", "no performance events in this kernel");
     if (!effective_caps(root, &caps) && root->live)
         return -ENODATA;
@@ -274,7 +275,7 @@ static int read_bpf(const struct asym_root *root, struct asym_fact *ret)
 static int read_autogroup(const struct asym_root *root, struct asym_fact *ret)
 {
     long long on;
-    if (!asym_facts_number(root, "proc/sys/kernel/sched_autogroup_enabled", &on)) {
+    if (!read_number(root, "proc/sys/kernel/sched_autogroup_enabled", &on)) {
         if (!root->live)
             return -ENODATA;
         on = 0;

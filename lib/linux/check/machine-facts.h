@@ -35,9 +35,6 @@ bool asym_facts_may_steer(const struct asym_root *root);
 /** Reads the first line of a file and escapes it for print. Returns 0; -ENODATA: the line is empty; -errno. */
 int asym_facts_line(const struct asym_root *root, const char *path, char *buf, size_t size);
 
-/** Reads a file that holds one number and nothing else. Returns false for any other. */
-bool asym_facts_number(const struct asym_root *root, const char *path, long long *ret);
-
 void asym_facts_say(struct asym_fact *f, enum asym_fact_level level, const char *remedy, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

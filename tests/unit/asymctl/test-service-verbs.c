@@ -146,11 +146,10 @@ static void print_status(size_t columns, bool unicode, char *ret, size_t size)
 {
     struct asym_client *client = NULL;
     ASYM_AUTO_JSON json_t *state = NULL;
-    struct asym_error err = {""};
     FILE *out = fmemopen(ret, size, "w");
     const struct asym_terminal terminal = {.out = out, .columns = columns};
-    assert_int_equal(asym_client_open(&client, &err), 0);
-    assert_int_equal(asym_client_get_report(client, "status", 0, &state, &err), 0);
+    assert_int_equal(asym_client_open(&client, NULL), 0);
+    assert_int_equal(asym_client_get_report(client, "status", 0, &state, NULL), 0);
     assert_int_equal(asym_status_text(&(struct asym_status){.of = state, .unicode = unicode}, &terminal), 0);
     fclose(out);
     asym_client_close(client);

@@ -145,11 +145,10 @@ TEST(the_head_is_read_again)
 {
     struct record_fixture f;
     struct asym_record_reader *reader;
-    struct asym_error err = {""};
     record_fixture_make(
         &f, &(struct record_fixture_plan){.seed = 3, .threads = 4, .snapshots = 2, .interval = 100000, .policy = "pa"});
     FILE *in = open_bytes(f.bytes, f.len);
-    assert_int_equal(asym_record_reader_new(in, "f", &reader, &err), 0);
+    assert_int_equal(asym_record_reader_new(in, "f", &reader, NULL), 0);
     const struct asym_record_head *head = asym_record_reader_head(reader);
     assert_string_equal(head->policy, "pa");
     assert_string_equal(head->version, "0.1");
@@ -169,12 +168,11 @@ TEST(a_record_is_read_twice)
 {
     struct record_fixture f;
     struct asym_record_reader *reader;
-    struct asym_error err = {""};
     struct asym_snapshot s;
     record_fixture_make(&f, &(struct record_fixture_plan){
                                 .seed = 5, .threads = 9, .snapshots = 60, .interval = 200000, .policy = "pa"});
     FILE *in = open_bytes(f.bytes, f.len);
-    assert_int_equal(asym_record_reader_new(in, "f", &reader, &err), 0);
+    assert_int_equal(asym_record_reader_new(in, "f", &reader, NULL), 0);
     struct asym_source *source = asym_record_reader_source(reader);
     for (unsigned pass = 0; pass < 3; pass++) {
         size_t n = 0;
@@ -288,14 +286,13 @@ TEST(an_end_with_another_number_of_snapshots_is_refused)
 static int step_all(const struct asym_settings *settings, const char *bytes, size_t len)
 {
     struct asym_record_reader *reader;
-    struct asym_error err = {""};
     struct asym_engine *engine;
     const struct asym_plan *plan;
     const struct asym_action *actions;
     struct asym_snapshot s;
     size_t n;
     FILE *in = open_bytes(bytes, len);
-    assert_int_equal(asym_record_reader_new(in, "f", &reader, &err), 0);
+    assert_int_equal(asym_record_reader_new(in, "f", &reader, NULL), 0);
     const struct asym_policy *policy = asym_policy_find("pa");
     const struct asym_engine_config config = asym_settings_engine_config(settings, policy);
     assert_int_equal(asym_engine_new(&config, &engine), 0);
@@ -316,11 +313,10 @@ static int step_all(const struct asym_settings *settings, const char *bytes, siz
 /* Finds the first segment of snapshots. */
 static void content_of(const struct record_fixture *f, struct asym_record_content *content)
 {
-    struct asym_error err = {""};
     FILE *in = open_bytes(f->bytes, f->len);
-    assert_int_equal(asym_record_read_signature(in, "f", &err), 0);
+    assert_int_equal(asym_record_read_signature(in, "f", NULL), 0);
     do {
-        assert_int_equal(asym_record_read_segment(in, "f", content, &err), 1);
+        assert_int_equal(asym_record_read_segment(in, "f", content, NULL), 1);
     } while (content->type != ASYM_RECORD_SNAPSHOTS);
     fclose(in);
 }
