@@ -68,6 +68,22 @@ TEST_WITH(without_bpf_it_has_none, asym_service_set_up, asym_service_tear_down)
     asym_talker_stop(&talker, asymd);
 }
 
+/* The main thread of an OpenMP program waits for all others like this, for longer than a sample. */
+TEST_WITH(a_thread_that_slept_through_the_sample_is_served, asym_service_set_up, asym_service_tear_down)
+{
+    static const char *const command[] = {"tests/load-silent", "manager", NULL};
+    const char *const argv[] = {"--interval=200ms", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf",
+                                "--policy=pa", NULL};
+    double worst;
+    struct asym_talker talker = asym_talker_start_with(command, "20", "600");
+    const pid_t asymd = asym_service_start(talker.pid, argv);
+    asym_talker_await_answer(&talker);
+    const int answered = asym_talker_answered(&talker, &worst);
+    print_message("%d of %d serial phases, at most %.1f ms after their begin\n", answered, ASYM_TALKER_LAST, worst);
+    assert_true(answered >= ENOUGH);
+    asym_talker_stop(&talker, asymd);
+}
+
 /* Morad 2008, 6: the newly serial thread is rescheduled at once. */
 TEST_WITH(serial_first_serves_it_as_soon, asym_service_set_up, asym_service_tear_down)
 {

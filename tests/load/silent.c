@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * load-silent WORKERS SERIAL_MS PARALLEL_MS ROUNDS: a program of WORKERS + 1 threads with serial and parallel phases. They sleep at
- * a barrier, and the program reports none of them. The threads run the serial phases in turn: what one of them has is never what
- * the next one needs. For each serial phase it prints the microseconds from its begin until its thread may run on CPU 0 only, which
- * is a fast one; or -1 if the phase ended before that. At its end it prints on standard error for which share of its serial phases,
- * but for the first 30, their threads were on CPU 0, in per cent.
+ * load-silent [manager] WORKERS SERIAL_MS PARALLEL_MS ROUNDS: a program of WORKERS + 1 threads with serial and parallel phases.
+ * They sleep at a barrier, and the program reports none of them. The threads run the serial phases in turn: what one of them has
+ * is never what the next one needs. With manager, the main thread runs them all, and sleeps while the others work. For each serial
+ * phase it prints the microseconds from its begin until its thread may run on CPU 0 only, which is a fast one; or -1 if the phase
+ * ended before that. At its end it prints on standard error for which share of its serial phases, but for the first 30, their
+ * threads were on CPU 0, in per cent.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -13,13 +14,15 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "apart.h"
 
 enum { THREADS_MAX = 65, SKIP = 30 };
 
-static pthread_barrier_t barrier;
+static pthread_barrier_t barrier, done;
+static bool has_manager;
 static atomic_int waiting; /* threads that sleep at the barrier, or are about to */
 static int n_threads, n_rounds;
 static double serial_ms, parallel_ms;
@@ -54,9 +57,27 @@ static double work_alone(void)
     return sum / (before - begun);
 }
 
+static void run_with_manager(bool is_manager)
+{
+    for (int round = 0; round < n_rounds; round++) {
+        pthread_barrier_wait(&barrier);
+        if (!is_manager)
+            be_busy(parallel_ms);
+        pthread_barrier_wait(&done);
+        if (!is_manager)
+            continue;
+        const double share = work_alone();
+        on += round < SKIP ? 0 : share;
+    }
+}
+
 static void *run(void *arg)
 {
     const int me = (int)(intptr_t)arg;
+    if (has_manager) {
+        run_with_manager(me == 0);
+        return NULL;
+    }
     for (int round = 0; round < n_rounds; round++) {
         pthread_barrier_wait(&barrier);
         be_busy(parallel_ms);
@@ -76,6 +97,11 @@ static void *run(void *arg)
 int main(int argc, char **argv)
 {
     pthread_t threads[THREADS_MAX];
+    has_manager = argc == 6 && strcmp(argv[1], "manager") == 0;
+    if (has_manager) {
+        argc--;
+        argv++;
+    }
     n_threads = argc == 5 ? atoi(argv[1]) + 1 : 0;
     if (n_threads < 2 || n_threads > THREADS_MAX)
         return 2;
@@ -83,6 +109,7 @@ int main(int argc, char **argv)
     parallel_ms = atof(argv[3]);
     n_rounds = atoi(argv[4]);
     pthread_barrier_init(&barrier, NULL, (unsigned)n_threads);
+    pthread_barrier_init(&done, NULL, (unsigned)n_threads);
     for (int i = 1; i < n_threads; i++)
         if (pthread_create(&threads[i], NULL, run, (void *)(intptr_t)i) != 0)
             return 1;

@@ -55,6 +55,7 @@ struct followed_app {
     uint32_t n_procs;           /* that are followed */
     uint32_t user;              /* index: who owned its first process */
     int32_t alone;              /* the thread that the kernel has named as the only runnable one; 0: none */
+    bool is_new;                /* this one is alone since the last snapshot */
     uint64_t n_changes, ran_ns; /* of its threads, since b->judged */
     asym_usec rests_until;      /* it is not followed before that; 0: it does not rest */
 };
@@ -68,7 +69,7 @@ struct followed_proc {
 
 /* The kernel's count of a thread at the last full snapshot, and what it gives for the interval before that. */
 struct counted {
-    int32_t tid;
+    int32_t tid, tgid;
     uint32_t slot, app;
     uint64_t running_ns, waiting_ns, critical_ns;
     uint32_t n_changes;
@@ -372,6 +373,7 @@ static const struct counted *find(const struct counted *items, size_t n, int32_t
 static struct counted count(const struct bpf *b, const struct asym_phases_thread *thread, double interval_ns)
 {
     struct counted ret = {.tid = thread->tid,
+                          .tgid = thread->tgid,
                           .slot = thread->slot,
                           .app = thread->app,
                           .running_ns = thread->running_ns,
@@ -521,6 +523,7 @@ static void note_alone(struct bpf *b, struct followed_app *app, int32_t alone)
     struct user *user = &b->users[app->user];
     user->has_changed = true;
     b->has_changed |= app->alone != alone && asym_token_bucket_has(&user->answers, asym_clock_now());
+    app->is_new |= app->alone != alone;
     app->alone = alone;
 }
 
@@ -548,12 +551,26 @@ static void take_event(void *ctx, const struct asym_phases_event *e)
     note_alone(b, &b->apps[e->app - 1], e->kind == ASYM_PHASES_SERIAL ? e->tid : 0);
 }
 
+/* Has procfs list the threads that are alone now, and slept through the last sample: such a one waits for all others. */
+static void list_sleepers(struct bpf *b)
+{
+    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
+        struct followed_app *app = &b->apps[i];
+        const struct counted *c = app->is_new && b->refresh ? find(b->counted, b->n_counted, app->alone) : NULL;
+        app->is_new = false;
+        if (c && c->ran_ns + c->waited_ns == 0)
+            (void)asym_procfs_list_sleeper(b->source.inner, c->tgid, c->tid);
+    }
+}
+
 static int bpf_next(struct asym_source *source, struct asym_snapshot *ret)
 {
     struct bpf *b = of(source);
     struct asym_snapshot s;
     /* procfs asks what has run, so the count comes first; one sample may take several calls. */
     int r = b->refresh || b->is_sampling ? 0 : count_all(b);
+    if (!b->is_sampling)
+        list_sleepers(b);
     if (r >= 0)
         r = source->inner->next(source->inner, &s);
     b->is_sampling = r == -EINPROGRESS;

@@ -391,6 +391,9 @@ void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc);
  * and p->scan.cut is the process; -ESRCH: it has ended; -ESTALE: another process has its PID; -ENOMEM.
  */
 int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc);
+/** Append the thread to p->tasks, with the shares of the interval, unless its mask cannot be read. */
+void asym_procfs_list_task(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t,
+                           const struct asym_stat *stat, double runnable, double running);
 /** Count a thread or a process that this sample leaves out, and read the process again with the next one. */
 void asym_procfs_note_failure(struct asym_procfs *p, struct asym_process *proc, int error);
 

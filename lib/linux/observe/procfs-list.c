@@ -256,3 +256,57 @@ int asym_procfs_make_apps(struct asym_procfs *p)
     }
     return p->config.group == ASYM_GROUP_PROCESS ? 0 : sort_tasks(p);
 }
+
+/* Returns the index of the process in the last snapshot, or n_listed. */
+static size_t find_listed(const struct asym_procfs *p, const struct asym_process *proc)
+{
+    size_t i = 0;
+    while (i < p->n_listed && (p->out_procs[i].id.tgid != proc->pid || p->out_procs[i].id.start != proc->start))
+        i++;
+    return i;
+}
+
+/* Move the last task of p->tasks behind those of its process, number i, in the snapshot. 1; -ENOMEM. */
+static int insert(struct asym_procfs *p, size_t i)
+{
+    const bool is_sorted = p->config.group != ASYM_GROUP_PROCESS;
+    const uint32_t n = (uint32_t)p->n_tasks - 1;
+    struct asym_task task = p->tasks[n];
+    task.proc = (uint32_t)i;
+    if (is_sorted && asym_grow(&p->sorted, n, &p->sorted_capacity, sizeof *p->sorted) < 0) {
+        p->n_tasks--;
+        return -ENOMEM;
+    }
+    struct asym_task *tasks = is_sorted ? p->sorted : p->tasks;
+    struct asym_app *app = &p->apps[p->out_procs[i].app];
+    uint32_t at = app->first_task + app->n_tasks;
+    while (at > app->first_task && tasks[at - 1].proc != i)
+        at--;
+    memmove(&tasks[at + 1], &tasks[at], (n - at) * sizeof *tasks);
+    tasks[at] = task;
+    for (size_t k = 0; k < p->n_apps; k++)
+        p->apps[k].first_task += &p->apps[k] != app && p->apps[k].first_task >= at;
+    app->n_tasks++;
+    p->issued.tasks = tasks;
+    p->issued.n_tasks = p->n_tasks;
+    return 1;
+}
+
+int asym_procfs_list_sleeper(struct asym_source *source, int32_t tgid, int32_t tid)
+{
+    struct asym_procfs *p = asym_procfs_of(source);
+    struct asym_process *proc = asym_procfs_find(p, tgid);
+    struct asym_pthread *t = proc ? asym_procfs_find_thread(proc, tid) : NULL;
+    struct asym_stat stat;
+    const size_t n = p->n_tasks, i = t ? find_listed(p, proc) : 0;
+    if (!p->issued.machine || !t || i == p->n_listed)
+        return 0;
+    for (size_t k = 0; k < n; k++)
+        if (p->issued.tasks[k].id.tid == tid)
+            return 0;
+    int r = asym_procfs_read_stat(p, tgid, tid, &stat);
+    if (r < 0 || stat.start != t->start || stat.state == 'Z' || stat.state == 'X')
+        return r < 0 ? r : 0;
+    asym_procfs_list_task(p, proc, t, &stat, 0, 0);
+    return p->n_tasks > n ? insert(p, i) : 0;
+}

@@ -92,8 +92,8 @@ static bool hardly_ran(const struct asym_procfs *p, const struct asym_pthread *t
 }
 
 /* t->before already has the present counters. A thread that is not listed is due again with the next sample. */
-static void list_task(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t,
-                      const struct asym_stat *stat, double runnable, double running)
+void asym_procfs_list_task(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t,
+                           const struct asym_stat *stat, double runnable, double running)
 {
     if (asym_grow(&p->tasks, p->n_tasks, &p->tasks_capacity, sizeof *p->tasks) < 0) {
         asym_procfs_note_failure(p, proc, -ENOMEM);
@@ -213,7 +213,7 @@ static void count_thread(struct asym_procfs *p, struct asym_process *proc, struc
         t->newborn = false;
     if (dead || (runnable <= 0 && running <= 0 && !t->newborn && !t->executed && stat->state != 'R'))
         return;
-    list_task(p, proc, t, stat, runnable, running);
+    asym_procfs_list_task(p, proc, t, stat, runnable, running);
 }
 
 /* Returns 0; -ESRCH when the thread has ended; another -errno when it cannot be read. */

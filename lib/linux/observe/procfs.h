@@ -101,6 +101,12 @@ struct asym_procfs_watcher {
 /** Ask the watcher from now on. Copied; ctx lives as long as the source is used. */
 void asym_procfs_set_watcher(struct asym_source *source, const struct asym_procfs_watcher *watcher);
 
+/**
+ * List a thread that the last snapshot did not, because it had slept: the next one, after refresh(), has it, with shares of 0. A
+ * process that the last snapshot did not list stays unlisted. 1: it is listed; 0: it was, or cannot be; -errno.
+ */
+int asym_procfs_list_sleeper(struct asym_source *source, int32_t tgid, int32_t tid);
+
 /** Use another grouping from the next snapshot on. */
 void asym_procfs_set_group(struct asym_source *source, enum asym_grouping group);
 

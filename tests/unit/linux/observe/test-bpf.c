@@ -185,6 +185,17 @@ void __wrap_asym_procfs_set_watcher(struct asym_source *procfs, const struct asy
     watcher = *w;
 }
 
+static int32_t sleeper; /* the last one that procfs was asked to list */
+
+int __wrap_asym_procfs_list_sleeper(struct asym_source *procfs, int32_t tgid, int32_t tid);
+int __wrap_asym_procfs_list_sleeper(struct asym_source *procfs, int32_t tgid, int32_t tid)
+{
+    (void)procfs;
+    assert_int_equal(tgid, MAIN);
+    sleeper = tid;
+    return 1;
+}
+
 /* --- the inner source: one program of two threads, as procfs sampled it, and one of a single thread --- */
 
 static struct asym_task tasks[3];
@@ -249,6 +260,7 @@ static int set_up(void **state)
     owners[0] = owners[1] = 1000;
     n_programs = 2;
     misses = false;
+    sleeper = 0;
     now = BEGIN;
     inner_returns = 1;
     refresh = false;
@@ -537,6 +549,33 @@ TEST_F(a_thread_that_is_not_listed_leaves_the_others_as_they_were)
     take();
     assert_int_equal(s.tasks[0].state, 'R');
     assert_int_equal(s.tasks[1].state, 'R');
+}
+
+/* It waited for all others, and asymd need not wait for the next sample to see it. */
+TEST_F(the_thread_that_slept_through_the_sample_is_listed_when_it_runs_alone)
+{
+    measure();
+    now += 100 * ASYM_MSEC;
+    count(40, 30, 1100, 90); /* MAIN sleeps */
+    take();
+    come_down_to(MAIN);
+    (void)asym_bpf_take(source);
+    now += 100 * ASYM_MSEC;
+    count(40, 30, 1200, 90);
+    take(); /* a sample lists who runs by itself */
+    assert_int_equal(sleeper, 0);
+    tell(ASYM_PHASES_PARALLEL, 1, 0);
+    come_down_to(MAIN);
+    (void)asym_bpf_take(source);
+    asym_source_refresh(source);
+    take();
+    assert_int_equal(sleeper, MAIN);
+    sleeper = 0;
+    come_down_to(WORKER);
+    (void)asym_bpf_take(source);
+    asym_source_refresh(source);
+    take();
+    assert_int_equal(sleeper, 0);
 }
 
 TEST_F(one_runnable_thread_is_alone_at_once)

@@ -190,6 +190,22 @@ static void open_source(struct fixture *f, enum asym_grouping group, const int32
     assert_int_equal(asym_procfs_new(&config, &f->source, &err), 0);
 }
 
+/* The contract defines it. */
+static void assert_order(const struct fixture *f)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->s.n_apps; i++) {
+        assert_int_equal(f->s.apps[i].first_task, n);
+        for (uint32_t k = 0; k < f->s.apps[i].n_tasks; k++) {
+            const uint32_t proc = f->s.tasks[n + k].proc;
+            assert_int_equal(f->s.procs[proc].app, i);
+            assert_int_equal(f->s.procs[proc].id.tgid, f->s.tasks[n + k].id.tgid);
+        }
+        n += f->s.apps[i].n_tasks;
+    }
+    assert_int_equal(n, f->s.n_tasks);
+}
+
 static void sample(struct fixture *f)
 {
     if (!f->source)
@@ -198,15 +214,7 @@ static void sample(struct fixture *f)
     /* All files of a captured machine are from one moment. */
     assert_int_equal(f->s.interval > 0, f->sampled && f->root.live);
     f->sampled = true;
-    /* The contract defines this order. */
-    size_t n = 0;
-    for (size_t i = 0; i < f->s.n_apps; i++) {
-        assert_int_equal(f->s.apps[i].first_task, n);
-        for (uint32_t k = 0; k < f->s.apps[i].n_tasks; k++)
-            assert_int_equal(f->s.procs[f->s.tasks[n + k].proc].app, i);
-        n += f->s.apps[i].n_tasks;
-    }
-    assert_int_equal(n, f->s.n_tasks);
+    assert_order(f);
 }
 
 static const struct asym_task *task_of(const struct fixture *f, int32_t tid)
@@ -837,6 +845,55 @@ static void refresh(struct fixture *f)
     f->source->refresh(f->source);
     assert_int_equal(f->source->next(f->source, &f->s), 1);
     assert_true(f->s.refreshed);
+}
+
+/* Two programs, each of a thread that runs and one that sleeps. The processes of one job are one application. */
+static void sample_with_sleepers(struct fixture *f, enum asym_grouping group, int second_pgrp)
+{
+    open_source(f, group, NULL, 0);
+    for (int pid = 10; pid <= 20; pid += 10) {
+        const int pgrp = pid == 10 ? 10 : second_pgrp;
+        struct thread t = {
+            .pid = pid, .tid = pid, .comm = "a", .state = 'R', .start = 1, .pgrp = pgrp, .has_tty = true};
+        put(f, t);
+        t.tid++;
+        t.state = 'S';
+        put(f, t);
+    }
+    sample(f);
+    assert_null(task_of(f, 11));
+    assert_null(task_of(f, 21));
+    f->root.live = true;
+    affinity.mask = (struct asym_mask){.w = {0xff}};
+}
+
+TEST_F(a_refresh_lists_a_thread_that_has_slept)
+{
+    static const struct {
+        enum asym_grouping group;
+        int second_pgrp;
+        size_t n_apps;
+    } cases[] = {{ASYM_GROUP_PROCESS, 10, 2}, {ASYM_GROUP_JOB, 20, 2}, {ASYM_GROUP_JOB, 10, 1}};
+    for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
+        sample_with_sleepers(f, cases[i].group, cases[i].second_pgrp);
+        assert_int_equal(f->s.n_apps, cases[i].n_apps);
+        assert_int_equal(asym_procfs_list_sleeper(f->source, 20, 21), 1);
+        assert_int_equal(asym_procfs_list_sleeper(f->source, 10, 11), 1);
+        assert_int_equal(asym_procfs_list_sleeper(f->source, 10, 11), 0);
+        assert_int_equal(asym_procfs_list_sleeper(f->source, 10, 12), 0);
+        assert_int_equal(asym_procfs_list_sleeper(f->source, 30, 30), 0);
+        refresh(f);
+        assert_order(f);
+        assert_int_equal(f->s.n_tasks, 4);
+        assert_true(task_of(f, 11)->runnable <= 0 && task_of(f, 21)->state == 'S');
+        start_over(f);
+    }
+}
+
+TEST_F(no_sleeper_is_listed_before_the_first_sample)
+{
+    open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
+    assert_int_equal(asym_procfs_list_sleeper(f->source, 10, 11), 0);
 }
 
 /* The core must not see the mask before it sees the exec: it would take the mask for the leader's own. */
