@@ -93,7 +93,8 @@ static void observe_round(const struct asym_policy_thread *thread, struct asym_s
     s->woke = thread->awake && (!s->awake || was_away);
     if (s->woke)
         s->since = thread->runnable * seconds;
-    else if (thread->awake && thread->runnable < ASYM_SEATS_SLEPT_BELOW)
+    else if (thread->runnable < ASYM_SEATS_SLEPT_BELOW &&
+             (thread->awake || (thread->runnable > 0 && (!s->awake || was_away))))
         s->since = seconds / 2;
     s->awake = thread->awake;
 }

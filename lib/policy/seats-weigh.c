@@ -226,16 +226,21 @@ static bool is_coupled(const struct team *sum)
            (sum->least < UNLIKE * sum->most || (sum->in_step > IN_STEP && sum->least < UNLIKE));
 }
 
+/* Returns whether the engine makes too few plans for the turns of a round. One that is open for longer needs no more. */
+static bool is_short(const struct asym_seats *q, const struct team *sum)
+{
+    const double limit = PLANS_FROM * (double)q->in->swap_period / (double)ASYM_SEC;
+    return sum->period > 0 && sum->period < limit && (double)(q->in->now - sum->round_at) / (double)ASYM_SEC < limit;
+}
+
 /*
- * Asks for the plans that its turns need, if the engine makes fewer. On equal seats there is nothing to take turns for, and a
- * round that is open for longer needs none. Returns whether it has rounds that short.
+ * Asks for the plans that its turns need, if the engine makes fewer. On equal seats there is nothing to take turns for. Returns
+ * whether it has rounds that short.
  */
 static bool ask_for_plans(const struct asym_seats *q, struct team *sum)
 {
     const asym_usec now = q->in->now;
-    const double limit = PLANS_FROM * (double)q->in->swap_period / (double)ASYM_SEC,
-                 open = (double)(now - sum->round_at) / (double)ASYM_SEC;
-    if (sum->period <= 0 || sum->slow >= sum->fast || sum->period >= limit || open >= limit || now < sum->rests_until)
+    if (!is_short(q, sum) || sum->slow >= sum->fast || now < sum->rests_until)
         return false;
     if (sum->quick_since != 0 && now - sum->quick_since >= QUICK_TRIAL &&
         sum->period * (double)ASYM_SEC < QUICK_SHORT * (double)q->p->quick) {
@@ -320,6 +325,8 @@ static void couple(struct asym_seats *q, struct span proc)
         count_round(q, proc, &sum);
     const bool is = sum.n >= 2 && is_coupled(&sum);
     const bool quick = is && ask_for_plans(q, &sum);
+    /* Turns gain nothing within rounds that are too short for them. */
+    const bool rests = q->in->now < sum.rests_until && is_short(q, &sum);
     const asym_usec quick_since = !quick ? 0 : sum.quick_since != 0 ? sum.quick_since : q->in->now;
     for (uint32_t t = proc.first; t < proc.end; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
@@ -330,7 +337,7 @@ static void couple(struct asym_seats *q, struct span proc)
         if (!s->coupled)
             continue;
         q->density[t] = sum.weight / ASYM_MAX(sum.duty, DUTY_LEAST);
-        q->behind[t] = turn_of(q, s, &sum);
+        q->behind[t] = rests ? 0 : turn_of(q, s, &sum);
     }
     remember_team(q, proc, &sum, quick_since);
 }

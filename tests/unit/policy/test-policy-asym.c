@@ -393,6 +393,18 @@ TEST(a_new_thread_begins_no_round)
     b.in.now += b.in.interval;
     asym_seats_observe(&b.q);
     assert_near(b.states[0].since, 0.1);
+    b.states[0].awake = b.threads[0].awake = false; /* it woke, and slept again */
+    b.threads[0].runnable = b.threads[0].running = 0.4;
+    b.states[0].last = b.in.now;
+    b.in.now += b.in.interval;
+    asym_seats_observe(&b.q);
+    assert_near(b.states[0].since, 0.05);
+    assert_false(b.states[0].woke);
+    b.states[0].awake = true; /* or it ran on since the last plan, and slept then: no round began */
+    b.states[0].last = b.in.now;
+    b.in.now += b.in.interval;
+    asym_seats_observe(&b.q);
+    assert_near(b.states[0].since, 0);
 }
 
 /* Rounds shorter than two plans of the engine (0.1 s) are planned three times, but not sooner than `quick` (30 ms). */
@@ -442,6 +454,8 @@ TEST(rounds_shorter_than_some_plans_are_planned_sooner)
         assert_int_equal(b.again, rows[i].again);
         assert_int_equal(b.states[0].quick_since, !rows[i].again ? 0 : rows[i].since ? rows[i].since : b.in.now);
         assert_int_equal(b.states[0].rests_until, rows[i].rests);
+        /* While it rests no thread takes a turn. Else those who sleep come last. */
+        assert_near(b.q.behind[0], rows[i].rests > b.in.now ? 0 : -1);
     }
 }
 
