@@ -57,12 +57,6 @@ TEST(the_options_are_those_of_the_source)
     assert_null(o[2].key);
 }
 
-/* "Apart from the above", that is priorities, only the migration of serial threads is revised (6): the others are the kernel's. */
-TEST(the_kernel_balances_within_a_core_type)
-{
-    assert_int_equal(asym_policy_find("serial-first")->pin, ASYM_PIN_TYPE);
-}
-
 /* Table 3, (S,P): the serial application has the large CPU, the parallel one all the others. */
 TEST(a_serial_thread_has_the_fastest_cpu_to_itself)
 {
