@@ -94,9 +94,26 @@ class Table(unittest.TestCase):
             worse = re.sub(r"(\| S,S \| mean \|.*\| )[-+][\d.]+ %", rf"\g<1>{off} %", self.text, count=1)
             self.assertIn(wanted, self.line(worse, "Tables 1, 2"))
 
+    def test_the_bound_of_a_mean_of_50_runs_is_its_interval(self):
+        row = re.search(r"^\| 2 \| 0\.667 \|.*$", self.text, re.M)[0]
+        chance = row.rstrip(" |").rsplit(" | ", 1)[1]
+        for off, wanted in ((chance, "reached"), ("99.9 %", "MISSED"), (f"-{chance}", "reached")):
+            parts = row.split(" | ")
+            parts[3] = off
+            self.assertIn(wanted, self.line(self.text.replace(row, " | ".join(parts)), "50 runs"))
+
+    def test_the_growth_with_core_types_has_both_readings(self):
+        row = re.search(r"^\| mean, single-phased \|.*$", self.text, re.M)[0]
+        for three, four, wanted in (("+20.0 %", "+33.2 %", "+11.0;"), ("+20.0 %", "+33.3 %", "+11.1;")):
+            parts = row.split(" | ")
+            parts[2:4] = three, four
+            said = self.line(self.text.replace(row, " | ".join(parts)), "as the ratio of times")
+            self.assertIn(wanted, said)
+            self.assertIn("reached" if wanted == "+11.0;" else "MISSED", said)
+
     def test_a_direction_that_turns_is_missed(self):
         for jitter, wanted in (("0.10", "0.1 | direction |"), ("99.00", "99.0 | MISSED |")):
-            turned = re.sub(r"(\(7, 1; 1, 2\) \| serial-first \|.*\| )[\d.]+( \| [\d.]+ \|)", rf"\g<1>{jitter}\2", self.text, count=1)
+            turned = re.sub(r"(\(7, 1; 1, 2\) \| serial-first \|.*\| )[\d.]+( \| [\d.]+ \| [\d.]+ \|)", rf"\g<1>{jitter}\2", self.text, count=1)
             self.assertIn(wanted, self.line(turned, "Table 5: 1000 x jitter, unequal"))
 
     def test_a_cost_beyond_the_most_that_the_source_saw_is_missed(self):

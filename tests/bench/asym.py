@@ -132,7 +132,7 @@ def paper_rows(sim):
 
 def morad_rows(sim):
     """Returns the mean gain over the 45 pairs and the mean fairness, per cent, by policy."""
-    head, seeds = papers.morad_machine(True, "ignored"), parameters.SEEDS["morad"]
+    head, seeds = papers.morad_machine(True, "ignored", parameters.ENGINE), parameters.SEEDS["morad"]
     labels = papers.LABELS
     alone = [sim.run(head + papers.morad_program("A", x), MORAD_POLICIES, seeds) for x in labels]
     gain, fair = ({p: [] for p in ("none", *MORAD_POLICIES)} for _ in range(2))

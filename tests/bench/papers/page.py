@@ -107,7 +107,9 @@ def morad(data):
     sixth = data.rows("fig6")
     for words, column in (("1000 runs", 5), ("50 runs", 3)):
         worst = max(abs(number(row[column])) for row in sixth)
-        yield f"Figure 6: n/(n+1), {words}, off by at most", "0 %", f"{worst:.1f} %", result(worst <= BOUNDS["figure"])
+        # A mean of 50 runs is known to the interval in the last column only.
+        near = [abs(number(row[column])) <= (BOUNDS["figure"] if column == 5 else number(row[8])) for row in sixth]
+        yield f"Figure 6: n/(n+1), {words}, off by at most", "0 %", f"{worst:.1f} %", result(all(near))
     two, *more = [number(row[2]) for row in data.rows("fig7")]
     for words, values in (("2 CPUs", [two]), ("3 to 8 CPUs", more)):
         worst = max(100 * abs(x - 1) for x in values)
@@ -239,6 +241,8 @@ def nie(data):
     yield "Figures 4, 5: over IPC-Driven", "at most +11 %", f"{both(two)} %", result(max(two) <= 11)
     yield "the same, 3 over 2 types, more by", "above 13", both(steps[0]), result(min(steps[0]) > 13)
     yield "the same, 4 over 3 types, more by", "at most 11", both(steps[1]), result(max(steps[1]) <= 11)
+    ratios = [100 * ((100 + mean[2]) / (100 + mean[1]) - 1) for mean in means]
+    yield "the same, as the ratio of times", "at most 11 %", f"{both(ratios)} %", result(max(ratios) <= 11)
     for figure, kind, source, (least, most), mean in (("6", "single-phased", "-2 to 0 %", (-2, 0), means[0]),
                                                       ("7", "others", "+5 to +19 %", (5, 19), means[1])):
         yield (f"Figure {figure}: over HASS, {kind}", source, f"{span(mean[3:])} %", result(all(least <= x <= most for x in mean[3:])))

@@ -29,6 +29,21 @@ ENGINE = """
 [asymd]
 interval = 100ms
 """
+# Morad 2008, 6: the source's kernel counts ready threads "whenever a thread changes its ready state", and moves a thread when its
+# application becomes serial; it has no swap period. asymd sees and does so at a sample: here one at each tick of 10 ms. "Apart
+# from the above", that is from priorities, the source revises the migration of serial threads only: the kernel balances the others.
+MORAD_SLOW = """
+[asymd]
+interval = 100ms
+[enforce]
+pin = type
+"""
+MORAD_ENGINE = MORAD_SLOW.replace("100ms", "10ms") + "swap_period = 0ms\n"
+# A program of two threads counts as parallel, too; asymd's default and the source's rule are more than two.
+MORAD_TWO = """
+[classify]
+serial_max_threads = 1
+"""
 TICKS = """
 [asymd]
 interval = 10ms
@@ -72,22 +87,22 @@ working_set = 4096
 
 # Runs take some ten seconds (the sources' runs take minutes), so that the half second for which asymd lets a new process
 # settle is a small part. A phase of a multi-phased program lasts some seconds, and there are two kinds, so that programs that
-# begin together are not in the same phase: MP begins with computing, PM with misses.
+# begin together are not in the same phase: MP begins with computing, PM with misses. Misses take a third of their time on a slow
+# core: Nie & Duan 2012, 4.1 has "a CPU-intensive application that also exhibits some memory-intensive phases".
 SINGLE = {
     "CI": ["serial 30G memory=CI"],
     "MI": ["serial 15G memory=MI"],
-    "MP": ["loop 4", "serial 7500M memory=CI", "serial 2G memory=MI", "end"],
-    "PM": ["loop 4", "serial 2G memory=MI", "serial 7500M memory=CI", "end"],
-}
-# The same programs with phases a fifth as long, and both kinds of multi-phased programs in the same phase at the start.
-SINGLE_SHORT = SINGLE | {kind: ["loop 20", "serial 1500M memory=CI", "serial 400M memory=MI", "end"] for kind in ("MP", "PM")}
-# The same, but misses take a third of the time on a slow core, and not two thirds: Nie & Duan 2012, 4.1 has "a CPU-intensive
-# application that also exhibits some memory-intensive phases".
-SINGLE_MILD = SINGLE | {
     "MP": ["loop 5", "serial 7500M memory=CI", "serial 500M memory=MI", "end"],
     "PM": ["loop 5", "serial 500M memory=MI", "serial 7500M memory=CI", "end"],
 }
-SINGLE_WORK = {"CI": 30e9, "MI": 15e9, "MP": 38e9, "PM": 38e9}
+# The same programs with phases a fifth as long, and both kinds of multi-phased programs in the same phase at the start.
+SINGLE_SHORT = SINGLE | {kind: ["loop 25", "serial 1500M memory=CI", "serial 100M memory=MI", "end"] for kind in ("MP", "PM")}
+# The same, but misses take two thirds of the time on a slow core.
+SINGLE_HEAVY = SINGLE | {
+    "MP": ["loop 4", "serial 7500M memory=CI", "serial 2G memory=MI", "end"],
+    "PM": ["loop 4", "serial 2G memory=MI", "serial 7500M memory=CI", "end"],
+}
+SINGLE_WORK = {"CI": 30e9, "MI": 15e9, "MP": 40e9, "PM": 40e9}
 
 # Parallel programs: the sequential share of their work, in eight phases. HP is below 7 %, PS above (Saez 2010, 3.1).
 SEQUENTIAL = {"HP": 0.02, "PS": 0.25}

@@ -437,6 +437,7 @@ thread moves: asymd samples every 100 ms and moves a thread about once a second,
 cold cost next to nothing, whatever they cost each. What costs is memory that stays on the node where the thread first ran.
 Up to {second:.0f} % but for {worst}. The sequential quarter of PSMI is nearly all misses (20 in 1000 instructions), every one of
 them remote on the fast core, by a rule of the model: all of a thread's memory stays where it first ran. How it was spread in the
-source's machine is not known."""
+source's machine is not known: our text breaks off before 3.4, and its introduction names "the loss of cache state" as the cause, not
+memory. So the rule of the model was not changed for this row."""
 
 ROWS = [("saez", saez), ("causes", saez_causes), ("saez2", saez_set_2), ("waiting", saez_waiting), ("overhead", saez_overhead)]
