@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Programs that change their state, their threads or their number all the time, or fill the kernel's places: asymd, which observes
+ * by BPF, keeps its budget, and gives back what it has set. And machines on which it cannot observe by BPF.
+ */
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/macro.h"
+#include "support/attack.h"
+#include "support/live.h"
+#include "support/must.h"
+#include "support/process.h"
+#include "support/service.h"
+#include "support/test.h"
+
+/* Samples may take the budget of 1 %, answers as much, and the fork guard twice that. */
+#define PROMISED 0.04
+#define SETTLE   4
+#define PERIOD   4
+#define SECONDS  ASYM_ATTACK_LIFETIME(SETTLE, PERIOD)
+
+enum { COPIES_MAX = 4 };
+
+/* --- loads --- */
+
+#define WAITS    ASYM_TEST_BIN "/tests/load-waits"
+#define SLEEPERS ASYM_TEST_BIN "/tests/load-sleepers"
+
+static const struct load {
+    const char *name, *program, *first, *second; /* its arguments; the last one is the time */
+    int copies;
+    const char *group;
+} loads[] = {
+    {"flicker", WAITS, "pingpong", NULL, COPIES_MAX, "process"},
+    {"flicker in one job", WAITS, "pingpong", NULL, COPIES_MAX, "job"},
+    {"flicker in a cgroup", WAITS, "pingpong", NULL, COPIES_MAX, "cgroup"},
+    {"a storm of threads", WAITS, "churn", NULL, 2, "process"},
+    {"1,000 programs of two threads", SLEEPERS, "2000", "1000", 1, "process"},
+    {"more threads than places", SLEEPERS, "8500", "1", 1, "process"},
+};
+
+/* It leads a process group: all copies of a load are one job. */
+static pid_t start(const struct load *load)
+{
+    const pid_t leader = asym_process_fork();
+    assert_true(leader >= 0);
+    if (leader > 0)
+        return leader;
+    char seconds[16];
+    snprintf(seconds, sizeof seconds, "%d", (int)SECONDS);
+    asym_attack_become_stranger(SECONDS);
+    for (int i = 0; i < load->copies; i++) {
+        const pid_t pid = vfork();
+        if (pid != 0)
+            continue;
+        execl(load->program, load->program, load->first, load->second ? load->second : seconds, seconds, (char *)NULL);
+        _exit(1);
+    }
+    for (;;)
+        pause();
+}
+
+static void endure(const struct load *load)
+{
+    char group[32];
+    snprintf(group, sizeof group, "--set=asymd.group=%s", load->group);
+    const char *const argv[] = {"--set=asymd.observer=bpf", group, NULL};
+    const pid_t attacker = start(load), asymd = asym_service_start(getpid(), argv);
+    asym_live_sleep_available(SETTLE);
+    const double share = asym_attack_share(asymd, PERIOD, 2 * PROMISED);
+    printf("%s: %.1f %% of a CPU\n", load->name, 100 * share);
+    asym_live_signal(asymd, SIGTERM);
+    assert_int_equal(asym_live_wait(asymd), 0);
+    pid_t children[COPIES_MAX];
+    const size_t n = asym_process_children(attacker, children, COPIES_MAX);
+    int narrow = 0;
+    for (size_t i = 0; i < n; i++)
+        narrow += asym_live_narrow_threads(children[i], asym_live_cpus());
+    assert_int_equal(asym_process_signal_group(attacker, SIGKILL), 0);
+    assert_int_equal(asym_live_wait(attacker), 128 + SIGKILL);
+    assert_int_equal(n, load->copies);
+    assert_true(share < 2 * PROMISED);
+    assert_int_equal(narrow, 0);
+}
+
+TEST(no_load_costs_more_than_the_budget_and_each_has_its_cpus_back)
+{
+    for (size_t i = 0; i < ASYM_LENGTH(loads); i++)
+        endure(&loads[i]);
+}
+
+/* --- machines without BPF --- */
+
+static void be_a_stranger(void)
+{
+    asym_attack_become_stranger(SECONDS);
+}
+
+/* Root inside, and without any right outside, as in a container of an ordinary user. */
+static void enter_a_container(void)
+{
+    asym_attack_become_stranger(SECONDS);
+    MUST(unshare(CLONE_NEWUSER) == 0);
+}
+
+/* The kernel looks like one whose verifier finds fault with each program. */
+static void refuse_programs(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_bpf, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, BPF_PROG_LOAD, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = ASYM_LENGTH(code), .filter = code};
+    MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+/* Says by what asymd observes there, in its --check. */
+static void check(void (*hinder)(void), const char *says)
+{
+    const pid_t pid = asym_process_fork();
+    if (pid == 0) {
+        static char text[65536];
+        MUST(setenv("COLUMNS", "1000", 1) == 0);
+        hinder();
+        const char *const argv[] = {ASYM_SERVICE, "--check", NULL};
+        asym_live_run(argv, text, sizeof text);
+        const char *found = strstr(text, says);
+        if (!found)
+            fprintf(stderr, "%s\n", text);
+        MUST(found && !strstr(found + 1, says));
+        _exit(0);
+    }
+    assert_int_equal(asym_live_wait(pid), 0);
+}
+
+TEST(without_bpf_it_observes_by_procfs_and_says_why_once)
+{
+    static const struct {
+        void (*hinder)(void);
+        const char *says;
+    } rows[] = {
+        {be_a_stranger, "not bpf: BPF programs need CAP_BPF and CAP_PERFMON"},
+        {enter_a_container, "not bpf: BPF programs need CAP_BPF and CAP_PERFMON"},
+        {refuse_programs, "not bpf: the kernel does not load the BPF programs"},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
+        check(rows[i].hinder, rows[i].says);
+}
+
+TEST_MAIN_WITH(asym_service_set_up, asym_service_tear_down)
