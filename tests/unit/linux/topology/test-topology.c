@@ -309,19 +309,6 @@ TEST_F(cpus_of_one_pmu_are_one_type_however_far_apart)
     assert_int_equal(f->m.cpus[2].rank, 1);
 }
 
-TEST_F(the_third_pmu_is_of_low_power_cores)
-{
-    build_intel(f);
-    tree_write(&f->tree, "sys/devices/cpu_atom/cpus", "4-5\n");
-    tree_write(&f->tree, "sys/devices/cpu_lowpower/cpus", "6-7\n");
-    write_each(f, "6-7", "cpufreq/cpuinfo_max_freq", "2500000");
-    assert_int_equal(read_tree(f), 0);
-    assert_int_equal(f->m.n_types, 3);
-    assert_string_equal(f->m.types[1].name, "E-core");
-    assert_string_equal(f->m.types[2].name, "LP E-core");
-    expect_mask(&f->m.types[2].cpus, "6-7");
-}
-
 /* CPUs without a named kind split only at gaps: preferred cores are above 80 %, Zen c cores below. */
 TEST_F(cores_of_no_kind_are_one_type_from_80_percent_up)
 {
@@ -511,20 +498,6 @@ TEST_F(even_steps_of_a_boost_are_no_core_types)
     assert_int_equal(f->m.cpus[5].rank, 1);
 }
 
-TEST_F(the_size_of_l3_makes_no_core_type)
-{
-    tree_plain(&f->tree, 4);
-    tree_cache(&f->tree, 3, "0-1");
-    tree_cache(&f->tree, 3, "2-3");
-    write_each(f, "0-1", "cache/index3/size", "98304K");
-    write_each(f, "2-3", "cache/index3/size", "32768K");
-    write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "5000000");
-    assert_int_equal(read_tree(f), 0);
-    expect_alike(f);
-    assert_int_equal(f->m.cpus[0].l3_kib, 98304);
-    assert_int_equal(f->m.cpus[3].l3_kib, 32768);
-}
-
 TEST_F(offline_cpus_and_gaps_in_the_numbering_are_kept)
 {
     struct tree *t = &f->tree;
@@ -632,22 +605,6 @@ TEST_F(without_caches_the_package_is_the_llc)
     assert_int_equal(f->m.cpus[0].llc, f->m.cpus[1].llc);
     assert_int_not_equal(f->m.cpus[1].llc, f->m.cpus[2].llc);
     assert_int_equal(f->m.n_cores, 4);
-}
-
-TEST_F(numa_nodes_are_read)
-{
-    struct tree *t = &f->tree;
-    tree_plain(t, 4);
-    tree_write(t, "sys/devices/system/node/online", "0-1\n");
-    tree_write(t, "sys/devices/system/node/possible", "0-1\n");
-    tree_write(t, "sys/devices/system/node/node0/cpumap", "3\n");
-    tree_write(t, "sys/devices/system/node/node1/cpumap", "c\n");
-    tree_write(t, "sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:  1000000 kB\n");
-    tree_write(t, "sys/devices/system/node/node1/meminfo", "Node 1 MemTotal:  1000000 kB\n");
-    assert_int_equal(read_tree(f), 0);
-    assert_int_equal(f->m.n_nodes, 2);
-    assert_int_equal(f->m.cpus[0].node, f->m.cpus[1].node);
-    assert_int_not_equal(f->m.cpus[1].node, f->m.cpus[2].node);
 }
 
 TEST_F(bad_figures_are_taken_for_missing_ones)
