@@ -2,12 +2,14 @@
 /* The BPF programs on this kernel: what they count of programs whose threads wait for each other, and what they tell. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -479,6 +481,33 @@ TEST_F(an_exec_by_a_thread_keeps_the_process)
     list(pid, t);
     assert_int_equal(t[0].tid, pid);
     end_load(pid);
+}
+
+/* Another process gets the number of one that was followed, before asymd has noticed its end. */
+TEST_F(a_process_with_the_number_of_a_followed_one_is_not_followed)
+{
+    struct asym_phases_thread t[THREADS];
+    const pid_t pid = start_load("frame");
+    follow(pid, 7);
+    asym_live_end(pid, SIGKILL);
+    assert_int_equal(await_threads(pid, 0), 0);
+    const pid_t parent = getpid();
+    const struct clone_args args = {.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&pid, .set_tid_size = 1};
+    const long successor = syscall(SYS_clone3, &args, sizeof args);
+    if (successor == 0) {
+        asym_process_end_with(parent);
+        execl(ASYM_TEST_BIN "/tests/load-waits", "load-waits", "frame", "60", (char *)NULL);
+        _exit(1);
+    }
+    assert_int_equal(successor, pid);
+    asym_live_sleep(1);
+    asym_phases_reconcile(phases);
+    assert_int_equal(list(pid, t), 0);
+    assert_int_equal(asym_phases_follow(phases, (int32_t)pid, APP + 1), 0);
+    assert_int_equal(await_threads(pid, 7), 7);
+    assert_int_equal(asym_process_signal(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(await_threads(pid, 0), 0);
 }
 
 TEST(without_rights_it_says_which)
