@@ -217,7 +217,8 @@ static size_t list_candidates(struct asym_seats *q, struct tier *tier)
         if (q->key[t] > 0 || is_any)
             q->list[n++] = t;
     }
-    for (size_t i = 0; i < q->n_open; i++)
+    /* Beside other programs the progress of all threads decides: two equal programs with a leader each would not take turns. */
+    for (size_t i = 0; i < q->n_open && q->n_counting == 1; i++)
         if (q->of[q->open[i]].leads && q->key[q->open[i]] > 0)
             put_first(q, i);
     asym_seats_sort_first(q, q->list, n, room);

@@ -117,6 +117,7 @@ struct asym_seats {
     uint32_t *heap, *place; /**< of the crowd: CPUs by cost, a heap for each core type; where a CPU is in its heap */
     double *cost;           /**< of the crowd, per CPU */
     size_t n_open;
+    size_t n_counting;       /**< applications with threads that count */
     uint8_t *claim;          /**< per thread: ASYM_CLAIM_* */
     struct asym_mask closed; /**< seats that no thread wants */
     double light;            /**< the largest density in the crowd, or in the last one while crowded; 0: none */

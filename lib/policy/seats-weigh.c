@@ -421,6 +421,7 @@ void asym_seats_weigh(struct asym_seats *q)
         weigh_app(q, a);
         couple_app(q, app);
         const bool counts = app_counts(q, app);
+        q->n_counting += counts;
         for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
             note_brief(q, t, counts);
     }
