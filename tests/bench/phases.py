@@ -116,6 +116,9 @@ def print_trace():
         print("no trace of a phase: tracefs is not mounted at /sys/kernel/tracing")
         return
     phases = steps()
+    if not phases:
+        print("no trace of a phase: none took a mask")
+        return
     names = "the BPF program wakes asymd", "asymd runs", "its first sched_setaffinity(2) begins", "its last one has ended"
     print(f"one phase of 20 ms, from the sleep of the last other thread; medians of {len(phases)} that took a mask: " +
           ", ".join(f"{name} after {statistics.median(p[i] for p in phases):.0f} us" for i, name in enumerate(names)))
