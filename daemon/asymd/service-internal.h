@@ -121,6 +121,7 @@ struct asym_service_waits {
     struct asym_waits *kernel; /* NULL: no user has asked yet */
     asym_usec begun;           /* 0: it does not measure */
     asym_usec asked;           /* last */
+    int refused;               /* what the kernel said of the program: asymd does not load it again */
 };
 
 struct asym_service {

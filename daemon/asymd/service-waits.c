@@ -27,6 +27,9 @@ int asym_service_waits_ask(struct asym_service *s, const struct asym_taskid *app
         return asym_fail(err, -ESRCH,
                          "the BPF programs of asymd do not follow this program now, because it has not run for a "
                          "while, changes its state too often, is not steered, or found no place");
+    if (w->refused < 0)
+        return asym_fail(err, w->refused, "the kernel does not load the BPF program for that (%s)",
+                         strerror(-w->refused));
     int r = w->kernel ? 0 : asym_waits_open(asym_bpf_kernel(s->phases.bpf), &w->kernel, err);
     if (r >= 0 && (w->begun == 0 || now - w->begun > WINDOW_MOST)) {
         r = asym_waits_start(w->kernel, err);
@@ -34,6 +37,7 @@ int asym_service_waits_ask(struct asym_service *s, const struct asym_taskid *app
     }
     if (r < 0) {
         asym_service_waits_close(s);
+        w->refused = r == -ENOMEM || r == -EMFILE ? 0 : r;
         return r;
     }
     w->asked = now;
