@@ -144,8 +144,8 @@ static struct asym_mask faster_cpus(const struct asym_machine *m)
 }
 
 /*
- * A thread that may run on CPUs of the slowest type only is marked as missing, and its fast time does not change. So is one that
- * spins: it waits, and claims no fast time for that.
+ * A thread that may run on CPUs of the slowest type only is marked as missing, and its fast time does not change. One that spins
+ * is marked as missing too: it waits, and claims no fast time for that. What it had before counts.
  */
 static void remember(struct queue *q, const struct asym_spread *sp)
 {
@@ -154,10 +154,10 @@ static void remember(struct queue *q, const struct asym_spread *sp)
     struct state *state = in->state;
     for (size_t t = 0; t < in->n_threads; t++) {
         struct thread_state *s = state_of(in, t);
-        const bool able = asym_mask_meets(&faster, in->threads[t].allowed) && !in->threads[t].spinning;
+        const bool able = asym_mask_meets(&faster, in->threads[t].allowed);
         s->counts = counts_of(sp, sp->ret[t].cpu);
         s->holds = sp->holds[t];
-        s->last = able ? in->now : 0;
+        s->last = able && !in->threads[t].spinning ? in->now : 0;
         s->fast_time = able ? q->keys[t].fast_time : s->fast_time;
     }
     state->last = in->now;

@@ -192,6 +192,22 @@ TEST(rr_does_not_let_a_thread_that_spun_catch_up)
     end(&w);
 }
 
+/* A thread that is first at a barrier is so because it had the fast CPU. */
+TEST(rr_charges_a_thread_for_the_time_before_it_spins)
+{
+    struct turns w;
+    const unsigned sizes[] = {1, 1, 1};
+    begin(&w, "rr", 3, 1, sizes, 3);
+    turn(&w);
+    assert_true(is_fast(&w, 0));
+    w.load->tasks[0].flags = ASYM_TASK_SPINNING;
+    turn(&w);
+    w.load->tasks[0].flags = 0;
+    turn(&w);
+    assert_true(is_fast(&w, 2));
+    end(&w);
+}
+
 TEST(rr_shares_eight_speeds_equally)
 {
     struct turns w;
