@@ -196,6 +196,17 @@ static void put_first(struct asym_seats *q, size_t i)
     }
 }
 
+/*
+ * Beside other processes the progress of all threads decides: two equal ones with a leader each would not take turns, be they
+ * of two programs or of one job.
+ */
+static void put_leaders_first(struct asym_seats *q)
+{
+    for (size_t i = 0; i < q->n_open; i++)
+        if (q->of[q->open[i]].leads && q->key[q->open[i]] > 0)
+            put_first(q, i);
+}
+
 /* List the threads that want a seat of the tier: first, by rank, as many as there are. Returns how many want one. */
 static size_t list_candidates(struct asym_seats *q, struct tier *tier)
 {
@@ -217,10 +228,8 @@ static size_t list_candidates(struct asym_seats *q, struct tier *tier)
         if (q->key[t] > 0 || is_any)
             q->list[n++] = t;
     }
-    /* Beside other programs the progress of all threads decides: two equal programs with a leader each would not take turns. */
-    for (size_t i = 0; i < q->n_open && q->n_counting == 1; i++)
-        if (q->of[q->open[i]].leads && q->key[q->open[i]] > 0)
-            put_first(q, i);
+    if (q->n_counting == 1)
+        put_leaders_first(q);
     asym_seats_sort_first(q, q->list, n, room);
     tier->homes = (struct asym_mask){0};
     for (size_t i = 0; i < ASYM_MIN(n, room); i++)

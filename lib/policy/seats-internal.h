@@ -60,7 +60,7 @@ struct asym_seats_thread {
     double period;          /**< of a team: mean time between two rounds in seconds, tau_couple; 0: not known */
     asym_usec round_at;     /**< when the last round began; 0: none did */
     asym_usec quick_since;  /**< since then its team's rounds are too short for the plans of the engine; 0: no */
-    asym_usec rests_until;  /**< until then it asks for no early plans: its rounds are too short */
+    asym_usec rests_until;  /**< until then it asks for no early plans and takes no turns, while its rounds are short */
     double work;            /**< seconds of progress, in all */
     double exec, stall;     /**< seconds of an instruction on a CPU of speed 1; of its misses. exec 0: not known */
     double smt;             /**< share of the CPU's speed that the last plan expected beside siblings */
@@ -117,7 +117,7 @@ struct asym_seats {
     uint32_t *heap, *place; /**< of the crowd: CPUs by cost, a heap for each core type; where a CPU is in its heap */
     double *cost;           /**< of the crowd, per CPU */
     size_t n_open;
-    size_t n_counting;       /**< applications with threads that count */
+    size_t n_counting;       /**< processes that want seats, of applications that count */
     uint8_t *claim;          /**< per thread: ASYM_CLAIM_* */
     struct asym_mask closed; /**< seats that no thread wants */
     double light;            /**< the largest density in the crowd, or in the last one while crowded; 0: none */

@@ -352,14 +352,26 @@ static bool is_known(const struct asym_seats *q, size_t t)
 /*
  * The time of a program is the sum of what it waits for. So within a process the best seat belongs to the thread that is waited for
  * most, however much progress it has had. A thread may be waited for only because its seat is slow: the work that threads do is the
- * same on all seats, so the one that leads does more.
+ * same on all seats, so the one that leads does more. The one that has led is the best until another does so much more.
  */
-static void find_leader(struct asym_seats *q, struct span proc)
+static uint32_t best_of(const struct asym_seats *q, struct span proc)
 {
     uint32_t best = proc.first;
-    for (uint32_t t = proc.first; t < proc.end; t++)
-        if (asym_seats_of(q, t)->pace > asym_seats_of(q, best)->pace)
-            best = t;
+    double most = 0;
+    for (uint32_t t = proc.first; t < proc.end; t++) {
+        const struct asym_seats_thread *s = asym_seats_of(q, t);
+        const double pace = s->leads ? s->pace / (LEADS_FROM * ASYM_SEATS_STAYS) : s->pace;
+        if (pace <= most)
+            continue;
+        most = pace;
+        best = t;
+    }
+    return best;
+}
+
+static void find_leader(struct asym_seats *q, struct span proc)
+{
+    const uint32_t best = best_of(q, proc);
     double pace = 0, density = 0;
     for (uint32_t t = proc.first; t < proc.end; t++) {
         if (t == best || !is_known(q, t))
@@ -376,15 +388,27 @@ static void find_leader(struct asym_seats *q, struct span proc)
     }
 }
 
-static void couple_app(struct asym_seats *q, const struct asym_policy_app *app)
+static bool is_usual(const struct asym_seats *q, struct span proc)
 {
+    for (uint32_t t = proc.first; t < proc.end; t++)
+        if (asym_seats_of(q, t)->usual >= USUAL_FROM)
+            return true;
+    return false;
+}
+
+/* Returns how many of its processes have threads that take part. */
+static size_t couple_app(struct asym_seats *q, const struct asym_policy_app *app)
+{
+    size_t n = 0;
     struct span proc = {app->first_thread, app->first_thread};
     for (const uint32_t end = app->first_thread + app->n_threads; proc.first < end; proc.first = proc.end) {
         while (proc.end < end && q->in->threads[proc.end].proc == q->in->threads[proc.first].proc)
             proc.end++;
         couple(q, proc);
         find_leader(q, proc);
+        n += is_usual(q, proc);
     }
+    return n;
 }
 
 static void note_brief(struct asym_seats *q, size_t t, bool counts)
@@ -419,9 +443,9 @@ void asym_seats_weigh(struct asym_seats *q)
     for (size_t a = 0; a < q->in->n_apps; a++) {
         const struct asym_policy_app *app = &q->in->apps[a];
         weigh_app(q, a);
-        couple_app(q, app);
+        const size_t procs = couple_app(q, app);
         const bool counts = app_counts(q, app);
-        q->n_counting += counts;
+        q->n_counting += counts ? ASYM_MAX(procs, 1u) : 0;
         for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
             note_brief(q, t, counts);
     }

@@ -713,6 +713,8 @@ TEST(the_thread_that_does_most_leads_its_process_on_whatever_seat)
         {{1, 1}, {1, 0.5}, true, false, false},       /* it does more by its seat */
         {{0.6, 0.8}, {0.6, 0.4}, true, false, false}, /* now the other is waited for more */
         {{0.6, 0.8}, {0.6, 0.4}, true, true, true},   /* because of its seat */
+        {{0.8, 0.8}, {0.42, 0.45}, true, true, true}, /* about as much */
+        {{0.8, 0.8}, {0.42, 0.45}, true, false, false},
         {{0.6, 0.8}, {0.3, 0.45}, true, true, false}, /* it does less */
         {{1, 0.5}, {0.5, 0.5}, true, false, false},   /* a barrier */
     };
@@ -758,20 +760,24 @@ TEST(a_thread_that_leads_has_the_best_seat_of_its_process)
     assert_int_equal(policy_fixture_cpu(&w, 0), 0);
 }
 
-/* The other program has the fast CPU when its turn comes. */
+/* The other program, or the other process of its job, has the fast CPU when its turn comes. */
 TEST(a_thread_that_leads_takes_no_turn_of_another_program)
 {
-    unsigned on_fast = 0;
-    begin(2, 1, 1, 2);
-    enter(2, 1);
-    enter(1, 1);
-    w.threads[1].runnable = 0.67;
-    for (unsigned k = 0; k < 400; k++) {
-        policy_fixture_plan(&w);
-        on_fast += k > 100 && policy_fixture_cpu(&w, 2) == 0;
-        assert_true(k < 100 || policy_fixture_cpu(&w, 1) != 0);
+    for (unsigned job = 0; job < 2; job++) {
+        unsigned on_fast = 0;
+        begin(2, 1, 1, 2);
+        enter(2 + job, 1);
+        if (!job)
+            enter(1, 1);
+        w.threads[2].proc = job;
+        w.threads[1].runnable = 0.67;
+        for (unsigned k = 0; k < 400; k++) {
+            policy_fixture_plan(&w);
+            on_fast += k > 100 && policy_fixture_cpu(&w, 2) == 0;
+            assert_true(job || k < 100 || policy_fixture_cpu(&w, 1) != 0);
+        }
+        assert_in_range(on_fast, job ? 180 : 200, job ? 220 : 290);
     }
-    assert_in_range(on_fast, 200, 290);
 }
 
 /* Two threads of a process, of two processes of a job, and one alone. */
