@@ -18,8 +18,8 @@ const struct asym_option asym_smt_measure_options[] = {
     ASYM_OPTION(struct asym_smt_measure_params, DURATION, symbios, .def = "60s", .min = 0, .max = 86400e6,
                 .help = "asymd uses the result for this time, then measures again."),
     ASYM_OPTION(struct asym_smt_measure_params, DURATION, catch_up, .def = "0s", .min = 0, .max = 3600e6,
-                .help = "A thread that is this much behind its share is alone on its core until it has caught up "
-                        "(Snavely 2002, 5.2); 0: asymd keeps no account."),
+                .help = "A thread that is this much behind its share is alone on its core until it has caught up, as "
+                        "far as half of the cores may be held (Snavely 2002, 5.2); 0: asymd keeps no account."),
     {.key = NULL},
 };
 
@@ -65,9 +65,11 @@ static void account(const struct asym_smt *s, uint32_t t, double limit)
     r->catches_up = r->behind > (r->catches_up ? 0 : limit);
 }
 
+/* The account is by what was measured: without a measurement of this cycle there is none. */
 static bool catches_up(const struct asym_smt *s, uint32_t t)
 {
-    return asym_smt_record_of(s, t)->catches_up;
+    const struct asym_smt_record *r = asym_smt_record_of(s, t);
+    return r->catches_up && r->cycle == s->stage.cycle;
 }
 
 static void credit(const struct asym_smt *s, const struct asym_smt_measure *state, asym_usec catch_up)
@@ -137,6 +139,8 @@ void asym_smt_measure_finish(struct asym_smt *s, const int32_t *preferred_cpu)
         if (r->counting == 0 || r->cycle == s->stage.cycle)
             continue;
         r->cycle = s->stage.cycle;
+        r->behind = 0;
+        r->catches_up = false;
         r->alone = (struct asym_smt_count){0};
         memset(r->together, 0, sizeof r->together);
     }

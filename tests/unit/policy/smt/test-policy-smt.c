@@ -532,6 +532,27 @@ TEST(a_thread_that_falls_behind_runs_alone_to_catch_up)
     }
 }
 
+/* The thread sleeps from its turn alone until after the next sample phase. What it is entitled to is not known then. */
+TEST(an_account_ends_with_its_measurement)
+{
+    struct smt_fixture w;
+    int core[4];
+    predict(4, 2, 4, core);
+    begin_with(&w, "smt-symb", ASYM_SMT_SOURCE, "500ms", 4, 2, 4);
+    w.alone = two;
+    w.beside = by_a_quarter;
+    advance_until(&w, SAMPLE);
+    w.beside = lately;
+    assert_true(samples_alone(&w, 0, 100) > 0);
+    while (!is_alone(&w, 0))
+        next_sample(&w);
+    gen_load_share(w.load, 0, 0);
+    advance_until(&w, 2 * SAMPLE + SYMBIOS + ASYM_SEC);
+    gen_load_share(w.load, 0, 1);
+    assert_int_equal(samples_alone(&w, 0, 100), 0);
+    end(&w);
+}
+
 static double by_lag(size_t i, size_t k)
 {
     (void)k;
