@@ -10,7 +10,9 @@
  * ends, or after seniority_timeout. Then the next application gets it, in the order in which they became parallel.
  *
  * The source moves a thread as soon as its application becomes serial. asymd knows that moment where the kernel (BPF) or the
- * program (RTX) tells it: then one thread leads. It alone is served, because the others of its application wait for it.
+ * program (RTX) tells it: then one thread leads, which runs alone, or is a master that works. It alone is served: the others of its
+ * application wait for the one that is alone, those of its process for a master. A program that reports a master without phases has
+ * that for all the time that the master works.
  *
  * Deviations from the source:
  * - It subtracts 10 from the dynamic priority, which Linux no longer has. Here the nice value becomes -10, unless it is
@@ -159,10 +161,10 @@ static bool leads(const struct asym_policy_thread *thread)
     return (thread->alone || thread->master) && !thread->spinning;
 }
 
-static bool is_led(const struct asym_policy_input *in, const struct asym_policy_app *app)
+static bool has_leader(const struct asym_policy_input *in, uint32_t first, uint32_t end, bool master)
 {
-    for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
-        if (leads(&in->threads[t]))
+    for (uint32_t t = first; t < end; t++)
+        if (leads(&in->threads[t]) && (master || in->threads[t].alone))
             return true;
     return false;
 }
@@ -177,19 +179,33 @@ static enum role role_of(const struct asym_policy_input *in, uint32_t t, bool le
     return thread->runnable >= (state_of(in, t)->much ? MUCH / 2 : MUCH) ? ROLE_MUCH : ROLE_SERIAL;
 }
 
+/* The kernel says who is alone in an application. A master says nothing about other processes. Returns true if one leads. */
+static bool set_roles(const struct asym_policy_input *in, struct lists *l, const struct asym_policy_app *app)
+{
+    const uint32_t end = app->first_thread + app->n_threads;
+    const bool alone = has_leader(in, app->first_thread, end, false);
+    bool any = alone;
+    for (uint32_t first = app->first_thread, next; first < end; first = next) {
+        for (next = first + 1; next < end && in->threads[next].proc == in->threads[first].proc;)
+            next++;
+        const bool led = alone || has_leader(in, first, next, true);
+        for (uint32_t t = first; t < next; t++)
+            l->roles[t] = role_of(in, t, led);
+        any |= led;
+    }
+    return any;
+}
+
 static void line_up(const struct asym_policy_input *in, struct lists *l)
 {
     size_t n_apps = 0;
     for (uint32_t a = 0; a < in->n_apps; a++) {
         const struct asym_policy_app *app = &in->apps[a];
-        const bool led = is_led(in, app);
-        if (led || app->phase == ASYM_PHASE_SERIAL)
+        if (set_roles(in, l, app) || app->phase == ASYM_PHASE_SERIAL)
             l->apps[n_apps++] = a;
-        for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
-            l->roles[t] = role_of(in, t, led);
+        for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
             if (l->roles[t] != ROLE_MUCH)
                 l->others[l->n_others++] = t;
-        }
     }
     asym_sort_index(l->apps, n_apps, l->scratch, by_phase, in);
     for (size_t i = 0; i < n_apps; i++) {

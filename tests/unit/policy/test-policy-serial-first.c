@@ -170,6 +170,22 @@ TEST(a_thread_that_has_begun_to_run_alone_has_the_idlest_fast_cpu_at_once)
     assert_true(w.policy->reacts && w.policy->serves_alone);
 }
 
+/* A pipe: a program with a master, and one that compresses. The one that is alone is so in the whole job. */
+TEST(a_master_lowers_no_thread_of_another_process)
+{
+    for (int master = 0; master < 2; master++) {
+        begin(one_large, 8);
+        const unsigned first = policy_fixture_enter(&w, 2);
+        w.threads[first + 1].proc = 1;
+        policy_fixture_plan(&w);
+        w.threads[first].alone = !master;
+        w.threads[first].master = master;
+        policy_fixture_plan_refreshed(&w, ASYM_MSEC);
+        assert_int_equal(answer(first)->nice_delta, -10);
+        assert_int_equal(answer(first + 1)->nice_delta, master ? -10 : 0);
+    }
+}
+
 TEST(a_later_report_of_a_serial_phase_takes_no_cpu_of_an_earlier_phase)
 {
     begin(one_large, 8);
