@@ -169,8 +169,8 @@ static void take_sample(const struct turns *q, size_t t)
         s->cycles += ASYM_MAX(sample->cycles, 0);
     }
     /* Its turn does not pass while it spins. */
-    if (thread->spinning)
-        s->since = q->in->now;
+    if (thread->spinning && s->turn > 0)
+        s->since = ASYM_MIN(s->since + q->in->interval, q->in->now);
     if (s->turn > 0 && s->placed && q->in->now - s->since >= asym_monitoring_turn(&q->params->monitoring))
         end_turn(q->in, t, s);
     if (!counted || s->turn > 0 || s->waits || q->in->machine->n_types < 2)

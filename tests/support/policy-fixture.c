@@ -90,6 +90,7 @@ static void add_app(struct policy_fixture *w, unsigned a, struct policy_inputs *
             .id = {.tid = (int32_t)t + 100, .tgid = id.tgid, .start = thread->start},
             .app = (uint32_t)v->n_apps,
             .proc = thread->proc,
+            .spinning = thread->spinning,
             .class = ASYM_CLASS_MP,
             .preferred_cpu = asym_mask_has(thread->allowed, thread->preferred_cpu) ? thread->preferred_cpu : -1,
             .allowed = thread->allowed,

@@ -289,6 +289,20 @@ TEST_WITH(ipc_driven_measures_again_when_a_phase_changes, set_up, tear_down)
     assert_int_equal(samples_in_turns(), 0);
 }
 
+/* Each second tick it is at a barrier: its turns last for twice as long. */
+TEST_WITH(ipc_driven_measures_a_thread_that_spins_now_and_then, set_up, tear_down)
+{
+    begin("ipc-driven", two_types, 4);
+    policy_fixture_enter(&w, 1);
+    programs[0] = (struct program){.ips = {2e9, 1e9}, .ipc = 2};
+    for (unsigned k = 0; k < 30; k++) {
+        w.threads[0].spinning = k % 2;
+        run(TICK);
+    }
+    assert_int_equal(monitored(), 0);
+    assert_int_equal((int)(w.threads[0].answer.figure[0] * 10 + 0.5), 20);
+}
+
 TEST_WITH(ipc_driven_takes_no_turns_of_threads_without_counters, set_up, tear_down)
 {
     begin("ipc-driven", two_types, 4);
