@@ -136,8 +136,7 @@ static void find_new(struct queue *q)
             q->n_on[type - 1]++;
             q->old[q->n_old++] = (uint32_t)t;
         } else {
-            /* One that spins chooses last. */
-            q->gain[t] = q->in->threads[t].spinning ? 0 : time_on(q, t, m->n_types - 1) / time_on(q, t, 0);
+            q->gain[t] = time_on(q, t, m->n_types - 1) / time_on(q, t, 0);
             q->fresh[q->n_fresh++] = (uint32_t)t;
         }
     }

@@ -557,11 +557,11 @@ TEST(no_cpu_is_idle_while_a_thread_that_may_use_it_waits)
     for_all(some_loads, 100 * ASYM_MSEC, body_conserves);
 }
 
-/* The policies that rank all threads for the fast CPUs. asym weighs them by much else, too; pa gives its highly parallel ones no
- * rank (test-policy-asym.c, test-policy-pa.c). */
+/* The policies that rank all threads for the fast CPUs at each plan. asym weighs them by much else, too; pa gives its highly
+ * parallel ones no rank (test-policy-asym.c, test-policy-pa.c); hass assigns a thread once. */
 static bool ranks_threads(const struct asym_policy *policy)
 {
-    static const char *const names[] = {"mintlp", "rr", "static-ipc", "ipc-driven", "hass", "eshmp"};
+    static const char *const names[] = {"mintlp", "rr", "static-ipc", "ipc-driven", "eshmp"};
     for (size_t i = 0; i < ASYM_LENGTH(names); i++)
         if (strcmp(policy->name, names[i]) == 0)
             return true;
@@ -603,9 +603,7 @@ static void body_spinning(struct run *r)
         for (size_t i = 0; i < r->load->s.n_tasks; i++)
             r->load->tasks[i].flags = gen_below(&r->g, 3) == 0 ? ASYM_TASK_SPINNING : 0;
         step(r);
-        /* hass assigns a thread once, and counts the threads of a type whatever masks they have */
-        if (strcmp(r->policy->name, "hass") != 0 || (k == 0 && r->uniform))
-            check_spinning(r);
+        check_spinning(r);
         check_reasons(r);
         follow(r);
         gen_load_pass(r->load, 100 * ASYM_MSEC);
