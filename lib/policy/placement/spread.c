@@ -448,21 +448,30 @@ static void find_idle(struct asym_spread *sp, struct idle *idle)
     memset(sp->extra, 0, m->n_cores * sizeof *sp->extra);
 }
 
-static void fill(struct asym_spread *sp, int (*seat_for)(struct asym_spread *, uint32_t, const struct idle *))
+typedef int seat_fn(struct asym_spread *, uint32_t, const struct idle *);
+
+/* Move the threads that spin, or those that do not. */
+static void fill_with(struct asym_spread *sp, struct idle *idle, seat_fn *seat_for, bool spinning)
+{
+    for (uint32_t t = 0; t < sp->in->n_threads; t++) {
+        if (asym_mask_empty(&idle->cores) && asym_mask_empty(&idle->fast))
+            return;
+        const bool is_home = sp->is_again && sp->ret[t].cpu == sp->in->threads[t].preferred_cpu;
+        if (sp->in->threads[t].spinning != spinning || sp->ret[t].cpu < 0 || is_home || (sp->stays && sp->stays[t]))
+            continue;
+        const int to = seat_for(sp, t, idle);
+        if (to >= 0)
+            move(sp, t, to, idle);
+    }
+}
+
+/* Those that spin come last. */
+static void fill(struct asym_spread *sp, seat_fn *seat_for)
 {
     struct idle idle = {0};
     find_idle(sp, &idle);
-    for (size_t i = 0; i < 2 * sp->in->n_threads; i++) {
-        const uint32_t t = (uint32_t)(i % sp->in->n_threads);
-        const bool is_late = sp->in->threads[t].spinning == (i < sp->in->n_threads); /* those that spin come last */
-        const bool is_home = sp->is_again && sp->ret[t].cpu == sp->in->threads[t].preferred_cpu;
-        const bool stays = is_late || sp->ret[t].cpu < 0 || is_home || (sp->stays && sp->stays[t]);
-        const int to = stays ? -1 : seat_for(sp, t, &idle);
-        if (to >= 0)
-            move(sp, t, to, &idle);
-        if (asym_mask_empty(&idle.cores) && asym_mask_empty(&idle.fast))
-            return;
-    }
+    fill_with(sp, &idle, seat_for, false);
+    fill_with(sp, &idle, seat_for, true);
 }
 
 void asym_spread_fill_fast(struct asym_spread *sp)
