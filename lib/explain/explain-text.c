@@ -458,9 +458,6 @@ static void row(struct table *t, const char *name, const char *format, ...)
     t->r = t->show(t->ctx, name, value);
 }
 
-/* "Parallel applications where this fraction was greater than 7% were classified as PS" (Saez 2010, 3.1). */
-#define PARTIALLY_SEQUENTIAL 0.07
-
 static void show_app(struct table *t, const struct asym_explanation *e)
 {
     const struct asym_monitor_app *a = e->app;
@@ -477,8 +474,7 @@ static void show_app(struct table *t, const struct asym_explanation *e)
     row(t, "CPUs used", "%.2f", a->running);
     row(t, "time on fast CPUs", "%.0f %% in the last minute", 100 * a->fast_share);
     if (a->n_threads > 1)
-        row(t, "sequential part", "%.0f %% of its active time in the last minute: %s", 100 * a->sequential_share,
-            a->sequential_share > PARTIALLY_SEQUENTIAL ? "partially sequential" : "hardly sequential");
+        row(t, "sequential part", "about %.0f %% of its active time in the last minute", 100 * a->sequential_share);
     row(t, "moves", "%u in the last minute", a->moves);
     row(t, "reports its threads", "%s", a->uses_rtx ? "yes (RTX)" : "no");
 }
