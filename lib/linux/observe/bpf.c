@@ -40,8 +40,9 @@ struct user {
 };
 
 /*
- * An application whose threads change their states more often than this, per second of their CPU time, is followed no more for a
- * while: at some 0.1 to 0.25 us a change, it would lose more than half a per cent of its time (docs/data/phases.md).
+ * An application whose threads change their states more often than this, per second of their CPU time, or of the time that passed
+ * where that is more, is followed no more for a while: at some 0.1 to 0.25 us a change, it would lose more than half a per cent of
+ * its time (docs/data/phases.md).
  */
 #define CHANGES_MOST 20000
 #define RESTS_FOR    (60 * ASYM_SEC)
@@ -72,7 +73,7 @@ struct counted {
     int32_t tid, tgid;
     uint32_t slot, app;
     uint64_t running_ns, waiting_ns, critical_ns;
-    uint32_t n_changes;
+    uint32_t seq;
     uint64_t ran_ns, waited_ns;
     double running, runnable, critical;
     bool is_measured; /* these five are valid: it was there at the snapshot before, too */
@@ -82,8 +83,8 @@ struct bpf {
     struct asym_source source;
     struct asym_phases *kernel;
     const struct asym_root *root;
-    struct user users[ASYM_PHASES_APPS]; /* each has an application, or none has */
-    double cpu_share;                    /* of one CPU, for all answers */
+    struct user users[ASYM_PHASES_APPS + 1]; /* one more than applications, for him who begins the next one */
+    double cpu_share;                        /* of one CPU, for all answers */
     struct followed_app apps[ASYM_PHASES_APPS];
     uint32_t n_apps;
     struct asym_hash app_index; /* of apps, by id */
@@ -127,7 +128,7 @@ static struct followed_proc *proc_of(const struct bpf *b, int32_t tgid)
     return NULL;
 }
 
-/* Returns the index of the user. There is one for each application, so one is free. */
+/* Returns the index of the user. There are more entries than applications, so one is free. */
 static uint32_t user_of(struct bpf *b, uint32_t uid)
 {
     uint32_t unused = 0;
@@ -379,7 +380,7 @@ static struct counted count(const struct bpf *b, const struct asym_phases_thread
                           .running_ns = thread->running_ns,
                           .waiting_ns = thread->waiting_ns,
                           .critical_ns = thread->critical_ns,
-                          .n_changes = thread->n_changes};
+                          .seq = thread->seq};
     const struct counted *before = find(b->counted_before, b->n_before, thread->tid);
     /* A count that is lower is of another thread, which has the number now. */
     if (!before || before->slot != thread->slot || before->app != thread->app ||
@@ -411,19 +412,21 @@ static void note_changes(struct bpf *b, const struct counted *c)
     const struct counted *before = c->is_measured ? find(b->counted_before, b->n_before, c->tid) : NULL;
     if (!before || c->app == 0 || c->app > ASYM_PHASES_APPS)
         return;
-    b->apps[c->app - 1].n_changes += c->n_changes - before->n_changes;
+    b->apps[c->app - 1].n_changes += (uint32_t)(c->seq - before->seq) / 2;
     b->apps[c->app - 1].ran_ns += c->ran_ns;
 }
 
 /* Puts to rest who changes too often. */
 static void judge(struct bpf *b, asym_usec now)
 {
-    if (now - b->judged < CHANGES_OVER)
+    const asym_usec since = b->judged;
+    if (now - since < CHANGES_OVER)
         return;
     b->judged = now;
     for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
         struct followed_app *app = &b->apps[i];
-        if ((double)app->n_changes > CHANGES_MOST * ASYM_MAX((double)app->ran_ns / 1e9, 1)) {
+        const double seconds = ASYM_MAX((double)app->ran_ns / 1e9, (double)(now - since) / ASYM_SEC);
+        if (since > 0 && app->n_procs > 0 && (double)app->n_changes > CHANGES_MOST * seconds) {
             app->rests_until = now + RESTS_FOR;
             app->alone = 0;
         }

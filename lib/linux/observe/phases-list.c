@@ -115,7 +115,7 @@ static struct asym_phases_thread thread_of(const struct asym_phases_shared *shar
         .is_runnable = state >= ASYM_PHASES_WAITING,
         .running_ns = s->running_ns + (state == ASYM_PHASES_RUNNING ? spent : 0),
         .waiting_ns = s->waiting_ns + (state == ASYM_PHASES_WAITING ? spent : 0),
-        .n_changes = s->seq / 2, /* each writes an odd and an even number */
+        .seq = s->seq,
     };
     uint64_t critical = s->critical;
     if (t.is_runnable)

@@ -15,7 +15,7 @@ struct asym_phases_thread {
     uint64_t running_ns;          /**< on a CPU */
     uint64_t waiting_ns;          /**< runnable, but on no CPU */
     uint64_t critical_ns;         /**< integral of 1 / (runnable threads of its application) while it was runnable */
-    uint32_t n_changes;           /**< of its state, since it was followed; runs over */
+    uint32_t seq;                 /**< grows by 2 with each change of its state; runs over */
 };
 
 /** Bookkeeping, for the bench and remarks. */

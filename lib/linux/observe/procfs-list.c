@@ -308,5 +308,8 @@ int asym_procfs_list_sleeper(struct asym_source *source, int32_t tgid, int32_t t
     if (r < 0 || stat.start != t->start || stat.state == 'Z' || stat.state == 'X')
         return r < 0 ? r : 0;
     asym_procfs_list_task(p, proc, t, &stat, 0, 0);
+    /* The array may have moved, even where the task cannot be added. */
+    if (p->config.group == ASYM_GROUP_PROCESS)
+        p->issued.tasks = p->tasks;
     return p->n_tasks > n ? insert(p, i) : 0;
 }

@@ -12,7 +12,8 @@
 #include "support/test.h"
 
 #define MAIN     100
-#define PROGRAMS 40
+#define PROGRAMS (ASYM_PHASES_APPS + 1)
+#define SOME     40
 #define WORKER   101
 #define OTHER    200
 #define MS       UINT64_C(1000000)
@@ -27,8 +28,8 @@ static struct {
     size_t n_threads, n_events;
     uint32_t runnable;
     int32_t only;
-    int32_t followed[64];
-    uint32_t app_of[64];
+    int32_t followed[PROGRAMS + 16];
+    uint32_t app_of[PROGRAMS + 16];
     size_t n_followed;
     int refuses; /* what follow returns, if it is not 0 */
     struct asym_phases_limits limits;
@@ -38,6 +39,7 @@ static struct {
 } kernel;
 
 static uint32_t owners[2]; /* of MAIN, and of all others */
+static bool each_has_a_user;
 
 static asym_usec now;
 
@@ -156,7 +158,7 @@ int __wrap_asym_proc_owner(const struct asym_root *root, int32_t pid, uint32_t *
 int __wrap_asym_proc_owner(const struct asym_root *root, int32_t pid, uint32_t *ret)
 {
     (void)root;
-    *ret = owners[pid != MAIN];
+    *ret = each_has_a_user ? (uint32_t)pid : owners[pid != MAIN];
     return 0;
 }
 
@@ -258,6 +260,7 @@ static int set_up(void **state)
     memset(&kernel, 0, sizeof kernel);
     kernel.threads_each = 2;
     owners[0] = owners[1] = 1000;
+    each_has_a_user = false;
     n_programs = 2;
     misses = false;
     sleeper = 0;
@@ -393,7 +396,7 @@ static void change_often(uint64_t at_ms, uint32_t n_changes)
 {
     now += ASYM_SEC;
     count(at_ms, 0, at_ms, 0);
-    kernel.threads[1].n_changes = n_changes;
+    kernel.threads[1].seq = 2 * n_changes;
     take();
 }
 
@@ -420,6 +423,19 @@ TEST_F(a_program_that_changes_as_often_as_it_may_does_not_rest)
     change_often(2000, 40000);
     change_often(2100, 59000); /* with little CPU time: at most 20,000 a second */
     assert_int_equal(kernel.n_followed, 1);
+}
+
+/* A snapshot each ten seconds, in which the program hardly ran. */
+TEST_F(what_a_program_may_change_grows_with_the_time_that_passed)
+{
+    take();
+    change_often(1000, 0);
+    now += 9 * ASYM_SEC;
+    change_often(1010, 200000);
+    assert_int_equal(kernel.n_followed, 1);
+    now += 9 * ASYM_SEC;
+    change_often(1020, 400001);
+    assert_int_equal(kernel.n_followed, 0);
 }
 
 TEST_F(it_follows_none_that_asymd_leaves_alone)
@@ -676,14 +692,14 @@ TEST_F(one_that_has_not_run_for_a_minute_is_followed_no_more)
 
 TEST_F(a_snapshot_forgets_some_processes_only)
 {
-    list_programs(PROGRAMS);
+    list_programs(SOME);
     for (int i = 0; i < 10; i++)
         take();
-    assert_int_equal(kernel.n_followed, PROGRAMS);
+    assert_int_equal(kernel.n_followed, SOME);
     now += A_MINUTE + ASYM_SEC;
     n_programs = 0;
     take();
-    assert_in_range(kernel.n_followed, PROGRAMS / 2, PROGRAMS - 1);
+    assert_in_range(kernel.n_followed, SOME / 2, SOME - 1);
     take();
     take();
     assert_int_equal(kernel.n_followed, 0);
@@ -692,10 +708,10 @@ TEST_F(a_snapshot_forgets_some_processes_only)
 TEST_F(one_who_starts_many_programs_leaves_orders_for_others)
 {
     owners[0] = 1001;
-    list_programs(PROGRAMS);
+    list_programs(SOME);
     take();
     assert_true(is_followed(MAIN));
-    assert_in_range(kernel.n_followed, 2, PROGRAMS / 2);
+    assert_in_range(kernel.n_followed, 2, SOME / 2);
 }
 
 TEST_F(a_user_with_few_threads_takes_places_from_the_one_with_most)
@@ -760,6 +776,30 @@ TEST_F(each_user_pays_the_answers_to_his_own_programs)
     take();
     tell(ASYM_PHASES_SERIAL, 1, WORKER);
     assert_true(asym_bpf_take(source));
+}
+
+/* Each application has a user of its own, and no place is left for that of MAIN. */
+TEST_F(one_who_finds_no_place_takes_no_users_debt)
+{
+    each_has_a_user = true;
+    list_programs(PROGRAMS);
+    asym_bpf_set(source, &settings->daemon, true);
+    n_programs--;
+    while (kernel.n_followed < n_programs)
+        take();
+    for (uint32_t i = 1; i <= ASYM_PHASES_APPS; i++) {
+        tell(ASYM_PHASES_SERIAL, i, 7);
+        (void)asym_bpf_take(source);
+        asym_bpf_charge(source, 30 * ASYM_MSEC);
+        take();
+    }
+    n_programs++;
+    take();
+    assert_false(is_followed(MAIN));
+    for (uint32_t i = 1; i <= ASYM_PHASES_APPS; i++) {
+        tell(ASYM_PHASES_PARALLEL, i, 0);
+        assert_false(asym_bpf_take(source));
+    }
 }
 
 TEST_F(an_answer_to_two_users_is_paid_by_both)

@@ -825,6 +825,17 @@ TEST_F(clocks_of_two_cpus_that_cross_do_not_drift)
     assert_true(seen(1).critical_ns <= 50 * 1000);
 }
 
+TEST_F(changes_can_be_counted_when_their_number_runs_over)
+{
+    follow_all(2, APP);
+    shared.slots[tag_at[0].slot].seq = UINT32_MAX - 1;
+    const uint32_t before = seen(0).seq;
+    start(0);
+    pass(1000);
+    stop(0, SLEEPS);
+    assert_in_range((uint32_t)(seen(0).seq - before) / 2, 2, 3);
+}
+
 TEST_F(a_reader_sees_times_that_never_go_back)
 {
     follow_all(2, APP);

@@ -69,6 +69,7 @@ static struct {
     struct asym_mask mask;
     void (*before)(void *ctx);
     void *ctx;
+    int error; /* what the call sets errno to, if it is not 0 */
 } affinity;
 
 int __real_sched_getaffinity(pid_t tid, size_t size, cpu_set_t *ret);
@@ -77,6 +78,10 @@ int __wrap_sched_getaffinity(pid_t tid, size_t size, cpu_set_t *ret)
 {
     if (affinity.before)
         affinity.before(affinity.ctx);
+    if (affinity.error) {
+        errno = affinity.error;
+        return -1;
+    }
     if (asym_mask_empty(&affinity.mask))
         return __real_sched_getaffinity(tid, size, ret);
     memcpy(ret, &affinity.mask, ASYM_MIN(size, sizeof affinity.mask));
@@ -859,6 +864,8 @@ static void sample_with_sleepers(struct fixture *f, enum asym_grouping group, in
         t.tid++;
         t.state = 'S';
         put(f, t);
+        t.tid++;
+        put(f, t);
     }
     sample(f);
     assert_null(task_of(f, 11));
@@ -880,7 +887,7 @@ TEST_F(a_refresh_lists_a_thread_that_has_slept)
         assert_int_equal(asym_procfs_list_sleeper(f->source, 20, 21), 1);
         assert_int_equal(asym_procfs_list_sleeper(f->source, 10, 11), 1);
         assert_int_equal(asym_procfs_list_sleeper(f->source, 10, 11), 0);
-        assert_int_equal(asym_procfs_list_sleeper(f->source, 10, 12), 0);
+        assert_int_equal(asym_procfs_list_sleeper(f->source, 10, 13), 0);
         assert_int_equal(asym_procfs_list_sleeper(f->source, 30, 30), 0);
         refresh(f);
         assert_order(f);
@@ -888,6 +895,20 @@ TEST_F(a_refresh_lists_a_thread_that_has_slept)
         assert_true(task_of(f, 11)->runnable <= 0 && task_of(f, 21)->state == 'S');
         start_over(f);
     }
+}
+
+/* The array of tasks has moved for it. */
+TEST_F(a_sleeper_whose_mask_cannot_be_read_leaves_the_list_as_it_was)
+{
+    sample_with_sleepers(f, ASYM_GROUP_PROCESS, 10);
+    assert_int_equal(asym_procfs_list_sleeper(f->source, 20, 21), 1);
+    assert_int_equal(asym_procfs_list_sleeper(f->source, 10, 11), 1);
+    affinity.error = ESRCH;
+    assert_int_equal(asym_procfs_list_sleeper(f->source, 10, 12), 0);
+    refresh(f);
+    assert_order(f);
+    assert_int_equal(f->s.n_tasks, 4);
+    assert_null(task_of(f, 12));
 }
 
 TEST_F(no_sleeper_is_listed_before_the_first_sample)
