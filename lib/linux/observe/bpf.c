@@ -23,6 +23,9 @@
 /* Processes that one snapshot may begin to follow, and as many that it may leave. Each takes 70 us in the kernel. */
 #define ORDERS 16
 
+/* Threads that have slept, and that an answer reads from /proc. The next sample shows the others. */
+#define SLEEPERS 16
+
 /* CPU time that the answers to the programs of a user may use at once, microseconds: some 100 answers. */
 #define BURST (20 * ASYM_MSEC)
 
@@ -35,6 +38,7 @@ struct user {
     uint32_t n_apps;
     uint32_t places;                  /* of his applications, in threads, as count_places() found them */
     uint32_t orders;                  /* of this snapshot, to follow his processes */
+    uint32_t refused;                 /* so many threads, or fewer, found no room in this snapshot; 0: none looked */
     struct asym_token_bucket answers; /* us of CPU time; capacity 0: the entry was never used */
     bool has_changed;                 /* no user has paid the events of his applications yet */
 };
@@ -181,10 +185,12 @@ static void leave_app(struct bpf *b, uint32_t number)
         drop_app(b, number);
 }
 
+/* Where the kernel cannot now, the process stays until the next snapshot: its threads still have the application's number. */
 static void leave(struct bpf *b, size_t i)
 {
+    if (asym_phases_unfollow(b->kernel, b->procs[i].id.tgid) < 0)
+        return;
     const size_t last = --b->n_procs;
-    asym_phases_unfollow(b->kernel, b->procs[i].id.tgid);
     leave_app(b, b->procs[i].app);
     asym_hash_remove(&b->proc_index, asym_hash_of_id(b->procs[i].id.tgid), i);
     if (i != last) {
@@ -259,24 +265,65 @@ static bool has_room(const struct bpf *b, uint32_t number, uint32_t n)
 }
 
 /*
+ * Returns whether those who have more places than the user would have can give him n, by the evictions that are left. If they
+ * cannot, no program is evicted: the evicted would take their places again with the next snapshot.
+ */
+static bool can_make_room(struct bpf *b, uint32_t user, uint32_t n)
+{
+    (void)count_places(b);
+    const uint64_t limit = (uint64_t)b->users[user].places + n + NUMBER_IN_THREADS;
+    const uint64_t unused = ASYM_PHASES_THREADS - asym_phases_threads(b->kernel, 0);
+    uint64_t beyond = 0, largest = 0;
+    for (uint32_t i = 0; i < ASYM_LENGTH(b->users); i++)
+        beyond += b->users[i].places > limit ? b->users[i].places - limit : 0;
+    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++)
+        if (is_used(&b->apps[i]) && b->users[b->apps[i].user].places > limit)
+            largest = ASYM_MAX(largest, (uint64_t)asym_phases_threads(b->kernel, i + 1));
+    return b->evictions > 0 && beyond > 0 && unused + beyond >= n && unused + b->evictions * largest >= n;
+}
+
+/*
+ * Leaves the processes of an application, all of them: the rest would be taken for the whole program. If there are more than
+ * evictions, it rests, so that let_go() leaves the others.
+ */
+static void evict(struct bpf *b, uint32_t number, asym_usec now)
+{
+    struct followed_app *app = &b->apps[number - 1];
+    b->users[app->user].orders = ORDERS;
+    if (app->n_procs == 0) {
+        drop_app(b, number);
+        b->evictions--;
+        return;
+    }
+    app->rests_until = now + RESTS_FOR;
+    app->alone = 0;
+    for (size_t i = b->n_procs; i-- > 0 && b->evictions > 0;) {
+        if (b->procs[i].app != number)
+            continue;
+        leave(b, i);
+        b->evictions--;
+    }
+    if (app->n_procs == 0)
+        drop_app(b, number);
+}
+
+/*
  * Takes places from the user who has most, until n threads of another have room. Who takes has fewer after that than the other had
  * before, so that the two do not take the same places from each other in turn. Returns whether there is room.
  */
-static bool make_room(struct bpf *b, uint32_t user, uint32_t number, uint32_t n)
+static bool make_room(struct bpf *b, uint32_t user, uint32_t number, uint32_t n, asym_usec now)
 {
+    if (has_room(b, number, n))
+        return true;
+    if ((b->users[user].refused > 0 && n >= b->users[user].refused) || !can_make_room(b, user, n)) {
+        b->users[user].refused = b->users[user].refused > 0 ? ASYM_MIN(b->users[user].refused, n) : n;
+        return false;
+    }
     while (!has_room(b, number, n)) {
         const uint32_t most = count_places(b);
         if (b->evictions == 0 || b->users[most].places <= b->users[user].places + n + NUMBER_IN_THREADS)
             return false;
-        const uint32_t largest = largest_of(b, most);
-        if (b->apps[largest - 1].n_procs == 0)
-            drop_app(b, largest);
-        for (size_t i = b->n_procs; i-- > 0 && b->evictions > 0 && !has_room(b, number, n);) {
-            if (b->procs[i].app != largest)
-                continue;
-            leave(b, i);
-            b->evictions--;
-        }
+        evict(b, largest_of(b, most), now);
     }
     return true;
 }
@@ -296,12 +343,14 @@ static int begin(struct bpf *b, const struct asym_snapshot *s, const struct asym
 {
     const struct asym_app *app = &s->apps[proc->app];
     uint32_t uid = 0;
+    if (b->orders == 0)
+        return 0;
     if (number == 0 && asym_proc_owner(b->root, proc->id.tgid, &uid) < 0)
         return 0;
     const uint32_t user = number == 0 ? user_of(b, uid) : b->apps[number - 1].user;
     if (b->users[user].orders >= b->orders)
         return 0;
-    if (!make_room(b, user, number, missing(b, app, number)))
+    if (!make_room(b, user, number, missing(b, app, number), s->now))
         return -ENOSPC;
     b->orders--;
     b->users[user].orders++;
@@ -319,7 +368,7 @@ static int follow_listed(struct bpf *b, const struct asym_snapshot *s, const str
     const struct asym_app *app = &s->apps[proc->app];
     const uint32_t number = number_of(b, &app->id);
     struct followed_proc *followed = proc_of(b, proc->id.tgid);
-    if (followed)
+    if (followed && is_steered(proc))
         followed->listed = s->now;
     if (!is_steered(proc) || (number == 0 && app->n_threads < 2) ||
         (number != 0 && b->apps[number - 1].rests_until > s->now))
@@ -327,8 +376,8 @@ static int follow_listed(struct bpf *b, const struct asym_snapshot *s, const str
     if (!followed || followed->app != number || !asym_taskid_equal(&followed->id, &proc->id))
         return begin(b, s, proc, number);
     /* The next reconciliation gives its new threads the places that are made here. */
-    if (!asym_phases_misses(b->kernel, number) ||
-        make_room(b, b->apps[number - 1].user, number, missing(b, app, number)))
+    if (!asym_phases_misses(b->kernel, number) || app->n_threads <= asym_phases_threads(b->kernel, number) ||
+        make_room(b, b->apps[number - 1].user, number, missing(b, app, number), s->now))
         return 0;
     return -ENOSPC;
 }
@@ -360,7 +409,7 @@ static void follow_all(struct bpf *b, const struct asym_snapshot *s)
     b->orders = b->evictions = ORDERS;
     b->is_full = false;
     for (uint32_t i = 0; i < ASYM_LENGTH(b->users); i++)
-        b->users[i].orders = 0;
+        b->users[i].orders = b->users[i].refused = 0;
     for (size_t i = 0; i < s->n_procs; i++)
         b->is_full |= follow_listed(b, s, &s->procs[i]) == -ENOSPC;
 }
@@ -525,8 +574,9 @@ static void note_alone(struct bpf *b, struct followed_app *app, int32_t alone)
 {
     struct user *user = &b->users[app->user];
     user->has_changed = true;
-    b->has_changed |= app->alone != alone && asym_token_bucket_has(&user->answers, asym_clock_now());
-    app->is_new |= app->alone != alone;
+    const bool is_told = app->alone != alone && asym_token_bucket_has(&user->answers, asym_clock_now());
+    b->has_changed |= is_told;
+    app->is_new |= is_told;
     app->alone = alone;
 }
 
@@ -545,7 +595,8 @@ static void take_event(void *ctx, const struct asym_phases_event *e)
             if (!is_heard(&b->apps[i]))
                 continue;
             (void)asym_phases_runnable(b->kernel, i + 1, &alone);
-            note_alone(b, &b->apps[i], alone);
+            if (alone != b->apps[i].alone)
+                note_alone(b, &b->apps[i], alone);
         }
         return;
     }
@@ -557,12 +608,15 @@ static void take_event(void *ctx, const struct asym_phases_event *e)
 /* Has procfs list the threads that are alone now, and slept through the last sample: such a one waits for all others. */
 static void list_sleepers(struct bpf *b)
 {
+    unsigned left = SLEEPERS;
     for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
         struct followed_app *app = &b->apps[i];
         const struct counted *c = app->is_new && b->refresh ? find(b->counted, b->n_counted, app->alone) : NULL;
         app->is_new = false;
-        if (c && c->ran_ns + c->waited_ns == 0)
-            (void)asym_procfs_list_sleeper(b->source.inner, c->tgid, c->tid);
+        if (!c || c->ran_ns + c->waited_ns > 0 || left == 0)
+            continue;
+        left--;
+        (void)asym_procfs_list_sleeper(b->source.inner, c->tgid, c->tid);
     }
 }
 

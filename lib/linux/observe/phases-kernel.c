@@ -188,10 +188,9 @@ int asym_phases_follow(struct asym_phases *p, int32_t tgid, uint32_t app)
     return p->shared->n_met > 0 ? 0 : -ESRCH;
 }
 
-void asym_phases_unfollow(struct asym_phases *p, int32_t tgid)
+int asym_phases_unfollow(struct asym_phases *p, int32_t tgid)
 {
-    if (tgid > 0)
-        give_order(p, tgid, 0);
+    return tgid > 0 ? give_order(p, tgid, 0) : 0;
 }
 
 int asym_phases_fd(const struct asym_phases *p)
@@ -332,8 +331,9 @@ int asym_phases_follow(NEVER(struct asym_phases *p), NEVER(int32_t tgid), NEVER(
     return -EOPNOTSUPP;
 }
 
-void asym_phases_unfollow(NEVER(struct asym_phases *p), NEVER(int32_t tgid))
+int asym_phases_unfollow(NEVER(struct asym_phases *p), NEVER(int32_t tgid))
 {
+    return -EOPNOTSUPP;
 }
 
 int asym_phases_fd(NEVER(const struct asym_phases *p))

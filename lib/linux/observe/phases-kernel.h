@@ -56,8 +56,8 @@ void asym_phases_set(struct asym_phases *p, const struct asym_phases_limits *lim
  */
 int asym_phases_follow(struct asym_phases *p, int32_t tgid, uint32_t app);
 
-/** Follow it no more. Does nothing for a process that is not followed. */
-void asym_phases_unfollow(struct asym_phases *p, int32_t tgid);
+/** Follow it no more. Does nothing for a process that is not followed. Returns 0; -errno: its threads may still be followed. */
+int asym_phases_unfollow(struct asym_phases *p, int32_t tgid);
 
 enum { ASYM_PHASES_APPS = 1023, ASYM_PHASES_THREADS = 8191 };
 

@@ -87,17 +87,20 @@ int __wrap_asym_phases_follow(struct asym_phases *p, int32_t tgid, uint32_t app)
     return 0;
 }
 
-void __wrap_asym_phases_unfollow(struct asym_phases *p, int32_t tgid);
-void __wrap_asym_phases_unfollow(struct asym_phases *p, int32_t tgid)
+int __wrap_asym_phases_unfollow(struct asym_phases *p, int32_t tgid);
+int __wrap_asym_phases_unfollow(struct asym_phases *p, int32_t tgid)
 {
     (void)p;
+    if (kernel.refuses)
+        return kernel.refuses;
     for (size_t i = 0; i < kernel.n_followed; i++) {
         if (kernel.followed[i] != tgid)
             continue;
         kernel.followed[i] = kernel.followed[--kernel.n_followed];
         kernel.app_of[i] = kernel.app_of[kernel.n_followed];
-        return;
+        return 0;
     }
+    return 0;
 }
 
 int __wrap_asym_phases_fd(const struct asym_phases *p);
@@ -594,6 +597,23 @@ TEST_F(the_thread_that_slept_through_the_sample_is_listed_when_it_runs_alone)
     assert_int_equal(sleeper, 0);
 }
 
+TEST_F(one_for_whom_no_answer_is_left_is_not_listed)
+{
+    measure();
+    now += 100 * ASYM_MSEC;
+    count(40, 30, 1100, 90); /* MAIN sleeps */
+    take();
+    come_down_to(WORKER);
+    (void)asym_bpf_take(source);
+    asym_bpf_charge(source, 30 * ASYM_MSEC);
+    take();
+    come_down_to(MAIN);
+    assert_false(asym_bpf_take(source));
+    asym_source_refresh(source);
+    take();
+    assert_int_equal(sleeper, 0);
+}
+
 TEST_F(one_runnable_thread_is_alone_at_once)
 {
     measure();
@@ -690,6 +710,32 @@ TEST_F(one_that_has_not_run_for_a_minute_is_followed_no_more)
     assert_int_equal(kernel.app_of[0], 1);
 }
 
+/* No memory, or no descriptor: its threads still have the number of the application, which no other one may get. */
+TEST_F(one_that_cannot_be_left_now_is_left_with_the_next_snapshot)
+{
+    take();
+    now += A_MINUTE + ASYM_SEC;
+    n_programs = 0;
+    kernel.refuses = -EMFILE;
+    take();
+    assert_true(asym_bpf_housekeeping(source));
+    kernel.refuses = 0;
+    take();
+    assert_false(asym_bpf_housekeeping(source));
+    assert_int_equal(kernel.n_followed, 0);
+}
+
+TEST_F(one_that_asymd_steers_no_more_is_followed_no_more)
+{
+    take();
+    procs[0].rule = ASYM_RULE_IGNORE;
+    for (int i = 0; i < 61; i++) {
+        now += ASYM_SEC;
+        take();
+    }
+    assert_int_equal(kernel.n_followed, 0);
+}
+
 TEST_F(a_snapshot_forgets_some_processes_only)
 {
     list_programs(SOME);
@@ -728,6 +774,54 @@ TEST_F(a_user_with_few_threads_takes_places_from_the_one_with_most)
     take();
     assert_true(is_followed(OTHER) && !is_followed(MAIN));
     assert_non_null(s.coverage.remarks[ASYM_OBSERVER_BPF]);
+}
+
+/* Sixteen evictions are too few for it: the programs of the other would begin again with each snapshot. */
+TEST_F(nobody_is_evicted_for_one_who_cannot_have_enough)
+{
+    list_programs(SOME + 1);
+    owners[0] = 1001;
+    kernel.threads_each = 200;
+    for (size_t i = 0; i <= SOME; i++)
+        apps[i].n_threads = i == SOME ? 5000 : 200;
+    n_programs--;
+    while (kernel.n_followed < SOME)
+        take();
+    n_programs++;
+    take();
+    assert_int_equal(kernel.n_followed, SOME);
+    assert_non_null(s.coverage.remarks[ASYM_OBSERVER_BPF]);
+}
+
+/* A job of two processes, of which one would make room enough. */
+TEST_F(the_whole_of_a_job_is_evicted)
+{
+    list_programs(3);
+    owners[0] = 1001;
+    procs[1].app = 0;
+    kernel.threads_each = 4000;
+    apps[0].n_threads = 8000;
+    apps[2].n_threads = 300;
+    n_programs = 2;
+    take();
+    assert_int_equal(kernel.n_followed, 2);
+    n_programs = 3;
+    take();
+    assert_int_equal(kernel.n_followed, 1);
+    assert_true(is_followed(MAIN));
+}
+
+/* asym_phases_misses() is true, too, while a thread that has left is not reconciled. */
+TEST_F(an_application_all_of_whose_threads_have_places_takes_none)
+{
+    list_programs(3);
+    owners[0] = 1001;
+    kernel.threads_each = apps[0].n_threads = apps[1].n_threads = apps[2].n_threads = 2730;
+    take();
+    kernel.threads_each = 2731; /* no place is free */
+    misses = true;
+    take();
+    assert_int_equal(kernel.n_followed, 3);
 }
 
 TEST_F(a_user_takes_no_places_from_himself)
@@ -816,6 +910,24 @@ TEST_F(an_answer_to_two_users_is_paid_by_both)
     tell(ASYM_PHASES_PARALLEL, 1, 0);
     (void)asym_bpf_take(source);
     asym_bpf_charge(source, 6 * ASYM_MSEC);
+    assert_true(kernel.held_until[1] > now);
+    assert_int_equal(kernel.held_until[2], 0);
+}
+
+TEST_F(lost_events_are_paid_by_those_for_whom_something_changed)
+{
+    owners[1] = 1001;
+    apps[1].n_threads = 2;
+    asym_bpf_set(source, &settings->daemon, true);
+    take();
+    tell(ASYM_PHASES_SERIAL, 2, WORKER);
+    (void)asym_bpf_take(source);
+    asym_bpf_charge(source, 0);
+    kernel.runnable = 1;
+    kernel.only = WORKER;
+    tell(ASYM_PHASES_LOST, 0, 0);
+    (void)asym_bpf_take(source);
+    asym_bpf_charge(source, 30 * ASYM_MSEC);
     assert_true(kernel.held_until[1] > now);
     assert_int_equal(kernel.held_until[2], 0);
 }
