@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "base/macro.h"
 #include "linux/observe/waits-kernel.h"
 #include "report/json.h"
 #include "support/live.h"
@@ -89,7 +90,10 @@ static double share(const struct measured *m, size_t waiter, size_t waker)
     return ns / ((double)t->slept_ns + 1);
 }
 
-/* The stages take 1, 3 and 1.2 ms: the slow one keeps the other two waiting, and waits for neither. */
+/*
+ * The stages take 1, 3 and 1.2 ms: the slow one keeps the other two waiting, and waits for neither. On a busy host all of them sleep
+ * less, because they wait for a CPU.
+ */
 TEST_F(the_stages_of_a_pipeline_wait_for_the_slow_one)
 {
     const struct measured m = measure("pipeline", 4);
@@ -97,17 +101,21 @@ TEST_F(the_stages_of_a_pipeline_wait_for_the_slow_one)
     assert_true(share(&m, 3, 2) > 0.7);
     assert_true(share(&m, 1, 3) < 0.2 && share(&m, 3, 1) < 0.2);
     assert_true(m.thread[2].slept_ns < m.thread[1].slept_ns / 4);
-    assert_true(m.thread[3].slept_ns > SECONDS * UINT64_C(300000000));
+    assert_true(m.thread[2].slept_ns < m.thread[3].slept_ns / 4);
 }
 
+/*
+ * On a busy host a smaller part of a sleep has a thread to blame: the one that holds the lock waits for a CPU, and then sleeps for it
+ * itself.
+ */
 TEST_F(threads_that_need_a_lock_wait_for_the_one_that_holds_it)
 {
     const struct measured m = measure("lock", 5);
     for (size_t i = 2; i < 5; i++) {
-        double others = 0;
+        double most = 0;
         for (size_t k = 2; k < 5; k++)
-            others += k == i ? 0 : share(&m, i, k);
-        assert_true(share(&m, i, 1) > 0.3 && share(&m, i, 1) > 2 * others);
+            most = ASYM_MAX(most, k == i ? 0 : share(&m, i, k));
+        assert_true(share(&m, i, 1) > 2 * most);
     }
 }
 
