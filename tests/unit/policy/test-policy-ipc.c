@@ -145,6 +145,18 @@ TEST_WITH(hass_assigns_once, set_up, tear_down)
     assert_true(w.threads[late].answer.figure[1] == 1 && w.threads[0].answer.figure[1] == 2);
 }
 
+/* It spins for a moment, and has its core type for life. */
+TEST_WITH(hass_assigns_a_thread_that_spins_like_others, set_up, tear_down)
+{
+    begin("hass", two_types, 4);
+    policy_fixture_enter(&w, 4);
+    for (unsigned t = 0; t < 4; t++)
+        w.threads[t].profile = t == 0 ? &gains_much : &gains_little;
+    w.threads[0].spinning = true;
+    policy_fixture_plan(&w);
+    assert_true(is_fast(0));
+}
+
 /* A thread that begins while the fast CPUs have a thread each goes to the idle slow CPU, however much it gains. */
 TEST_WITH(hass_fills_idle_cpus_before_it_shares_fast_ones, set_up, tear_down)
 {
