@@ -7,6 +7,7 @@
  * barrier   four threads meet after 2 ms of work each
  * pipeline  three stages of 1, 3 and 1.2 ms, with queues of four
  * lock      a thread holds a lock for 3 of 3.3 ms, and three others need it for 0.3 of 2.3 ms
+ * held      the same with one other thread, which sleeps for the 2 ms: however few CPUs there are, it waits for the first one only
  * serial    one busy thread, and three that sleep most of the time
  * pingpong  two threads, of which each wakes the other one at once
  * churn     a thread starts eight threads that end at once, again and again
@@ -126,6 +127,17 @@ static void *need_lock(void *arg)
     return arg;
 }
 
+static void *need_lock_after_nap(void *arg)
+{
+    for (;;) {
+        pthread_mutex_lock(&mutex);
+        work(0.3 * MS);
+        pthread_mutex_unlock(&mutex);
+        nap(2 * MS);
+    }
+    return arg;
+}
+
 static void *work_or_sleep(void *arg)
 {
     const int i = *(const int *)arg;
@@ -181,9 +193,11 @@ static const struct kind {
     void *(*first)(void *), *(*other)(void *);
     int threads;
 } kinds[] = {
-    {"frame", frame, frame_worker, 6},   {"vsync", vsync, frame_worker, 6}, {"barrier", meet, meet, 4},
-    {"pipeline", stage, stage, 3},       {"lock", need_lock, need_lock, 4}, {"serial", work_or_sleep, work_or_sleep, 4},
-    {"pingpong", pingpong, pingpong, 2}, {"churn", churn, NULL, 1},         {"exec", become_frame, NULL, 1},
+    {"frame", frame, frame_worker, 6},   {"vsync", vsync, frame_worker, 6},
+    {"barrier", meet, meet, 4},          {"pipeline", stage, stage, 3},
+    {"lock", need_lock, need_lock, 4},   {"serial", work_or_sleep, work_or_sleep, 4},
+    {"pingpong", pingpong, pingpong, 2}, {"churn", churn, NULL, 1},
+    {"exec", become_frame, NULL, 1},     {"held", need_lock, need_lock_after_nap, 2},
 };
 
 int main(int argc, char **argv)
@@ -194,7 +208,7 @@ int main(int argc, char **argv)
     while (argc == 3 && k < end_of_kinds && strcmp(k->name, argv[1]) != 0)
         k++;
     if (argc != 3 || k == end_of_kinds || pipe(there) < 0 || pipe(back) < 0) {
-        fputs("usage: load-waits frame|vsync|barrier|pipeline|lock|serial|pingpong|churn|exec SECONDS\n", stderr);
+        fputs("usage: load-waits frame|vsync|barrier|pipeline|lock|held|serial|pingpong|churn|exec SECONDS\n", stderr);
         return 2;
     }
     pthread_barrier_init(&barrier, NULL, (unsigned)k->threads);
