@@ -40,6 +40,8 @@ static uint64_t waited_ns(const struct asym_waits_thread *t)
     return sum;
 }
 
+_Static_assert((int)ASYM_WAITS_PAIRS <= (int)ASYM_EXPLAIN_WAITS_FOR, "a thread's wakers fit into its report");
+
 static void note(void *ctx, const struct asym_waits_thread *t)
 {
     struct most *m = ctx;

@@ -123,8 +123,10 @@ struct asym_policy {
     enum asym_pin
         pin; /**< the default of [enforce] pin. EACH: the engine also lets no crowd onto the CPUs of light threads */
     const char *refuses; /**< why no live machine can run it, whatever its signals; NULL: a live machine can run it */
-    /** A thread gets a CPU of its own while it runs alone (asym_policy_thread.alone): asymd also plans when the kernel says that it
-     * has begun, and has ended. */
+    /**
+     * A thread gets a CPU of its own while it runs alone (asym_policy_thread.alone): asymd also plans when the kernel says that
+     * it has begun, and has ended.
+     */
     bool serves_alone;
     bool reacts; /**< the engine also calls plan as soon as a program reports the start or end of a serial phase;
                             such a plan does not begin a new swap period */

@@ -26,9 +26,10 @@ static struct asym_talker start_silent(void)
     return asym_talker_start(command);
 }
 
-static pid_t start_service(pid_t target, const char *policy)
+/* The option comes last, so it may also name another observer. */
+static pid_t start_service(pid_t target, const char *option)
 {
-    const char *const argv[] = {"--interval=1s", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf", policy, NULL};
+    const char *const argv[] = {"--interval=1s", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf", option, NULL};
     return asym_service_start(target, argv);
 }
 

@@ -293,7 +293,7 @@ static int run(char **argv, int n, const int64_t *ns, char *shared)
         n_meet = n;
         start_threads(n, wait_for_all);
         wait_for_all(NULL);
-        printf("rounds=%d ", rounds);
+        printf("rounds=%d rtx=%d ", rounds, tells && asym_rtx_is_joined());
     } else if (!strcmp(kind, "frames")) {
         frames(n, ns);
     } else if (!strcmp(kind, "wakes")) {

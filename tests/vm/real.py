@@ -209,7 +209,10 @@ def scheduled(lab, mode):
 
 def measure(lab, name, mode):
     with scheduled(lab, mode) as noted:
-        return measure_one(lab, name) | noted
+        found = measure_one(lab, name)
+    if name.endswith("-rtx") and mode != "stock" and not found["program"]["rtx"]:
+        raise run.Wrong(f"{name}: the program did not report to asymd")
+    return found | noted
 
 
 def measure_one(lab, name):

@@ -21,7 +21,6 @@
 #endif
 
 #include "phases-shared.h"
-#include "phases-tag.h"
 
 enum {
     TASK_DEAD = 0x80, /* a flag of prev_state */
@@ -65,16 +64,11 @@ struct timer {
     struct bpf_timer timer;
 };
 
+#include "phases-tag.h"
+
 char gpl[] SEC("license") = "GPL";
 
 struct asym_phases_shared shared;
-
-struct {
-    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct tag);
-} tags SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -103,18 +97,6 @@ static __always_inline struct asym_phases_slot *slot_at(__u32 slot)
 static __always_inline struct asym_phases_app *app_at(__u32 app)
 {
     return &shared.apps[app & (ASYM_PHASES_APP_RECORDS - 1)];
-}
-
-static __always_inline struct tag *tag_of(struct task_struct *p)
-{
-    return p->bpf_storage ? bpf_task_storage_get(&tags, p, 0, 0) : 0;
-}
-
-/* The tag of a thread that has a slot, or NULL. */
-static __always_inline struct tag *find(struct task_struct *p)
-{
-    struct tag *g = tag_of(p);
-    return g && g->slot ? g : 0;
 }
 
 static __always_inline bool emit(__u32 app, __u32 slot, __u64 changed)

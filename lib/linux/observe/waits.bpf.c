@@ -20,7 +20,6 @@
 #define KERNEL_STRUCT __attribute__((preserve_access_index))
 #endif
 
-#include "phases-tag.h"
 #include "waits-shared.h"
 
 enum {
@@ -40,14 +39,9 @@ char gpl[] SEC("license") = "GPL";
 
 struct asym_waits_shared waits;
 
-/* These two are those of phases.bpf.c: asymd puts them in their places before it loads this program. */
-struct {
-    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct tag);
-} tags SEC(".maps");
+#include "phases-tag.h"
 
+/* This and the tags are those of phases.bpf.c: asymd puts them in their places before it loads this program. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(map_flags, BPF_F_MMAPABLE);
@@ -98,12 +92,6 @@ static __noinline bool is_interrupt(struct task_struct *me)
 #endif
 }
 #endif
-
-static __always_inline struct tag *find(struct task_struct *p)
-{
-    struct tag *g = p->bpf_storage ? bpf_task_storage_get(&tags, p, 0, 0) : 0;
-    return g && g->slot ? g : 0;
-}
 
 static __always_inline __u32 index_of(const struct tag *g)
 {

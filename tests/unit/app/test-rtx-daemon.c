@@ -16,6 +16,7 @@
 #include "linux/rtx/rtx-server.h"
 #include "support/captured-log.h"
 #include "support/rtx-raw.h"
+#include "support/pretended-cpu.h"
 #include "support/test.h"
 
 static char dir[64];
@@ -26,28 +27,12 @@ static unsigned cycles;
 
 /* The linker puts the functions __wrap_... in the place of others (--wrap, tests/CMakeLists.txt). */
 
-/* CPU time, in microseconds, that this thread has not used, but seems to have used. */
-static asym_usec pretended;
-
-int __real_clock_gettime(clockid_t clock, struct timespec *ret);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
-{
-    const int r = __real_clock_gettime(clock, ret);
-    if (r == 0 && clock == CLOCK_THREAD_CPUTIME_ID) {
-        const uint64_t ns = (uint64_t)ret->tv_nsec + pretended * 1000;
-        ret->tv_sec += (time_t)(ns / 1000000000);
-        ret->tv_nsec = (long)(ns % 1000000000);
-    }
-    return r;
-}
-
 /* CPU time that a cycle and a call of asym_rtxd_server_receive() seem to take; others pay a part of the cycle. */
 static asym_usec cycle_takes, others_pay, receive_takes;
 
 static int run_cycle(void *userdata)
 {
-    pretended += cycle_takes;
+    asym_pretended_cpu += cycle_takes;
     asym_rtxd_exclude(rtx, others_pay);
     ++*(unsigned *)userdata;
     return 0;
@@ -59,7 +44,7 @@ void __real_asym_rtxd_server_receive(struct asym_rtxd_server *s, asym_usec now);
 void __wrap_asym_rtxd_server_receive(struct asym_rtxd_server *s, asym_usec now);
 void __wrap_asym_rtxd_server_receive(struct asym_rtxd_server *s, asym_usec now)
 {
-    pretended += receive_takes;
+    asym_pretended_cpu += receive_takes;
     n_received++;
     __real_asym_rtxd_server_receive(s, now);
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "daemon/asymd/service-internal.h"
 #include "linux/observe/bpf.h"
+#include "support/pretended-cpu.h"
 #include "support/test.h"
 
 /* --- the linker puts these in the place of the service's own (tests/CMakeLists.txt) --- */
@@ -18,21 +19,6 @@ static struct {
     unsigned n_taken, n_cycles;
     asym_usec takes, charged; /* CPU time that a cycle seems to take */
 } fake;
-
-static asym_usec pretended;
-
-int __real_clock_gettime(clockid_t clock, struct timespec *ret);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
-{
-    const int r = __real_clock_gettime(clock, ret);
-    if (r == 0 && clock == CLOCK_THREAD_CPUTIME_ID) {
-        const uint64_t ns = (uint64_t)ret->tv_nsec + pretended * 1000;
-        ret->tv_sec += (time_t)(ns / 1000000000);
-        ret->tv_nsec = (long)(ns % 1000000000);
-    }
-    return r;
-}
 
 int __wrap_asym_bpf_fd(const struct asym_source *source);
 int __wrap_asym_bpf_fd(const struct asym_source *source)
@@ -76,7 +62,7 @@ int __wrap_asym_service_prompt_cycle(struct asym_service *s)
 {
     (void)s;
     fake.n_cycles++;
-    pretended += fake.takes;
+    asym_pretended_cpu += fake.takes;
     return 0;
 }
 
@@ -108,7 +94,7 @@ static int set_up(void **state)
 {
     (void)state;
     memset(&fake, 0, sizeof fake);
-    pretended = 0;
+    asym_pretended_cpu = 0;
     fake.fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
     fake.changes = fake.follows = true;
     policy = (struct asym_policy){.name = "serves", .serves_alone = true};
