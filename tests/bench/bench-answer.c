@@ -7,11 +7,7 @@
  */
 #include <poll.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/inotify.h>
@@ -19,12 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <asym/rtx.h>
 
 #include "support/listener.h"
 #include "support/process.h"
+#include "support/test.h"
 
 static const struct asym_rtx_slot *slot_at(const struct asym_handed *h, uint32_t i)
 {

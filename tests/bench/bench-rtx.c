@@ -5,23 +5,17 @@
  */
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/inotify.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <asym/rtx.h>
 
 #include "support/listener.h"
 #include "support/process.h"
+#include "support/test.h"
 
 enum { ROUNDS = 2001 };
 

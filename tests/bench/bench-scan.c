@@ -4,10 +4,8 @@
  * refresh of top -H on the same machine in the same run. It prints a table and asserts nothing.
  */
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -6,20 +6,15 @@
  */
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "base/mask.h"
 #include "linux/speed-cap/asymmetry.h"
 #include "linux/topology/topology.h"
+#include "support/test.h"
 #include "support/tree.h"
 
 #define CPUS   256

@@ -2,19 +2,14 @@
 #include "support/engine-fixture.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/settings.h>
 
 #include "base/arena.h"
 #include "base/macro.h"
 #include "base/mask.h"
+#include "support/test.h"
 
 const struct asym_reason engine_fixture_placed = {.text = "ordered"};
 const struct asym_reason engine_fixture_turn = {.text = "ordered for a turn", .rotates = true};

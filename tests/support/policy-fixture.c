@@ -2,16 +2,12 @@
 #include "support/policy-fixture.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/arena.h"
 #include "base/macro.h"
 #include "base/mask.h"
+#include "support/test.h"
 
 #define TURN (100 * ASYM_MSEC)
 

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/record-fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <asym/settings.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
 #include "record/record.h"
+#include "support/test.h"
 
 static void show_mask(FILE *out, const struct asym_mask *m)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of lib/base: masks and their text formats, parsers, escaping, the stable sort, the arena, the errno table. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <asym/plan.h>

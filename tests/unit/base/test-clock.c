@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of the clocks: their unit, and the time that each counts. */
-#include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The rate, the capacity, the debt and the overdraft of a token bucket. */
-#include <math.h>
-
 #include "base/token-bucket.h"
 #include "support/test.h"
 

@@ -2,13 +2,11 @@
 /* The library of rules, and asymd.default for programs that no rule names. */
 #include <dirent.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <asym/settings.h>
 
 #include "base/macro.h"
-#include "base/mask.h"
 #include "support/tree.h"
 #include "support/test.h"
 

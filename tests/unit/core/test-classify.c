@@ -2,9 +2,7 @@
 /* Phases, classes and the boost of SP, as the engine sees them over time. */
 #include <string.h>
 
-#include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/macro.h"
 #include "core/classify.h"

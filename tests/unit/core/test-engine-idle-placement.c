@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Transit CPUs of running threads whose new mask leaves out their CPU. CPUs 0-3 are slow, 4-7 fast; two LLCs. */
-#include <string.h>
-
-#include <stdlib.h>
-
 #include "base/mask.h"
 #include "support/engine-fixture.h"
 #include "support/test.h"

@@ -3,10 +3,7 @@
  * The engine when memory runs out; its memory use must not grow without bound. This test compiles the files that allocate
  * with an allocator that fails on request.
  */
-#include <string.h>
-
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/macro.h"
 #include "base/mask.h"

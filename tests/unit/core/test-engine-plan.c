@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* When the engine calls a policy, what the policy sees, and how its targets become masks. */
-#include <string.h>
-
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <sched.h>
-#include <stdlib.h>
 
 #include "base/macro.h"
 #include "base/mask.h"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The effect of the CPUs, the nice value and the class of a rule on the plan. */
-#include <string.h>
-
 #include <asym/engine.h>
 
 #include "base/macro.h"
-#include "base/mask.h"
 #include "support/engine-fixture.h"
 #include "support/test.h"
 

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which threads the engine steers, whose mask is in force, and what it restores. */
-#include <string.h>
-
 #include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
 
 #include "base/macro.h"
-#include "base/mask.h"
 #include "support/engine-fixture.h"
 #include "support/test.h"
 

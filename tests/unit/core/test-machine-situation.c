@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The first line of asymd --check: its row, and that it is one sentence. */
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <asym/engine.h>

@@ -5,7 +5,6 @@
 #include <errno.h>
 
 #include "base/macro.h"
-#include "base/mask.h"
 #include "core/overrides.h"
 #include "support/engine-fixture.h"
 #include "support/test.h"

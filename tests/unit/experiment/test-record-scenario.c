@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A scenario made out of a record has its machine, its programs and their phases. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"

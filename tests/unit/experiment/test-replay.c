@@ -2,7 +2,6 @@
 /* A replay makes the plans that were made, byte for byte, and shows other policies as if their changes had been made. */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A trace is parsed back: its tracks, its slices and its instants. */
-#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/macro.h"
 #include "explain/monitor.h"
 #include "support/test.h"
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <glob.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/macro.h"
 #include "core/overrides.h"

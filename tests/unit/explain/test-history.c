@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Histories in few slots: the one that was used least recently makes room. */
-#include <stdlib.h>
-
 #include "explain/history.h"
 #include "support/test.h"
 

@@ -3,8 +3,6 @@
 #include <string.h>
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/macro.h"
 #include "explain/monitor.h"

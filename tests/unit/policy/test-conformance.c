@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests the rules of docs/policies.md for every policy, on machines and loads generated from seeds. */
-#include <stdlib.h>
 #include <string.h>
 
 #include <asym/engine.h>

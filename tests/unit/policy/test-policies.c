@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of none, mintlp, busyfcs and rr, with results computed by hand. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <asym/engine.h>

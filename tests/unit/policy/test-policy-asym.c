@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of asym: the numbers of its rule, worked out by hand. docs/policies.md has the formulas. */
 #include <math.h>
-#include <string.h>
 
 #include <asym/policy.h>
 

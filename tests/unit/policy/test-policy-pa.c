@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of pa (Saez 2010, 2.1), by hand: which threads get the fast CPUs, and for how long. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <asym/engine.h>
 

@@ -4,7 +4,6 @@
  * the engine would rarely produce. test-conformance.c tests the policies through the engine.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <asym/policy.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of serial-first (Morad 2008, 6), by hand: which threads get a CPU to themselves or a boost, and for how long. */
-#include <string.h>
-
 #include <asym/policy.h>
 
 #include "base/macro.h"

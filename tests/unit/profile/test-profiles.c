@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <link.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <signal.h>
 #include <sys/mman.h>

@@ -2,7 +2,6 @@
 /* The reader gives back a record bit for bit; damaged and hostile records are refused with the place. */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <asym/settings.h>

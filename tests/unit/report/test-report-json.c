@@ -2,7 +2,6 @@
 /* The plan as JSON (asymd.plan/1) has every key and type that the schema promises. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"

@@ -2,14 +2,10 @@
 /* Parsing of scenario files, and the messages for bad ones. */
 #include <errno.h>
 #include <glob.h>
-#include <limits.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"
-#include "base/mask.h"
 #include "config/ini.h"
 #include "sim/scenario.h"
 #include "support/test.h"

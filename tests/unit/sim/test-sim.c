@@ -2,7 +2,6 @@
 /* Compares the simulated machine with figures computed by hand and with the analytic model. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <asym/engine.h>

@@ -2,9 +2,7 @@
 /*
  * The screen of asymctl top. The goldens are tests/data/top/NAME.txt; with the variable ASYM_RENEW the test writes them anew.
  */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"
