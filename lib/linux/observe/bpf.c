@@ -185,10 +185,16 @@ static void leave_app(struct bpf *b, uint32_t number)
         drop_app(b, number);
 }
 
+/* No thread of it is left, and none will come. */
+static bool has_ended(const struct bpf *b, uint32_t number)
+{
+    return asym_phases_threads(b->kernel, number) == 0 && !asym_phases_misses(b->kernel, number);
+}
+
 /* Where the kernel cannot now, the process stays until the next snapshot: its threads still have the application's number. */
 static void leave(struct bpf *b, size_t i)
 {
-    if (asym_phases_unfollow(b->kernel, b->procs[i].id.tgid) < 0)
+    if (!has_ended(b, b->procs[i].app) && asym_phases_unfollow(b->kernel, b->procs[i].id.tgid) < 0)
         return;
     const size_t last = --b->n_procs;
     leave_app(b, b->procs[i].app);
@@ -382,13 +388,14 @@ static int follow_listed(struct bpf *b, const struct asym_snapshot *s, const str
     return -ENOSPC;
 }
 
-/* Leaves processes that have not run for long, or whose application rests, and drops applications that have rested. */
+/* Leaves processes that have ended or not run for long, or whose application rests; drops applications that have rested. */
 static void let_go(struct bpf *b, asym_usec now)
 {
     unsigned left = ORDERS;
     for (size_t i = b->n_procs; i-- > 0 && left > 0;) {
         const struct followed_proc *proc = &b->procs[i];
-        if (now - ASYM_MIN(now, proc->listed) < FORGOTTEN_AFTER && b->apps[proc->app - 1].rests_until == 0)
+        if (now - ASYM_MIN(now, proc->listed) < FORGOTTEN_AFTER && b->apps[proc->app - 1].rests_until == 0 &&
+            !has_ended(b, proc->app))
             continue;
         leave(b, i);
         left--;

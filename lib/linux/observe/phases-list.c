@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "base/macro.h"
-
-/* A program writes a slot for some 50 ns. One that is still not done has lost its virtual CPU. */
-enum { TRIES = 16 };
+#include "linux/observe/slot-copy.h"
 
 /* A thread that is runnable seldom runs or waits for longer without a switch. */
 #define OLD_NS UINT64_C(500000000)
@@ -54,15 +52,6 @@ void asym_phases_list_free(struct asym_phases_list *l)
     free(l);
 }
 
-static void pause_cpu(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#else
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-#endif
-}
-
 static struct clock look(const struct asym_phases_app *a)
 {
     return (struct clock){
@@ -76,8 +65,7 @@ static struct clock look(const struct asym_phases_app *a)
 static uint64_t virtual_time(const struct asym_phases_app *a, uint64_t now)
 {
     struct clock c = look(a);
-    for (int i = 0; i < TRIES; i++) {
-        pause_cpu();
+    for (int i = 0; i < ASYM_SLOT_TRIES; i++) {
         const struct clock d = look(a);
         if (d.runnable == c.runnable && d.last == c.last && d.v == c.v)
             break;
@@ -85,20 +73,6 @@ static uint64_t virtual_time(const struct asym_phases_app *a, uint64_t now)
     }
     const uint64_t n = c.runnable >> 32;
     return n == 0 || now < c.last ? c.v : c.v + ((now - c.last) << ASYM_PHASES_FRACTION) / n;
-}
-
-/* Copy a slot that no program writes meanwhile. Returns whether there was such a moment. */
-static bool copy_slot(const struct asym_phases_slot *slot, struct asym_phases_slot *ret)
-{
-    for (int i = 0; i < TRIES; i++) {
-        const uint32_t seq = __atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE);
-        *ret = *(const volatile struct asym_phases_slot *)slot;
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        if (seq % 2 == 0 && __atomic_load_n(&slot->seq, __ATOMIC_RELAXED) == seq)
-            return true;
-        pause_cpu();
-    }
-    return false;
 }
 
 /* Times until now, from a copy of the slot. */
@@ -111,7 +85,6 @@ static struct asym_phases_thread thread_of(const struct asym_phases_shared *shar
         .tid = (int32_t)s->tid,
         .tgid = (int32_t)s->tgid,
         .app = app,
-        .is_running = state == ASYM_PHASES_RUNNING,
         .is_runnable = state >= ASYM_PHASES_WAITING,
         .running_ns = s->running_ns + (state == ASYM_PHASES_RUNNING ? spent : 0),
         .waiting_ns = s->waiting_ns + (state == ASYM_PHASES_WAITING ? spent : 0),
@@ -135,7 +108,7 @@ static bool read_thread(struct asym_phases_list *l, uint64_t tid_and_slot, uint6
     const int32_t tid = (int32_t)(tid_and_slot >> 32);
     struct asym_phases_thread *last = &l->last[slot];
     struct asym_phases_slot s;
-    const bool is_whole = copy_slot(&l->shared->slots[slot], &s);
+    const bool is_whole = asym_slot_copy(&l->shared->slots[slot].seq, &s, sizeof s);
     if (is_whole || last->tid != tid) {
         struct asym_phases_thread t = thread_of(l->shared, &s, is_whole ? now : 0);
         t.slot = slot;

@@ -11,11 +11,11 @@ struct asym_phases_thread {
     int32_t tid, tgid;
     uint32_t slot; /**< its place: another thread that gets its tid has another one, or counts from 0 */
     uint32_t app;
-    bool is_running, is_runnable; /**< now; a running thread is runnable */
-    uint64_t running_ns;          /**< on a CPU */
-    uint64_t waiting_ns;          /**< runnable, but on no CPU */
-    uint64_t critical_ns;         /**< integral of 1 / (runnable threads of its application) while it was runnable */
-    uint32_t seq;                 /**< grows by 2 with each change of its state; runs over */
+    bool is_runnable;     /**< now */
+    uint64_t running_ns;  /**< on a CPU */
+    uint64_t waiting_ns;  /**< runnable, but on no CPU */
+    uint64_t critical_ns; /**< integral of 1 / (runnable threads of its application) while it was runnable */
+    uint32_t seq;         /**< grows by 2 with each change of its state; runs over */
 };
 
 /** Bookkeeping, for the bench and remarks. */

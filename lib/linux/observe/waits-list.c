@@ -1,25 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "linux/observe/waits-list.h"
 
-#include <stdbool.h>
-
 #include "base/macro.h"
-
-/* A program writes a slot for less than a microsecond. One that is still not done has lost its virtual CPU. */
-enum { TRIES = 64 };
-
-/* Returns whether there was a moment at which no program wrote the slot. */
-static bool copy_slot(const struct asym_waits_slot *slot, struct asym_waits_slot *ret)
-{
-    for (int i = 0; i < TRIES; i++) {
-        const uint32_t seq = __atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE);
-        *ret = *(const volatile struct asym_waits_slot *)slot;
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        if (seq % 2 == 0 && __atomic_load_n(&slot->seq, __ATOMIC_RELAXED) == seq)
-            return true;
-    }
-    return false;
-}
+#include "linux/observe/slot-copy.h"
 
 static void add_pairs(const struct asym_waits_slot *w, const struct asym_phases_shared *phases,
                       struct asym_waits_thread *t)
@@ -41,7 +24,7 @@ static struct asym_waits_thread thread_of(const struct asym_waits_shared *waits,
     uint64_t since = ASYM_MAX(__atomic_load_n(&p->since, __ATOMIC_RELAXED), waits->begin);
     struct asym_waits_thread t = {.tid = (int32_t)tid, .tgid = (int32_t)p->tgid};
     struct asym_waits_slot w;
-    if (copy_slot(&waits->slots[slot], &w) && w.begin == waits->begin && w.tid == tid) {
+    if (asym_slot_copy(&waits->slots[slot].seq, &w, sizeof w) && w.begin == waits->begin && w.tid == tid) {
         since = ASYM_MAX(since, w.woken);
         t.slept_ns = w.slept_ns;
         t.kernel_ns = w.kernel_ns;

@@ -710,6 +710,21 @@ TEST_F(one_that_has_not_run_for_a_minute_is_followed_no_more)
     assert_int_equal(kernel.app_of[0], 1);
 }
 
+/* Its last threads may have found no place: then the kernel's count is not the whole. */
+TEST_F(one_that_has_ended_leaves_its_number_to_the_next)
+{
+    take();
+    kernel.threads_each = 0;
+    misses = true;
+    n_programs = 0;
+    take();
+    assert_true(asym_bpf_housekeeping(source));
+    misses = false;
+    take();
+    assert_false(asym_bpf_housekeeping(source));
+    assert_int_equal(asym_bpf_number(source, &apps[0].id), 0);
+}
+
 /* No memory, or no descriptor: its threads still have the number of the application, which no other one may get. */
 TEST_F(one_that_cannot_be_left_now_is_left_with_the_next_snapshot)
 {

@@ -383,8 +383,8 @@ TEST_F(a_spurious_wake_up_changes_nothing)
     wake(1);
     pass(1000);
     assert_int_equal(n_runnable(), 2);
-    assert_true(seen(0).is_running && seen(0).running_ns == 2 * MS && seen(0).waiting_ns == 0);
-    assert_true(!seen(1).is_running && seen(1).is_runnable && seen(1).waiting_ns == 1 * MS);
+    assert_true(seen(0).running_ns == 2 * MS && seen(0).waiting_ns == 0);
+    assert_true(seen(1).is_runnable && seen(1).running_ns == 0 && seen(1).waiting_ns == 1 * MS);
 }
 
 TEST_F(a_lost_wake_up_is_mended_by_the_switch)
@@ -413,8 +413,9 @@ TEST_F(a_lost_switch_is_mended_by_the_wake_up)
     task[0].on_rq = task[0].on_cpu = 0;
     pass(1000);
     wake(0);
+    pass(1000);
     assert_int_equal(n_runnable(), 1);
-    assert_true(!seen(0).is_running);
+    assert_true(seen(0).waiting_ns == 1 * MS);
     assert_int_equal(shared.apps[APP].n_repaired, 1);
 }
 
@@ -453,11 +454,12 @@ TEST_F(threads_that_run_when_following_begins_are_known_and_those_that_sleep_are
     assert_int_equal(shared.n_met, 3);
     assert_int_equal(n_runnable(), 2);
     pass(1000);
-    assert_true(seen(0).is_running && seen(0).running_ns == 1 * MS);
-    assert_true(!seen(1).is_running && seen(1).waiting_ns == 1 * MS);
+    assert_true(seen(0).running_ns == 1 * MS);
+    assert_true(seen(1).running_ns == 0 && seen(1).waiting_ns == 1 * MS);
     assert_true(seen(2).tid && !seen(2).is_runnable && seen(2).running_ns + seen(2).waiting_ns == 0);
     start(2);
-    assert_true(seen(2).is_running);
+    pass(1000);
+    assert_true(seen(2).running_ns == 1 * MS);
 }
 
 TEST_F(preempted_threads_wait)
