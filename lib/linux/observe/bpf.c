@@ -60,7 +60,7 @@ struct followed_app {
     uint32_t n_procs;           /* that are followed */
     uint32_t user;              /* index: who owned its first process */
     int32_t alone;              /* the thread that the kernel has named as the only runnable one; 0: none */
-    bool is_new;                /* this one is alone since the last snapshot */
+    bool is_new;                /* it has come down to one thread, or left that state, since the last snapshot */
     uint64_t n_changes, ran_ns; /* of its threads, since b->judged */
     asym_usec rests_until;      /* it is not followed before that; 0: it does not rest */
 };
@@ -107,7 +107,8 @@ struct bpf {
     bool is_full;               /* the kernel had no place for a process of the last full snapshot */
     unsigned orders, evictions; /* processes that this snapshot may still follow; and leave, to make room */
     bool refresh;               /* the next snapshot is the last one again */
-    bool is_sampling;           /* the inner source has not completed its sample */
+    bool is_answer;   /* and that because of what asym_bpf_take() has taken: events of the applications that are new */
+    bool is_sampling; /* the inner source has not completed its sample */
 };
 
 static struct bpf *of(const struct asym_source *source)
@@ -617,9 +618,8 @@ static void list_sleepers(struct bpf *b)
 {
     unsigned left = SLEEPERS;
     for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
-        struct followed_app *app = &b->apps[i];
+        const struct followed_app *app = &b->apps[i];
         const struct counted *c = app->is_new && b->refresh ? find(b->counted, b->n_counted, app->alone) : NULL;
-        app->is_new = false;
         if (!c || c->ran_ns + c->waited_ns > 0 || left == 0)
             continue;
         left--;
@@ -639,8 +639,11 @@ static int bpf_next(struct asym_source *source, struct asym_snapshot *ret)
         r = source->inner->next(source->inner, &s);
     b->is_sampling = r == -EINPROGRESS;
     b->refresh &= b->is_sampling;
+    b->is_answer = false;
     if (r <= 0)
         return r;
+    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++)
+        b->apps[i].is_new = false;
     asym_phases_take(b->kernel, take_event, b);
     if (asym_copy(&b->tasks, &b->tasks_capacity, s.tasks, s.n_tasks, sizeof *s.tasks) < 0 ||
         asym_copy(&b->out_apps, &b->out_apps_capacity, s.apps, s.n_apps, sizeof *s.apps) < 0)
@@ -684,6 +687,14 @@ static enum asym_procfs_activity thread_activity(void *ctx, int32_t tid, uint64_
     return c->ran_ns + c->waited_ns > 0 ? ASYM_PROCFS_RAN : ASYM_PROCFS_SLEPT;
 }
 
+/* Another source may have asked for the refresh, for programs that only that one knows. */
+static bool has_app_changed(void *ctx, const struct asym_taskid *id)
+{
+    const struct bpf *b = ctx;
+    const uint32_t number = b->is_answer ? number_of(b, id) : 0;
+    return !b->is_answer || (number != 0 && b->apps[number - 1].is_new);
+}
+
 static void bpf_close(struct asym_source *source)
 {
     static const struct asym_procfs_watcher nobody = {.ctx = NULL};
@@ -709,6 +720,7 @@ bool asym_bpf_take(struct asym_source *source)
 {
     struct bpf *b = of(source);
     asym_phases_take(b->kernel, take_event, b);
+    b->is_answer = b->has_changed;
     return b->has_changed;
 }
 
@@ -799,7 +811,8 @@ static int bpf_open(const struct asym_observer_context *context, struct asym_sou
     b->root = context->procfs->root;
     b->cpu_share = settings->cpu_budget / 100;
     b->source = (struct asym_source){.next = bpf_next, .refresh = bpf_refresh, .close = bpf_close};
-    const struct asym_procfs_watcher watcher = {.process = process_activity, .thread = thread_activity, .ctx = b};
+    const struct asym_procfs_watcher watcher = {
+        .process = process_activity, .thread = thread_activity, .changed = has_app_changed, .ctx = b};
     asym_procfs_set_watcher(inner, &watcher);
     *ret = &b->source;
     return 0;

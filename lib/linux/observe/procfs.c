@@ -259,12 +259,17 @@ static void refresh_processes(struct asym_procfs *p)
     }
 }
 
-static int refresh_task(struct asym_procfs *p, struct asym_task *task)
+/* A mask that is not read is that of the last sample, or asymd has set it since. The actuator looks at it before a change. */
+static int refresh_task(struct asym_procfs *p, struct asym_task *task, bool is_read)
 {
     struct asym_process *proc = asym_procfs_find(p, task->id.tgid);
     struct asym_pthread *t = proc ? asym_procfs_find_thread(proc, task->id.tid) : NULL;
     task->flags &= ~(uint32_t)(ASYM_TASK_NEWBORN | ASYM_TASK_EXECUTED | ASYM_TASK_ENDED);
-    int r = t && t->start == task->id.start ? asym_procfs_masks(p, proc, t, task) : -ESRCH;
+    int r = t && !t->gone && t->start == task->id.start ? 0 : -ESRCH;
+    if (r == 0 && is_read)
+        r = asym_procfs_masks(p, proc, t, task);
+    else if (r == 0 && t->mask)
+        task->mask = t->mask;
     if (r == -ENOMEM)
         return r;
     /* After an exec, another thread may have this number. */
@@ -275,17 +280,26 @@ static int refresh_task(struct asym_procfs *p, struct asym_task *task)
     return 0;
 }
 
+static int refresh_app(struct asym_procfs *p, const struct asym_app *app)
+{
+    struct asym_task *tasks = p->config.group == ASYM_GROUP_PROCESS ? p->tasks : p->sorted;
+    const bool is_read = !p->watcher.changed || p->watcher.changed(p->watcher.ctx, &app->id);
+    int r = 0;
+    for (uint32_t i = 0; r >= 0 && i < app->n_tasks; i++)
+        r = refresh_task(p, &tasks[app->first_task + i], is_read);
+    return r;
+}
+
 /* 1; -ENODATA: there is no last snapshot that could be returned again; -errno. */
 static int refresh_snapshot(struct asym_procfs *p, struct asym_snapshot *ret)
 {
-    struct asym_task *tasks = p->config.group == ASYM_GROUP_PROCESS ? p->tasks : p->sorted;
     int r = 0;
     if (!p->issued.machine || !p->config.root->live)
         return -ENODATA;
     p->now = asym_clock_now();
     refresh_processes(p);
-    for (size_t i = 0; r >= 0 && i < p->n_tasks; i++)
-        r = refresh_task(p, &tasks[i]);
+    for (size_t i = 0; r >= 0 && i < p->n_apps; i++)
+        r = refresh_app(p, &p->apps[i]);
     if (r < 0)
         return r;
     *ret = p->issued;

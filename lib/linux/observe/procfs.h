@@ -49,8 +49,9 @@ struct asym_procfs_config {
  * -EINPROGRESS when the sample has taken that long. The next call continues with the next process; the snapshot at the end is
  * complete. The shares of a process refer to the time since that process was sampled last.
  *
- * After refresh() the next snapshot is the last one again, with new process events applied and masks read again. On a captured
- * machine, and while a sample is in progress, it is a complete new snapshot.
+ * After refresh() the next snapshot is the last one again, with new process events applied and masks read again: where a watcher
+ * knows which applications have changed, theirs. On a captured machine, and while a sample is in progress, it is a complete new
+ * snapshot.
  *
  * feedback() tells the source which masks asymd has set. The next sample then does not take them for changes. Without it that
  * sample reads five files to find out which program changed the mask, which is most of the time of an answer to an RTX client.
@@ -95,6 +96,8 @@ struct asym_procfs_watcher {
     enum asym_procfs_activity (*process)(void *ctx, int32_t tgid);
     /** Nanoseconds since the last sample; valid unless UNKNOWN is returned. */
     enum asym_procfs_activity (*thread)(void *ctx, int32_t tid, uint64_t *ret_ran, uint64_t *ret_waited);
+    /** Returns whether the refresh in progress is about the application: only then are the masks of its threads read again. */
+    bool (*changed)(void *ctx, const struct asym_taskid *app);
     void *ctx;
 };
 

@@ -212,6 +212,7 @@ static int inner_returns;
 
 /* The answers of the watcher that the inner source gets during its sample. */
 static enum asym_procfs_activity of_main, of_worker, of_other;
+static bool main_changed, other_changed;
 static uint64_t seen_ran, seen_waited;
 
 static int inner_next(struct asym_source *source, struct asym_snapshot *ret)
@@ -220,6 +221,8 @@ static int inner_next(struct asym_source *source, struct asym_snapshot *ret)
     (void)source;
     of_main = watcher.process(watcher.ctx, MAIN);
     of_other = watcher.process(watcher.ctx, OTHER);
+    main_changed = watcher.changed(watcher.ctx, &apps[0].id);
+    other_changed = watcher.changed(watcher.ctx, &apps[1].id);
     of_worker = watcher.thread(watcher.ctx, WORKER, &seen_ran, &seen_waited);
     assert_int_equal(watcher.thread(watcher.ctx, OTHER, &ran, &waited), ASYM_PROCFS_UNKNOWN);
     *ret = (struct asym_snapshot){.now = now,
@@ -634,6 +637,25 @@ TEST_F(one_runnable_thread_is_alone_at_once)
     take();
     assert_false(s.urgent);
     assert_int_equal(s.tasks[1].flags, ASYM_TASK_ALONE);
+}
+
+TEST_F(an_answer_is_about_the_programs_that_have_changed)
+{
+    measure();
+    come_down_to(WORKER);
+    assert_true(asym_bpf_take(source));
+    asym_source_refresh(source);
+    take();
+    assert_true(main_changed && !other_changed);
+    tell(ASYM_PHASES_PARALLEL, 1, 0);
+    assert_true(asym_bpf_take(source));
+    asym_source_refresh(source);
+    take();
+    assert_true(main_changed && !other_changed);
+    /* A program has told something itself. */
+    asym_source_refresh(source);
+    take();
+    assert_true(main_changed && other_changed);
 }
 
 TEST_F(a_second_runnable_thread_ends_it)

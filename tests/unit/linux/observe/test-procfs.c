@@ -352,7 +352,8 @@ static void sample_watched(struct fixture *f, struct watched what)
 
 TEST_F(what_a_watcher_knows_is_not_read)
 {
-    const struct asym_procfs_watcher watcher = {watched_process, watched_thread, &watched}, nobody = {.ctx = NULL};
+    const struct asym_procfs_watcher watcher = {.process = watched_process, .thread = watched_thread, .ctx = &watched},
+                                     nobody = {.ctx = NULL};
     const int pid = getpid();
     open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
     f->root.live = true;
@@ -911,6 +912,40 @@ TEST_F(a_sleeper_whose_mask_cannot_be_read_leaves_the_list_as_it_was)
     assert_null(task_of(f, 12));
 }
 
+/* The mask 0x0f of thread 10. */
+static void feed_back(struct fixture *f, uint64_t start, enum asym_outcome_kind kind)
+{
+    const struct asym_action action = {
+        .kind = ASYM_ACTION_STEER, .id = {.tid = 10, .tgid = 10, .start = start}, .mask = {.w = {0x0f}}};
+    const struct asym_outcome outcome = {.kind = kind};
+    f->source->feedback(f->source, &(struct asym_feedback){.actions = &action, .outcomes = &outcome, .n_actions = 1});
+}
+
+static bool is_twenty(void *ctx, const struct asym_taskid *app)
+{
+    (void)ctx;
+    return app->tgid == 20;
+}
+
+TEST_F(a_refresh_reads_the_masks_of_the_applications_that_have_changed)
+{
+    static const struct asym_procfs_watcher watcher = {.changed = is_twenty};
+    for (int is_job = 0; is_job < 2; is_job++) {
+        sample_with_sleepers(f, is_job ? ASYM_GROUP_JOB : ASYM_GROUP_PROCESS, 20);
+        asym_procfs_of(f->source)->all_online = true; /* else the mask is that of the file status */
+        refresh(f);
+        asym_procfs_set_watcher(f->source, &watcher);
+        affinity.mask = (struct asym_mask){.w = {0xf0}};
+        refresh(f);
+        assert_int_equal(task_of(f, 20)->mask->w[0], 0xf0);
+        assert_int_equal(task_of(f, 10)->mask->w[0], 0xff);
+        feed_back(f, 1, ASYM_OUTCOME_DONE);
+        refresh(f);
+        assert_int_equal(task_of(f, 10)->mask->w[0], 0x0f);
+        start_over(f);
+    }
+}
+
 TEST_F(no_sleeper_is_listed_before_the_first_sample)
 {
     open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
@@ -1066,10 +1101,7 @@ TEST_F(a_fork_before_an_exec_is_of_the_previous_program)
 
 static void tell(struct fixture *f, uint64_t start, enum asym_outcome_kind kind)
 {
-    const struct asym_action action = {
-        .kind = ASYM_ACTION_STEER, .id = {.tid = 10, .tgid = 10, .start = start}, .mask = {.w = {0x0f}}};
-    const struct asym_outcome outcome = {.kind = kind};
-    f->source->feedback(f->source, &(struct asym_feedback){.actions = &action, .outcomes = &outcome, .n_actions = 1});
+    feed_back(f, start, kind);
     sample(f);
 }
 
