@@ -18,18 +18,6 @@ static struct engine_fixture_thread *steered(struct engine_fixture *w)
     return t;
 }
 
-static void assert_released(struct engine_fixture *w, struct engine_fixture_thread *t, const struct asym_reason *reason)
-{
-    const struct asym_action *a = engine_fixture_action(w, t->task.id.tid);
-    assert_non_null(a);
-    assert_int_equal(a->kind, ASYM_ACTION_RELEASE);
-    assert_ptr_equal(a->reason, reason);
-    assert_true(a->full_cpuset);
-    engine_fixture_assert_mask(&a->mask, "0-7");
-    engine_fixture_apply(w);
-    engine_fixture_assert_mask(&t->mask, "0-7");
-}
-
 TEST_ENGINE(a_steered_thread_gets_mask_and_target)
 {
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -44,55 +32,6 @@ TEST_ENGINE(a_steered_thread_gets_mask_and_target)
     assert_true(p->moves);
     assert_int_equal(w->plan->n_moves, 1);
     assert_ptr_equal(p->reason, &engine_fixture_placed);
-}
-
-TEST_ENGINE(an_unchanged_snapshot_gives_no_second_action)
-{
-    steered(w);
-    for (int i = 0; i < 5; i++) {
-        engine_fixture_run_asks(w, TICK, 0);
-        assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
-    }
-}
-
-TEST_ENGINE(a_retry_is_asked_again_and_steers_nothing)
-{
-    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
-    for (int i = 0; i < 3; i++) {
-        engine_fixture_step_asks(w, TICK, 1);
-        engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -ECANCELED);
-    }
-    /* asymd has set nothing, so it restores nothing */
-    t->listed = false;
-    engine_fixture_step_asks(w, 20 * ASYM_SEC, 0);
-}
-
-TEST_ENGINE(a_thread_that_is_gone_is_forgotten)
-{
-    struct engine_fixture_thread *t = steered(w);
-    engine_fixture_order(w, 100, 1, false);
-    engine_fixture_step_asks(w, TICK, 1);
-    engine_fixture_answer(w, ASYM_OUTCOME_GONE, -ESRCH);
-    t->listed = false;
-    engine_fixture_step_asks(w, 20 * ASYM_SEC, 0);
-}
-
-TEST_ENGINE(hands_off_is_for_good)
-{
-    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
-    engine_fixture_step(w, TICK);
-    engine_fixture_answer(w, ASYM_OUTCOME_HANDS_OFF, -EPERM);
-    engine_fixture_step_asks(w, TICK, 0);
-    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_DENIED));
-    assert_int_equal((int)engine_fixture_planned(w, 100)->figure[0], EPERM);
-    /* the same after a day of sleep */
-    t->listed = false;
-    for (int i = 0; i < 3; i++)
-        engine_fixture_step(w, 24 * 3600 * ASYM_SEC);
-    t->listed = true;
-    engine_fixture_step(w, TICK);
-    engine_fixture_step_asks(w, TICK, 0);
-    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_DENIED));
 }
 
 TEST_ENGINE(the_actuator_says_what_was_changed)
@@ -115,54 +54,6 @@ TEST_ENGINE(the_actuator_says_what_was_changed)
         assert_string_equal(asym_why(rows[i].why)->text, rows[i].text);
         assert_float_equal(engine_fixture_planned(w, pid)->figure[0], 0, 0);
     }
-}
-
-/* A refresh lists the tasks of the last sample: a thread that has ended since may show its old mask. */
-TEST_ENGINE(a_thread_that_has_ended_is_not_foreign)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->mask = engine_fixture_cpus("0-7");
-    t->task.flags = ASYM_TASK_ENDED;
-    for (int i = 0; i < 3; i++) {
-        engine_fixture_step(w, TICK);
-        engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_IDLE));
-    }
-}
-
-/* Three samples are not enough when they follow each other at once. */
-TEST_ENGINE(refreshes_do_not_make_a_mask_foreign)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->mask = engine_fixture_cpus("0-3");
-    for (int i = 0; i < 10; i++) {
-        engine_fixture_step(w, ASYM_MSEC);
-        assert_ptr_not_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
-    }
-    engine_fixture_step(w, TICK);
-    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_FOREIGN));
-}
-
-TEST_ENGINE(a_new_thread_with_an_old_tid_is_another_thread)
-{
-    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
-    engine_fixture_step(w, TICK);
-    engine_fixture_answer(w, ASYM_OUTCOME_HANDS_OFF, -EPERM);
-    t->listed = false;
-    engine_fixture_step(w, 3600 * ASYM_SEC);
-    t->listed = true;
-    t->task.id.start++;
-    engine_fixture_step(w, TICK);
-    assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
-}
-
-TEST_ENGINE(a_reused_tid_does_not_inherit_that_it_was_steered)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->task.id.start++;
-    t->mask = w->machine.online;
-    engine_fixture_order(w, 100, -1, false);
-    engine_fixture_step_asks(w, TICK, 0); /* it is not foreign and not released */
-    engine_fixture_assert_why(w, 100, &engine_fixture_unsteered);
 }
 
 /* Samples that must find an unexplained mask before it counts as an external change. */
@@ -198,56 +89,6 @@ TEST(a_mask_set_by_another_process_is_never_fought)
     }
 }
 
-TEST_ENGINE(a_release_by_the_fork_guard_is_not_foreign)
-{
-    struct engine_fixture_thread *t = steered(w);
-    w->procs[0].last_fork = w->now + TICK / 2;
-    t->mask = engine_fixture_cpus("0-7");
-    engine_fixture_step_asks(w, TICK, 0);
-    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_FORKED));
-    engine_fixture_run_asks(w, 10 * ASYM_SEC, 1);
-    engine_fixture_assert_mask(&t->mask, "4-7");
-}
-
-/*
- * One thread whose own mask leaves out no online CPU: asymd steers it as with a full mask. Its process forks before the next
- * sample.
- */
-static struct engine_fixture_thread *steered_with_its_own_mask(struct engine_fixture *w)
-{
-    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
-    w->machine.online = w->machine.usable = engine_fixture_cpus("0-5");
-    assert_int_equal(asym_machine_finish(&w->machine), 0);
-    t->mask = engine_fixture_cpus("0-5");
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "4-5");
-    w->procs[0].last_fork = w->now + TICK / 2;
-    return t;
-}
-
-/* The fork guard restores exactly the mask that the thread had. */
-TEST_ENGINE(a_mask_of_its_own_restored_by_the_fork_guard_is_not_foreign)
-{
-    struct engine_fixture_thread *t = steered_with_its_own_mask(w);
-    t->mask = engine_fixture_cpus("0-5");
-    for (int k = 0; k <= DOUBTS; k++) {
-        engine_fixture_step_asks(w, TICK, 0);
-        engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_FORKED));
-    }
-    engine_fixture_run(w, 10 * ASYM_SEC);
-    engine_fixture_assert_mask(&t->mask, "4-5");
-}
-
-/* The fork guard restores the original mask, and the full cpuset only to a thread that had it. */
-TEST_ENGINE(another_mask_than_its_own_after_a_fork_is_foreign)
-{
-    struct engine_fixture_thread *t = steered_with_its_own_mask(w);
-    t->mask = engine_fixture_cpus("0-6");
-    for (int k = 0; k <= DOUBTS; k++)
-        engine_fixture_step(w, TICK);
-    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_FOREIGN));
-}
-
 /* Even if the holdoff is over before the next sample, the fork explains the mask. */
 TEST(a_release_by_the_fork_guard_is_not_foreign_without_a_holdoff)
 {
@@ -272,95 +113,6 @@ TEST(a_release_by_the_fork_guard_is_not_foreign_without_a_holdoff)
     }
 }
 
-TEST_ENGINE(fork_holdoff_releases_at_once_and_lasts)
-{
-    struct engine_fixture_thread *t = steered(w);
-    w->procs[0].last_fork = w->now + TICK / 2;
-    engine_fixture_step(w, TICK);
-    assert_released(w, t, asym_why(ASYM_WHY_FORKED));
-    engine_fixture_run_asks(w, 9900 * ASYM_MSEC, 0);
-    assert_true(engine_fixture_planned(w, 100)->figure[0] > 0.04 && engine_fixture_planned(w, 100)->figure[0] < 0.06);
-    engine_fixture_run_asks(w, 50 * ASYM_MSEC, 1);
-}
-
-/* The fork guard has restored its mask, as at a fork. After exec the wait is as long as for a new process. */
-TEST_ENGINE(an_exec_releases_for_as_long_as_a_new_process_settles)
-{
-    struct engine_fixture_thread *t = steered(w);
-    w->procs[0].last_exec = w->now + TICK / 2;
-    t->mask = engine_fixture_cpus("0-7");
-    engine_fixture_step_asks(w, TICK, 0);
-    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_SETTLING));
-    engine_fixture_run(w, w->config.enforce.settle);
-    assert_ptr_not_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
-    engine_fixture_assert_mask(&t->mask, "4-7");
-}
-
-/* Without a fork guard. */
-TEST_ENGINE(an_exec_is_released_at_once)
-{
-    struct engine_fixture_thread *t = steered(w);
-    w->procs[0].last_exec = w->now + TICK / 2;
-    engine_fixture_step(w, TICK);
-    assert_released(w, t, asym_why(ASYM_WHY_SETTLING));
-}
-
-TEST_ENGINE(fork_holdoff_releases_sleeping_threads_too)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->listed = false;
-    w->procs[0].last_fork = w->now;
-    engine_fixture_step(w, TICK);
-    assert_released(w, t, asym_why(ASYM_WHY_FORKED));
-}
-
-TEST_ENGINE(a_fork_stamped_after_the_snapshot_counts)
-{
-    struct engine_fixture_thread *t = steered(w);
-    w->procs[0].last_fork = w->now + TICK + 10;
-    engine_fixture_step(w, TICK);
-    assert_released(w, t, asym_why(ASYM_WHY_FORKED));
-}
-
-TEST_ENGINE(a_rule_that_comes_to_ignore_releases_at_once)
-{
-    struct engine_fixture_thread *t = steered(w);
-    w->procs[0].rule = ASYM_RULE_IGNORE;
-    engine_fixture_step(w, TICK);
-    assert_released(w, t, asym_why(ASYM_WHY_RULE_IGNORE));
-}
-
-TEST_ENGINE(a_program_that_counts_late_is_released_unless_a_rule_names_it)
-{
-    struct engine_fixture_thread *t = steered(w);
-    /* It has loaded the runtime while it ran. */
-    w->procs[0].flags = ASYM_PROC_COUNTS_LATE;
-    engine_fixture_step(w, TICK);
-    assert_released(w, t, asym_why(ASYM_WHY_COUNTS_LATE));
-    w->procs[0].rule_name = "rule one";
-    engine_fixture_step_asks(w, TICK, 1);
-    assert_int_equal(w->actions[0].kind, ASYM_ACTION_STEER);
-}
-
-/* LLVM's OpenMP does this: a new thread sets the original mask of its process as soon as it gets a CPU. */
-TEST_ENGINE(a_thread_that_sets_its_mask_first_is_not_lost)
-{
-    steered(w);
-    struct engine_fixture_thread *t = engine_fixture_thread(w, 0, 101, 6);
-    t->task.flags = ASYM_TASK_NEWBORN | ASYM_TASK_HARDLY_RAN;
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "0-7");
-    engine_fixture_assert_why(w, 101, asym_why(ASYM_WHY_HARDLY_RAN));
-    t->task.flags = ASYM_TASK_HARDLY_RAN;
-    engine_fixture_run(w, TICK);
-    t->mask = engine_fixture_cpus("0-7");
-    t->task.flags = 0;
-    for (int i = 0; i < 5; i++)
-        engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "4-7");
-    assert_int_equal(engine_fixture_planned(w, 101)->target, 6);
-}
-
 TEST(no_rule_steers_a_thread_that_has_hardly_run)
 {
     static const enum asym_rule_action actions[] = {ASYM_RULE_STEER, ASYM_RULE_FAST, ASYM_RULE_SLOW};
@@ -375,55 +127,6 @@ TEST(no_rule_steers_a_thread_that_has_hardly_run)
     }
 }
 
-/* For one sample its counters may be those of another thread: for example when a thread calls exec. */
-TEST_ENGINE(a_steered_thread_stays_steered_however_little_it_has_run)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->task.flags = ASYM_TASK_HARDLY_RAN;
-    engine_fixture_run_asks(w, TICK, 0);
-    assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
-}
-
-TEST_ENGINE(a_policy_that_no_longer_steers_it_releases_at_once)
-{
-    struct engine_fixture_thread *t = steered(w);
-    engine_fixture_order(w, 100, -1, false);
-    engine_fixture_step(w, TICK);
-    assert_released(w, t, &engine_fixture_unsteered);
-}
-
-TEST_ENGINE(a_thread_that_turned_realtime_is_released)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->task.sched = SCHED_FIFO;
-    engine_fixture_step(w, TICK);
-    assert_released(w, t, asym_why(ASYM_WHY_REALTIME));
-}
-
-TEST_ENGINE(a_sleeping_thread_is_released_after_release)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->listed = false;
-    engine_fixture_run_asks(w, 4999 * ASYM_MSEC, 0);
-    engine_fixture_step(w, 1 * ASYM_MSEC);
-    assert_released(w, t, asym_why(ASYM_WHY_IDLE));
-    engine_fixture_step_asks(w, TICK, 0);
-}
-
-/* The phase of the application has lasted longer than release, but the thread has not slept that long. */
-TEST_ENGINE(a_thread_that_has_just_fallen_asleep_stays_steered)
-{
-    struct engine_fixture_thread *t = steered(w);
-    engine_fixture_thread(w, 0, 101, 6);
-    for (int i = 0; i < 60; i++)
-        engine_fixture_run(w, TICK);
-    t->task.runnable = t->task.running = 0;
-    t->task.state = 'S';
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_IDLE));
-    engine_fixture_assert_mask(&t->mask, "4-7");
-}
-
 /* It slept at the moment of the sample, and ran before. */
 TEST_ENGINE(a_thread_that_has_run_since_the_last_sample_is_active)
 {
@@ -434,39 +137,6 @@ TEST_ENGINE(a_thread_that_has_run_since_the_last_sample_is_active)
     w->runnable[0] = 1;
     engine_fixture_run(w, TICK);
     engine_fixture_assert_why(w, 100, &engine_fixture_placed);
-}
-
-TEST_ENGINE(a_barely_active_application_is_released_after_release)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->task.runnable = t->task.running = 0.1;
-    for (int i = 0; i < 50; i++) {
-        engine_fixture_run_asks(w, TICK, 0);
-        engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_IDLE));
-        engine_fixture_assert_mask(engine_fixture_planned(w, 100)->mask, "4-7");
-    }
-    engine_fixture_step(w, TICK);
-    assert_released(w, t, asym_why(ASYM_WHY_IDLE));
-}
-
-TEST_ENGINE(a_release_not_done_is_asked_again)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->listed = false;
-    engine_fixture_step_asks(w, 5 * ASYM_SEC, 1);
-    engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -EAGAIN);
-    engine_fixture_step(w, TICK);
-    assert_released(w, t, asym_why(ASYM_WHY_IDLE));
-}
-
-TEST_ENGINE(a_released_thread_can_be_steered_again)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->listed = false;
-    engine_fixture_run(w, 5 * ASYM_SEC);
-    t->listed = true;
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "4-7");
 }
 
 TEST_ENGINE(a_process_is_not_steered_before_it_has_settled)
@@ -611,121 +281,6 @@ TEST_ENGINE(a_cpuset_without_usable_cpus_is_not_planned_for)
     engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_NOTHING_FREE));
 }
 
-TEST_ENGINE(a_cpuset_change_that_resets_masks_is_planned_anew)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->mask = t->cpuset = engine_fixture_cpus("0-5"); /* kernels before 6.2 */
-    engine_fixture_run_asks(w, TICK, 1);
-    engine_fixture_assert_mask(&t->mask, "4-5");
-    engine_fixture_order(w, 100, -1, false);
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "0-5");
-}
-
-TEST_ENGINE(a_cpuset_change_that_cuts_a_mask_is_not_foreign)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->cpuset = engine_fixture_cpus("0-5");
-    t->mask = engine_fixture_cpus("4-5"); /* since 6.2 */
-    engine_fixture_run_asks(w, TICK, 0);
-    assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
-    t->cpuset = engine_fixture_cpus("0-7"); /* the cpuset grows back, and the allowed CPUs of the thread with it */
-    t->mask = engine_fixture_cpus("4-7");
-    engine_fixture_step(w, TICK);
-    engine_fixture_assert_mask(w->orders.threads[0].allowed, "0-7");
-    assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
-    w->procs[0].rule = ASYM_RULE_IGNORE;
-    engine_fixture_step(w, TICK);
-    assert_released(w, t, asym_why(ASYM_WHY_RULE_IGNORE));
-}
-
-TEST_ENGINE(a_boost_does_not_outlast_a_mask_that_another_process_has_set)
-{
-    w->orders.of[100].delta = -5;
-    struct engine_fixture_thread *t = steered(w);
-    assert_int_equal(t->task.nice, -5);
-    t->mask = engine_fixture_cpus("0-3");
-    for (int k = 0; k <= DOUBTS; k++)
-        engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "0-3");
-    assert_int_equal(t->task.nice, 0);
-    engine_fixture_step_asks(w, TICK, 0);
-}
-
-/* The cpuset changes between the reads of the two files: the sample has the new cpuset and the old mask. */
-TEST_ENGINE(a_cpuset_seen_before_the_mask_follows_is_not_foreign)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->cpuset = engine_fixture_cpus("0-3");
-    engine_fixture_order(w, 100, 2, false);
-    engine_fixture_step(w, TICK);
-    t->mask = engine_fixture_cpus("0-3");
-    engine_fixture_step(w, TICK);
-    assert_int_equal(engine_fixture_planned(w, 100)->target, 2);
-}
-
-/* The reverse: the sample read the cpuset for another thread before it changed. */
-TEST_ENGINE(a_mask_seen_before_its_cpuset_follows_is_not_foreign)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->mask = engine_fixture_cpus("0-3");
-    engine_fixture_order(w, 100, 2, false);
-    engine_fixture_step_asks(w, TICK, 0);
-    t->cpuset = engine_fixture_cpus("0-3");
-    engine_fixture_step(w, TICK);
-    assert_int_equal(engine_fixture_planned(w, 100)->target, 2);
-}
-
-/* The cpuset changes in each sample: no sample needs to hold the cpuset that belongs to the mask. */
-TEST_ENGINE(a_suspicion_begins_anew_when_the_cpuset_changes)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->mask = engine_fixture_cpus("3");
-    t->cpuset = engine_fixture_cpus("0-3");
-    engine_fixture_step(w, TICK);
-    t->cpuset = engine_fixture_cpus("0-5");
-    for (int k = 0; k < DOUBTS; k++) {
-        engine_fixture_step(w, TICK);
-        assert_ptr_not_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
-    }
-    engine_fixture_step(w, TICK);
-    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_FOREIGN));
-}
-
-TEST_ENGINE(the_last_of_its_cpus_going_offline_is_not_foreign)
-{
-    struct engine_fixture_thread *t = steered(w);
-    w->machine.online = w->machine.usable = engine_fixture_cpus("0-3");
-    w->machine.generation++;
-    assert_int_equal(asym_machine_finish(&w->machine), 0);
-    t->mask = engine_fixture_cpus("0-7");
-    engine_fixture_order(w, 100, 2, false);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(engine_fixture_planned(w, 100)->target, 2);
-    /* a mask that the kernel would not have set is an external change */
-    t->mask = engine_fixture_cpus("1");
-    for (int k = 0; k <= DOUBTS; k++)
-        engine_fixture_step(w, TICK);
-    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_FOREIGN));
-}
-
-/*
- * sched_getaffinity hides a CPU that went offline. The cpuset lacks it too, so one sample looks as if the kernel had cut the
- * mask. The next sample reads the full mask from status.
- */
-TEST_ENGINE(a_mask_that_hid_an_offline_cpu_once_is_not_foreign)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->mask = engine_fixture_cpus("4,6-7");
-    t->cpuset = engine_fixture_cpus("0-4,6-7");
-    engine_fixture_step(w, TICK);
-    t->mask = engine_fixture_cpus("4-7");
-    for (int k = 0; k <= DOUBTS + 1; k++) {
-        engine_fixture_step(w, TICK);
-        assert_ptr_not_equal(engine_fixture_planned(w, 100)->reason, asym_why(ASYM_WHY_FOREIGN));
-    }
-}
-
 TEST_ENGINE(rules_fast_and_slow_narrow_what_it_may_have)
 {
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
@@ -762,79 +317,6 @@ static void assert_repaired(struct engine_fixture *w, struct engine_fixture_thre
     assert_int_equal(t->task.nice, 0);
 }
 
-TEST_ENGINE(a_new_thread_with_its_creators_mask_is_repaired)
-{
-    steered(w);
-    struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
-    engine_fixture_step(w, 10 * ASYM_MSEC); /* between two swaps */
-    assert_repaired(w, t);
-    t->task.flags = 0;
-    engine_fixture_run(w, TICK);
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "4-7"); /* it is steered itself now */
-    engine_fixture_order(w, 101, -1, false);
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "0-7");
-}
-
-/* The creator gets another mask after it created the thread, and before a snapshot lists the thread. */
-TEST_ENGINE(a_new_thread_with_the_mask_that_its_creator_had_before_is_repaired)
-{
-    struct engine_fixture_thread *creator = steered(w);
-    engine_fixture_order(w, 100, 1, false);
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&creator->mask, "0-3");
-    struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
-    engine_fixture_step(w, 10 * ASYM_MSEC);
-    assert_repaired(w, t);
-}
-
-/* A repair is no steering: it does not wait until the thread has run. */
-TEST_ENGINE(a_new_thread_that_has_hardly_run_is_repaired_at_once)
-{
-    steered(w);
-    struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
-    t->task.flags |= ASYM_TASK_HARDLY_RAN;
-    t->task.runnable = t->task.running = 0;
-    t->task.state = 'S';
-    engine_fixture_step(w, 10 * ASYM_MSEC);
-    assert_repaired(w, t);
-    t->task.flags = ASYM_TASK_HARDLY_RAN;
-    t->task.runnable = t->task.running = 1;
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "0-7");
-    t->task.flags = 0;
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "4-7");
-}
-
-TEST_ENGINE(a_child_process_with_its_parents_mask_is_repaired)
-{
-    steered(w)->task.nice = 0;
-    unsigned p = engine_fixture_proc(w, 200);
-    w->procs[p].ppid = 100;
-    w->procs[p].born = w->now + 5;
-    struct engine_fixture_thread *t = inherited_affinity(w, p, 200);
-    t->task.flags = 0; /* its age shows it as well */
-    engine_fixture_step(w, TICK);
-    engine_fixture_assert_why(w, 200, asym_why(ASYM_WHY_SETTLING));
-    assert_repaired(w, t);
-}
-
-TEST_ENGINE(a_child_is_repaired_also_after_its_parent_was_released)
-{
-    struct engine_fixture_thread *parent = steered(w);
-    w->procs[0].last_fork = w->now + 5;
-    parent->mask = engine_fixture_cpus("0-7");
-    engine_fixture_run(w, TICK);
-    unsigned p = engine_fixture_proc(w, 200);
-    w->procs[p].ppid = 100;
-    w->procs[p].born = w->now;
-    struct engine_fixture_thread *t = inherited_affinity(w, p, 200);
-    engine_fixture_step(w, TICK);
-    assert_repaired(w, t);
-}
-
 TEST_ENGINE(a_grandchild_is_repaired_whatever_the_order)
 {
     steered(w);
@@ -846,34 +328,6 @@ TEST_ENGINE(a_grandchild_is_repaired_whatever_the_order)
     assert_int_equal(engine_fixture_action(w, 300)->kind, ASYM_ACTION_REPAIR);
     assert_repaired(w, b);
     engine_fixture_assert_mask(&a->mask, "0-7");
-}
-
-TEST_ENGINE(a_child_gets_its_nice_back_too)
-{
-    w->orders.of[100].delta = -5;
-    struct engine_fixture_thread *creator = steered(w);
-    assert_int_equal(creator->task.nice, -5);
-    struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
-    t->task.nice = -5;
-    engine_fixture_step(w, TICK);
-    assert_repaired(w, t);
-}
-
-TEST_ENGINE(a_child_gets_its_nice_back_also_after_its_parent_was_released)
-{
-    w->orders.of[100].delta = -5;
-    struct engine_fixture_thread *parent = steered(w);
-    w->procs[0].last_fork = w->now + 5;
-    parent->mask = engine_fixture_cpus("0-7");
-    parent->task.nice = 0;
-    engine_fixture_run(w, TICK);
-    unsigned p = engine_fixture_proc(w, 200);
-    w->procs[p].ppid = 100;
-    w->procs[p].born = w->now;
-    struct engine_fixture_thread *t = inherited_affinity(w, p, 200);
-    t->task.nice = -5;
-    engine_fixture_step(w, TICK);
-    assert_repaired(w, t);
 }
 
 TEST(a_child_that_has_raised_its_inherited_nice_gets_it_back_too)
@@ -942,21 +396,6 @@ TEST(a_worker_that_calls_exec_is_repaired_and_steered_again)
         engine_fixture_run(&w, TICK);
         engine_fixture_assert_mask(&leader->mask, "0-3");
     }
-}
-
-/* The number of a leader that has ended belongs to another thread of its process, if that one calls exec. */
-TEST(a_thread_that_has_ended_gets_no_action_in_a_pause_either)
-{
-    ENGINE_FIXTURE(w);
-    const unsigned proc = engine_fixture_proc(&w, 100);
-    struct engine_fixture_thread *leader = engine_fixture_thread(&w, proc, 100, 5);
-    engine_fixture_run(&w, TICK);
-    leader->task.flags = ASYM_TASK_ENDED;
-    w.paused = true;
-    engine_fixture_run_asks(&w, TICK, 0);
-    leader->task.flags = 0;
-    engine_fixture_run_asks(&w, TICK, 1);
-    engine_fixture_assert_mask(&leader->mask, "0-7");
 }
 
 /* Two workers have the same mask. The one that calls exec is found by its boost. */
@@ -1152,43 +591,6 @@ TEST_ENGINE(a_mask_that_was_set_before_an_exec_is_its_own)
     engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_OWN_MASK));
 }
 
-/* The kernel has cut its mask to the new cpuset in the same interval. */
-TEST_ENGINE(a_cpuset_that_changes_with_an_exec_is_followed)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->cpuset = engine_fixture_cpus("0-5");
-    t->mask = engine_fixture_cpus("4-5");
-    t->task.flags = ASYM_TASK_EXECUTED;
-    w->procs[0].last_exec = w->now + 1;
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "0-5");
-    t->task.flags = 0;
-    engine_fixture_run(w, w->config.enforce.settle);
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "4-5");
-}
-
-/* The user's change of the old program does not bind the new one, which has what asymd set. */
-TEST_ENGINE(a_thread_left_alone_that_gets_a_workers_mask_is_repaired)
-{
-    const unsigned proc = engine_fixture_proc(w, 100);
-    struct engine_fixture_thread *leader = engine_fixture_thread(w, proc, 100, 1);
-    engine_fixture_step(w, TICK);
-    engine_fixture_answer(w, ASYM_OUTCOME_HANDS_OFF, -EBUSY);
-    struct engine_fixture_thread *worker = engine_fixture_thread(w, proc, 101, 5);
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&worker->mask, "4-7");
-    worker->listed = false;
-    leader->mask = worker->mask;
-    leader->task.flags = ASYM_TASK_EXECUTED;
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&leader->mask, "0-7");
-    leader->task.flags = 0;
-    engine_fixture_run(w, TICK);
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&leader->mask, "0-3");
-}
-
 /* It has pinned itself, to the CPUs to which asymd has steered its worker. */
 TEST_ENGINE(a_leader_that_calls_exec_keeps_its_own_mask)
 {
@@ -1221,98 +623,6 @@ TEST(a_leader_with_the_mask_of_a_worker_keeps_it)
         }
         engine_fixture_assert_why(&w, 100, asym_why(former_leaders[i].listed ? ASYM_WHY_FOREIGN : ASYM_WHY_OWN_MASK));
     }
-}
-
-TEST_ENGINE(a_repair_not_done_is_asked_again)
-{
-    steered(w);
-    struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
-    engine_fixture_step(w, TICK);
-    engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -EAGAIN);
-    t->task.flags = 0;
-    engine_fixture_step(w, TICK);
-    assert_repaired(w, t);
-}
-
-TEST_ENGINE(a_child_that_was_repaired_meanwhile_is_left_alone)
-{
-    steered(w);
-    struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
-    engine_fixture_step(w, 10 * ASYM_MSEC);
-    engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -EAGAIN);
-    t->mask = engine_fixture_cpus("0-7");
-    engine_fixture_step(w, 10 * ASYM_MSEC);
-    assert_null(engine_fixture_action(w, 101));
-}
-
-TEST_ENGINE(a_child_that_pins_itself_is_left_alone_while_it_is_pinned)
-{
-    steered(w);
-    struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
-    engine_fixture_step(w, TICK);
-    engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -EAGAIN);
-    t->task.flags = 0;
-    t->mask = engine_fixture_cpus("5");
-    for (int i = 0; i < 5; i++) {
-        engine_fixture_run(w, TICK);
-        engine_fixture_assert_why(w, 101, asym_why(ASYM_WHY_OWN_MASK));
-        engine_fixture_assert_mask(&t->mask, "5");
-    }
-    t->mask = engine_fixture_cpus("0-7");
-    engine_fixture_run(w, TICK);
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "4-7");
-}
-
-TEST_ENGINE(an_old_thread_with_the_same_mask_chose_it)
-{
-    steered(w);
-    struct engine_fixture_thread *t = inherited_affinity(w, 0, 101);
-    t->task.flags = 0;
-    engine_fixture_step(w, TICK);
-    assert_null(engine_fixture_action(w, 101));
-    engine_fixture_assert_why(w, 101, asym_why(ASYM_WHY_OWN_MASK));
-}
-
-/* asymd has seen it with another mask first, so it has not inherited this one. */
-static void check_that_a_child_chose_its_mask(struct engine_fixture *w, bool sleeps_first)
-{
-    steered(w);
-    unsigned p = engine_fixture_proc(w, 200);
-    w->procs[p].ppid = 100;
-    w->procs[p].born = w->now + 5;
-    struct engine_fixture_thread *t = inherited_affinity(w, p, 200);
-    const struct asym_task active = t->task;
-    t->mask = engine_fixture_cpus("0-7");
-    t->task.flags = 0;
-    if (sleeps_first) {
-        /* The process settles before. The only reason not to steer the thread is then that it sleeps. */
-        t->listed = false;
-        engine_fixture_run(w, ASYM_SEC);
-        t->listed = true;
-        t->task.runnable = t->task.running = 0;
-        t->task.state = 'S';
-    }
-    engine_fixture_run(w, TICK);
-    t->listed = !sleeps_first;
-    engine_fixture_run(w, TICK);
-    t->listed = true;
-    t->task = active;
-    t->task.flags = 0;
-    t->mask = engine_fixture_cpus("4-7");
-    engine_fixture_step(w, TICK);
-    assert_null(engine_fixture_action(w, 200));
-    engine_fixture_assert_why(w, 200, asym_why(ASYM_WHY_OWN_MASK));
-}
-
-TEST_ENGINE(a_child_that_was_seen_with_another_mask_chose_it)
-{
-    check_that_a_child_chose_its_mask(w, false);
-}
-
-TEST_ENGINE(a_child_that_slept_since_it_was_seen_with_another_mask_chose_it)
-{
-    check_that_a_child_chose_its_mask(w, true);
 }
 
 /*
@@ -1370,21 +680,6 @@ TEST(nice_is_own_plus_delta_within_bounds)
     }
 }
 
-TEST_ENGINE(a_nice_set_by_another_process_stays_but_the_mask_goes_on)
-{
-    w->orders.of[100].delta = -5;
-    struct engine_fixture_thread *t = steered(w);
-    t->task.nice = 7;
-    engine_fixture_order(w, 100, 1, false);
-    engine_fixture_run(w, TICK);
-    assert_int_equal(t->task.nice, 7);
-    engine_fixture_assert_mask(&t->mask, "0-3");
-    w->procs[0].rule = ASYM_RULE_IGNORE;
-    engine_fixture_run(w, TICK);
-    assert_int_equal(t->task.nice, 7);
-    engine_fixture_assert_mask(&t->mask, "0-7");
-}
-
 /* Every thread may raise its nice value: asymd takes back the rest of the boost at once and lends no other. */
 TEST(a_boost_that_its_thread_raises_ends)
 {
@@ -1415,31 +710,6 @@ TEST(a_nice_value_that_is_to_be_kept_is_not_planned_over)
     assert_int_equal(t->task.nice, 0);
     engine_fixture_assert_mask(&t->mask, "4-7");
     engine_fixture_run_asks(&w, TICK, 0);
-}
-
-TEST_ENGINE(a_nice_value_below_the_boost_stays)
-{
-    w->orders.of[100].delta = -5;
-    struct engine_fixture_thread *t = steered(w);
-    t->task.nice = -6;
-    engine_fixture_run(w, TICK);
-    assert_int_equal(t->task.nice, -6);
-    w->procs[0].rule = ASYM_RULE_IGNORE;
-    engine_fixture_run(w, TICK);
-    assert_int_equal(t->task.nice, -6);
-}
-
-TEST_ENGINE(without_a_boost_a_new_nice_is_its_own)
-{
-    struct engine_fixture_thread *t = steered(w);
-    t->task.nice = 7;
-    engine_fixture_run_asks(w, TICK, 0);
-    w->orders.of[100].delta = -2;
-    engine_fixture_run(w, TICK);
-    assert_int_equal(t->task.nice, 5);
-    w->procs[0].rule = ASYM_RULE_IGNORE;
-    engine_fixture_run(w, TICK);
-    assert_int_equal(t->task.nice, 7);
 }
 
 TEST_MAIN
