@@ -30,15 +30,29 @@ struct smt_fixture {
     double (*beside)(size_t i, size_t k);
 };
 
+static void nothing(struct smt_fixture *w)
+{
+    (void)w;
+}
+
+static void end(struct smt_fixture *w)
+{
+    asym_engine_free(w->e);
+    gen_load_free(w->load);
+}
+
+#define TEST_F(name) TEST_IN(name, struct smt_fixture, w, nothing, end)
+
 /*
- * Set up n_cpus CPUs, all alike, with `siblings` CPUs on each core, and n applications of one thread. The params are the defaults,
- * but for the weights, and for catch_up if it is not NULL.
+ * Set up n_cpus CPUs, all alike, with `siblings` CPUs on each core, and n applications of one thread, in place of what w had. The
+ * params are the defaults, but for the weights, and for catch_up if it is not NULL.
  */
 static void begin_with(struct smt_fixture *w, const char *name, enum asym_smt_weights weights, const char *catch_up,
                        unsigned n_cpus, unsigned siblings, unsigned n)
 {
     unsigned ones[N_MOST];
     const struct asym_policy *policy = asym_policy_find(name);
+    end(w);
     *w = (struct smt_fixture){0};
     for (size_t i = 0; i < N_MOST; i++)
         ones[i] = 1;
@@ -60,21 +74,9 @@ static void begin_with(struct smt_fixture *w, const char *name, enum asym_smt_we
     assert_int_equal(asym_engine_new(&config, &w->e), 0);
 }
 
-static void begin_weighing(struct smt_fixture *w, const char *name, enum asym_smt_weights weights, unsigned n_cpus,
-                           unsigned siblings, unsigned n)
-{
-    begin_with(w, name, weights, NULL, n_cpus, siblings, n);
-}
-
 static void begin_on(struct smt_fixture *w, const char *name, unsigned n_cpus, unsigned siblings, unsigned n)
 {
-    begin_weighing(w, name, ASYM_SMT_NICE, n_cpus, siblings, n);
-}
-
-static void end(struct smt_fixture *w)
-{
-    asym_engine_free(w->e);
-    gen_load_free(w->load);
+    begin_with(w, name, ASYM_SMT_NICE, NULL, n_cpus, siblings, n);
 }
 
 /* Returns the core of thread i; a thread that sleeps has a number of its own. */
@@ -151,7 +153,7 @@ static unsigned samples_alone(struct smt_fixture *w, size_t i, unsigned n)
 /* Find the core on which each thread has its seat. All the policies agree, and nice values do not change it. */
 static void predict(unsigned n_cpus, unsigned siblings, unsigned n, int *ret_core)
 {
-    struct smt_fixture w;
+    struct smt_fixture w = {0};
     begin_on(&w, "smt-naive", n_cpus, siblings, n);
     next_sample(&w);
     for (size_t i = 0; i < n; i++)
@@ -172,170 +174,164 @@ static void set_nice(struct smt_fixture *w, size_t i, int nice)
     w->load->tasks[i].nice = (int8_t)nice;
 }
 
-/* --- smt-naive --- */
-
-TEST(threads_that_fit_on_cores_are_left_in_peace)
+/*
+ * Two cores with two threads each. The first thread has 75 % of its core: by weights 19 - p, 15 beside 5 of its partner (the
+ * source's example). Returns the partner.
+ */
+static size_t begin_three_quarters(struct smt_fixture *w, const char *name, const char *catch_up)
 {
-    struct smt_fixture w;
-    begin_on(&w, "smt-naive", 8, 2, 4);
-    set_nice(&w, 0, -20);
-    next_sample(&w);
-    for (unsigned k = 0; k < 30; k++) {
-        for (size_t i = 0; i < 4; i++) {
-            assert_int_equal(others_on_core(&w, i), 0);
-            assert_why(w.plan->tasks[i].reason, "a core to itself");
-        }
-        next_sample(&w);
-        assert_int_equal(w.n_actions, 0);
-    }
-    end(&w);
-}
-
-TEST(equal_shares_need_no_windows)
-{
-    struct smt_fixture w;
-    begin_on(&w, "smt-naive", 8, 2, 8);
-    next_sample(&w);
-    for (unsigned k = 0; k < 30; k++) {
-        for (size_t i = 0; i < 8; i++) {
-            assert_int_equal(others_on_core(&w, i), 1);
-            assert_why(w.plan->tasks[i].reason, "shares its core: its share is %.0f %%, alone");
-            assert_true(fabs(w.plan->tasks[i].figure[0] - 50) < 1e-9);
-        }
-        next_sample(&w);
-        assert_int_equal(w.n_actions, 0);
-    }
-    end(&w);
-}
-
-/* Weights 19 - p: 15 beside 5 is 75 % beside 25 %, so that it is alone for half of the time (the source's example). */
-TEST(three_quarters_of_a_core_are_half_of_the_time_alone)
-{
-    struct smt_fixture w;
     int core[4];
     predict(4, 2, 4, core);
-    const size_t beside = partner_of(core, 4, 0);
-    begin_weighing(&w, "smt-naive", ASYM_SMT_SOURCE, 4, 2, 4);
-    set_nice(&w, 0, 4);
-    set_nice(&w, beside, 14);
-    assert_in_range(samples_alone(&w, 0, 1000), 480, 520);
+    const size_t partner = partner_of(core, 4, 0);
+    begin_with(w, name, ASYM_SMT_SOURCE, catch_up, 4, 2, 4);
+    set_nice(w, 0, 4);
+    set_nice(w, partner, 14);
+    return partner;
+}
+
+/* --- smt-naive --- */
+
+TEST_F(threads_that_fit_on_cores_are_left_in_peace)
+{
+    begin_on(w, "smt-naive", 8, 2, 4);
+    set_nice(w, 0, -20);
+    next_sample(w);
+    for (unsigned k = 0; k < 30; k++) {
+        for (size_t i = 0; i < 4; i++) {
+            assert_int_equal(others_on_core(w, i), 0);
+            assert_why(w->plan->tasks[i].reason, "a core to itself");
+        }
+        next_sample(w);
+        assert_int_equal(w->n_actions, 0);
+    }
+}
+
+TEST_F(equal_shares_need_no_windows)
+{
+    begin_on(w, "smt-naive", 8, 2, 8);
+    next_sample(w);
+    for (unsigned k = 0; k < 30; k++) {
+        for (size_t i = 0; i < 8; i++) {
+            assert_int_equal(others_on_core(w, i), 1);
+            assert_why(w->plan->tasks[i].reason, "shares its core: its share is %.0f %%, alone");
+            assert_true(fabs(w->plan->tasks[i].figure[0] - 50) < 1e-9);
+        }
+        next_sample(w);
+        assert_int_equal(w->n_actions, 0);
+    }
+}
+
+/* Its share is 75 %, so that it is alone for half of the time. */
+TEST_F(three_quarters_of_a_core_are_half_of_the_time_alone)
+{
+    const size_t beside = begin_three_quarters(w, "smt-naive", NULL);
+    assert_in_range(samples_alone(w, 0, 1000), 480, 520);
     char text[128];
-    while (!is_why(w.plan->tasks[0].reason, "more: its share"))
-        next_sample(&w);
-    asym_reason_text(w.plan->tasks[0].reason, w.plan->tasks[0].figure, text, sizeof text);
+    while (!is_why(w->plan->tasks[0].reason, "more: its share"))
+        next_sample(w);
+    asym_reason_text(w->plan->tasks[0].reason, w->plan->tasks[0].figure, text, sizeof text);
     assert_non_null(strstr(text, "its share is 75 %"));
-    assert_why(w.plan->tasks[beside].reason, "off its core");
-    end(&w);
+    assert_why(w->plan->tasks[beside].reason, "off its core");
 }
 
 /* If every core has a thread that needs it alone, the cores take turns, and never are all of them held. */
-TEST(not_all_cores_are_held_at_once)
+TEST_F(not_all_cores_are_held_at_once)
 {
-    struct smt_fixture w;
     int core[12], chosen[6];
     unsigned had[6] = {0};
     predict(12, 2, 12, core);
     for (int i = 0; i < 12; i++)
         chosen[core[i]] = i;
-    begin_on(&w, "smt-naive", 12, 2, 12);
+    begin_on(w, "smt-naive", 12, 2, 12);
     for (size_t c = 0; c < 6; c++)
-        set_nice(&w, (size_t)chosen[c], -10);
+        set_nice(w, (size_t)chosen[c], -10);
     for (unsigned k = 0; k < 600; k++) {
-        next_sample(&w);
+        next_sample(w);
         unsigned held = 0;
         for (size_t c = 0; c < 6; c++) {
-            held += is_alone(&w, (size_t)chosen[c]);
-            had[c] += is_alone(&w, (size_t)chosen[c]);
+            held += is_alone(w, (size_t)chosen[c]);
+            had[c] += is_alone(w, (size_t)chosen[c]);
         }
         assert_in_range(held, 2, 3);
     }
     for (size_t c = 0; c < 6; c++)
         assert_in_range(had[c], 285, 315);
-    end(&w);
 }
 
-TEST(a_thread_with_no_other_cpu_stays)
+TEST_F(a_thread_with_no_other_cpu_stays)
 {
-    struct smt_fixture w;
-    begin_on(&w, "smt-naive", 4, 2, 2);
+    begin_on(w, "smt-naive", 4, 2, 2);
     for (size_t i = 0; i < 2; i++) {
-        w.load->cpusets[i] = (struct asym_mask){.w = {3}};
-        w.load->masks[i] = w.load->cpusets[i];
+        w->load->cpusets[i] = (struct asym_mask){.w = {3}};
+        w->load->masks[i] = w->load->cpusets[i];
     }
-    gen_load_share_masks(w.load);
-    set_nice(&w, 0, -10);
+    gen_load_share_masks(w->load);
+    set_nice(w, 0, -10);
     unsigned crowded = 0;
     for (unsigned k = 0; k < 50; k++) {
-        next_sample(&w);
-        crowded += is_why(w.plan->tasks[0].reason, "cannot leave");
-        assert_int_equal(others_on_core(&w, 0), 1);
-        assert_false(w.plan->tasks[0].exclusive);
+        next_sample(w);
+        crowded += is_why(w->plan->tasks[0].reason, "cannot leave");
+        assert_int_equal(others_on_core(w, 0), 1);
+        assert_false(w->plan->tasks[0].exclusive);
     }
     assert_in_range(crowded, 30, 49);
-    end(&w);
 }
 
 /* A thread that mostly sleeps is not entitled to an empty core, whatever its nice value. */
-TEST(a_share_is_no_more_than_what_is_wanted)
+TEST_F(a_share_is_no_more_than_what_is_wanted)
 {
-    struct smt_fixture w;
-    begin_on(&w, "smt-naive", 4, 2, 4);
-    set_nice(&w, 0, -20);
-    gen_load_share(w.load, 0, 0.5);
-    assert_int_equal(samples_alone(&w, 0, 100), 0);
-    gen_load_share(w.load, 0, 0.75);
-    assert_in_range(samples_alone(&w, 0, 1000), 480, 520);
-    end(&w);
+    begin_on(w, "smt-naive", 4, 2, 4);
+    set_nice(w, 0, -20);
+    gen_load_share(w->load, 0, 0.5);
+    assert_int_equal(samples_alone(w, 0, 100), 0);
+    gen_load_share(w->load, 0, 0.75);
+    assert_in_range(samples_alone(w, 0, 1000), 480, 520);
 }
 
 /* Guests go to the least loaded core, and return to the CPU that they came from. */
-TEST(guests_return_to_their_cpu)
+TEST_F(guests_return_to_their_cpu)
 {
-    struct smt_fixture w;
     int core[5];
     predict(8, 2, 5, core);
     size_t one = 0;
     while (partner_of(core, 5, one) >= 5)
         one++;
-    begin_on(&w, "smt-naive", 8, 2, 5);
-    set_nice(&w, one, -5);
+    begin_on(w, "smt-naive", 8, 2, 5);
+    set_nice(w, one, -5);
     int32_t preferred_cpu[5] = {-1, -1, -1, -1, -1};
     for (unsigned k = 0; k < 100; k++) {
-        next_sample(&w);
+        next_sample(w);
         for (size_t i = 0; i < 5; i++) {
-            if (is_why(w.plan->tasks[i].reason, "off its core")) {
-                assert_int_equal(others_on_core(&w, i), 1);
+            if (is_why(w->plan->tasks[i].reason, "off its core")) {
+                assert_int_equal(others_on_core(w, i), 1);
                 continue;
             }
-            assert_true(preferred_cpu[i] < 0 || preferred_cpu[i] == w.plan->tasks[i].target);
-            preferred_cpu[i] = w.plan->tasks[i].target;
+            assert_true(preferred_cpu[i] < 0 || preferred_cpu[i] == w->plan->tasks[i].target);
+            preferred_cpu[i] = w->plan->tasks[i].target;
         }
     }
-    end(&w);
 }
 
 /* The windows of a rotation are laid when it begins: a thread that sleeps and wakes does not shift the windows of others. */
-TEST(windows_stay_where_they_were_laid)
+TEST_F(windows_stay_where_they_were_laid)
 {
     bool alone[2][200];
     for (unsigned flicker = 0; flicker < 2; flicker++) {
-        struct smt_fixture w;
         int core[8];
         predict(8, 2, 8, core);
-        begin_on(&w, "smt-naive", 8, 2, 8);
+        begin_on(w, "smt-naive", 8, 2, 8);
         size_t first = 0, last = 0;
         for (size_t i = 0; i < 8; i++) {
             first = core[i] < core[first] ? i : first;
             last = core[i] > core[last] ? i : last;
         }
-        set_nice(&w, first, -10);
-        set_nice(&w, last, -4);
+        set_nice(w, first, -10);
+        set_nice(w, last, -4);
         for (unsigned k = 0; k < 200; k++) {
-            gen_load_share(w.load, first, flicker && (w.load->s.now + INTERVAL) % ASYM_SEC > ASYM_SEC / 2 ? 0 : 1);
-            next_sample(&w);
-            alone[flicker][k] = is_alone(&w, last);
+            gen_load_share(w->load, first, flicker && (w->load->s.now + INTERVAL) % ASYM_SEC > ASYM_SEC / 2 ? 0 : 1);
+            next_sample(w);
+            alone[flicker][k] = is_alone(w, last);
         }
-        end(&w);
     }
     assert_memory_equal(alone[0], alone[1], sizeof alone[0]);
 }
@@ -374,129 +370,115 @@ static void advance_until(struct smt_fixture *w, asym_usec from)
 /*
  * The first thread has 75 % of the core, the second 25 %. If the first keeps 3/4 of its speed beside the second, it gets its
  * share without a window. If it keeps 6/10, it is alone for 3/8 of the time, because (1 - 0.75) / (1 - 0.6) = 5/8. If it is
- * not measured, it is alone for half of the time, as under smt-naive.
+ * not measured, it is alone for half of the time, as under smt-naive. smt-sos keeps shares as smt-symb does.
  */
-TEST(threads_that_run_well_together_share_for_longer)
+TEST_F(threads_that_run_well_together_share_for_longer)
 {
     static const struct {
+        const char *policy;
         double (*beside)(size_t i, size_t k);
         unsigned least, most;
-    } rows[] = {{by_a_quarter, 0, 0}, {to_six_tenths, 195, 225}, {NULL, 260, 300}};
+    } rows[] = {{"smt-symb", by_a_quarter, 0, 0},
+                {"smt-symb", to_six_tenths, 195, 225},
+                {"smt-symb", NULL, 260, 300},
+                {"smt-sos", to_six_tenths, 195, 225}};
     for (size_t row = 0; row < ASYM_LENGTH(rows); row++) {
-        struct smt_fixture w;
-        int core[4];
-        predict(4, 2, 4, core);
-        begin_weighing(&w, "smt-symb", ASYM_SMT_SOURCE, 4, 2, 4);
-        w.alone = rows[row].beside ? two : NULL;
-        w.beside = rows[row].beside;
-        set_nice(&w, 0, 4);
-        set_nice(&w, partner_of(core, 4, 0), 14);
-        advance_until(&w, SAMPLE);
-        assert_in_range(samples_alone(&w, 0, 560), rows[row].least, rows[row].most);
-        end(&w);
+        begin_three_quarters(w, rows[row].policy, NULL);
+        w->alone = rows[row].beside ? two : NULL;
+        w->beside = rows[row].beside;
+        advance_until(w, SAMPLE);
+        assert_in_range(samples_alone(w, 0, 560), rows[row].least, rows[row].most);
     }
 }
 
 /* Programs rarely begin at the same sample. A thread that begins after the windows were laid gets one, too. */
-TEST(threads_that_begin_in_the_sample_phase_are_measured)
+TEST_F(threads_that_begin_in_the_sample_phase_are_measured)
 {
-    struct smt_fixture w;
     int core[4];
-    begin_weighing(&w, "smt-symb", ASYM_SMT_SOURCE, 4, 2, 4);
-    w.alone = two;
-    w.beside = to_six_tenths;
-    w.load->s.n_apps = w.load->s.n_procs = w.load->s.n_tasks = 1;
-    next_sample(&w);
-    w.load->s.n_apps = w.load->s.n_procs = w.load->s.n_tasks = 4;
-    advance_until(&w, SAMPLE * 3 / 4);
-    next_sample(&w);
+    begin_with(w, "smt-symb", ASYM_SMT_SOURCE, NULL, 4, 2, 4);
+    w->alone = two;
+    w->beside = to_six_tenths;
+    w->load->s.n_apps = w->load->s.n_procs = w->load->s.n_tasks = 1;
+    next_sample(w);
+    w->load->s.n_apps = w->load->s.n_procs = w->load->s.n_tasks = 4;
+    advance_until(w, SAMPLE * 3 / 4);
+    next_sample(w);
     for (size_t i = 0; i < 4; i++)
-        core[i] = core_of(&w, i);
-    set_nice(&w, 0, 4);
-    set_nice(&w, partner_of(core, 4, 0), 14);
-    advance_until(&w, SAMPLE);
-    assert_in_range(samples_alone(&w, 0, 560), 195, 225);
-    end(&w);
+        core[i] = core_of(w, i);
+    set_nice(w, 0, 4);
+    set_nice(w, partner_of(core, 4, 0), 14);
+    advance_until(w, SAMPLE);
+    assert_in_range(samples_alone(w, 0, 560), 195, 225);
 }
 
 /* The first core has one thread of 7, and gets a second one while threads are measured alone. */
-TEST(a_core_that_becomes_shared_moves_no_window_of_another_core)
+TEST_F(a_core_that_becomes_shared_moves_no_window_of_another_core)
 {
     enum { ALONE_SAMPLES = SAMPLE / 2 / INTERVAL };
     bool alone[2][ALONE_SAMPLES][6];
     for (unsigned joins = 0; joins < 2; joins++) {
-        struct smt_fixture w;
-        begin_on(&w, "smt-symb", 8, 2, 8);
+        begin_on(w, "smt-symb", 8, 2, 8);
         for (size_t i = 0; i < 8; i++)
-            w.load->masks[i] = w.load->cpusets[i] = (struct asym_mask){.w = {i == 0 || i == 7 ? 0x3 : 0xfc}};
-        gen_load_share_masks(w.load);
-        w.load->s.n_apps = w.load->s.n_procs = w.load->s.n_tasks = 7;
+            w->load->masks[i] = w->load->cpusets[i] = (struct asym_mask){.w = {i == 0 || i == 7 ? 0x3 : 0xfc}};
+        gen_load_share_masks(w->load);
+        w->load->s.n_apps = w->load->s.n_procs = w->load->s.n_tasks = 7;
         unsigned hits = 0;
         for (unsigned k = 0; k < ALONE_SAMPLES; k++) {
             if (joins && k == 4)
-                w.load->s.n_apps = w.load->s.n_procs = w.load->s.n_tasks = 8;
-            next_sample(&w);
+                w->load->s.n_apps = w->load->s.n_procs = w->load->s.n_tasks = 8;
+            next_sample(w);
             for (size_t i = 0; i < 6; i++)
-                hits += alone[joins][k][i] = is_alone(&w, i + 1);
+                hits += alone[joins][k][i] = is_alone(w, i + 1);
         }
         assert_true(hits >= 6 * 3);
-        assert_true(!joins || others_on_core(&w, 0) > 0);
-        end(&w);
+        assert_true(!joins || others_on_core(w, 0) > 0);
     }
     assert_memory_equal(alone[0], alone[1], sizeof alone[0]);
 }
 
-TEST(only_what_is_measured_is_counted)
+TEST_F(only_what_is_measured_is_counted)
 {
-    struct smt_fixture w;
     unsigned alone[4] = {0}, together[4] = {0};
-    begin_on(&w, "smt-symb", 4, 2, 4);
-    w.alone = two;
-    w.beside = by_a_quarter;
-    next_sample(&w);
-    for (; w.load->s.now < w.first + SAMPLE + 2 * ASYM_SEC; next_sample(&w)) {
+    begin_on(w, "smt-symb", 4, 2, 4);
+    w->alone = two;
+    w->beside = by_a_quarter;
+    next_sample(w);
+    for (; w->load->s.now < w->first + SAMPLE + 2 * ASYM_SEC; next_sample(w)) {
         for (size_t i = 0; i < 4; i++) {
-            const struct asym_plan_task *t = &w.plan->tasks[i];
-            const bool in_sample = w.load->s.now < w.first + SAMPLE;
+            const struct asym_plan_task *t = &w->plan->tasks[i];
+            const bool in_sample = w->load->s.now < w->first + SAMPLE;
             alone[i] += is_why(t->reason, "more: it is measured");
             together[i] += is_why(t->reason, "measured beside");
             assert_int_equal(t->counted,
                              is_why(t->reason, "more: it is measured") || is_why(t->reason, "measured beside"));
             assert_true(in_sample || !t->counted);
-            assert_int_equal(is_alone(&w, i), is_why(t->reason, "more: it is measured"));
-            assert_true(!is_alone(&w, i) || others_on_core(&w, i) == 0);
+            assert_int_equal(is_alone(w, i), is_why(t->reason, "more: it is measured"));
+            assert_true(!is_alone(w, i) || others_on_core(w, i) == 0);
         }
     }
     for (size_t i = 0; i < 4; i++) {
         assert_in_range(alone[i], 3, 7);
         assert_int_equal(together[i], 20);
     }
-    end(&w);
 }
 
 /* After the symbios phase the threads are measured again, because the old result may no longer be true. */
-TEST(it_is_measured_again)
+TEST_F(it_is_measured_again)
 {
-    struct smt_fixture w;
-    int core[4];
-    predict(4, 2, 4, core);
-    begin_weighing(&w, "smt-symb", ASYM_SMT_SOURCE, 4, 2, 4);
-    w.alone = two;
-    w.beside = by_a_quarter;
-    set_nice(&w, 0, 4);
-    set_nice(&w, partner_of(core, 4, 0), 14);
-    advance_until(&w, SAMPLE);
-    assert_int_equal(samples_alone(&w, 0, 500), 0);
-    w.beside = to_six_tenths;
-    advance_until(&w, 2 * SAMPLE + SYMBIOS);
-    assert_in_range(samples_alone(&w, 0, 560), 195, 225);
+    begin_three_quarters(w, "smt-symb", NULL);
+    w->alone = two;
+    w->beside = by_a_quarter;
+    advance_until(w, SAMPLE);
+    assert_int_equal(samples_alone(w, 0, 500), 0);
+    w->beside = to_six_tenths;
+    advance_until(w, 2 * SAMPLE + SYMBIOS);
+    assert_in_range(samples_alone(w, 0, 560), 195, 225);
     /* A thread that sleeps through the next sample phase is unknown again. */
-    gen_load_share(w.load, 0, 0);
-    advance_until(&w, 3 * SAMPLE + 2 * SYMBIOS + ASYM_SEC);
-    gen_load_share(w.load, 0, 1);
-    next_sample(&w);
-    assert_in_range(samples_alone(&w, 0, 560), 260, 300);
-    end(&w);
+    gen_load_share(w->load, 0, 0);
+    advance_until(w, 3 * SAMPLE + 2 * SYMBIOS + ASYM_SEC);
+    gen_load_share(w->load, 0, 1);
+    next_sample(w);
+    assert_in_range(samples_alone(w, 0, 560), 260, 300);
 }
 
 /* The test sets the kinds. */
@@ -512,45 +494,35 @@ static double lately(size_t i, size_t k)
  * After the sample phase the first thread, which has 75 % of its core, keeps only 3/10 of its speed beside the second. It falls
  * behind, and only with an account it has what it is entitled to: alone for y of the time, y + 0.3 (1 - y) = 0.75, y = 64 %.
  */
-TEST(a_thread_that_falls_behind_runs_alone_to_catch_up)
+TEST_F(a_thread_that_falls_behind_runs_alone_to_catch_up)
 {
     for (unsigned with = 0; with < 2; with++) {
-        struct smt_fixture w;
-        int core[4];
-        predict(4, 2, 4, core);
-        begin_with(&w, "smt-symb", ASYM_SMT_SOURCE, with ? "500ms" : "0s", 4, 2, 4);
-        w.alone = two;
-        w.beside = by_a_quarter;
-        set_nice(&w, 0, 4);
-        set_nice(&w, partner_of(core, 4, 0), 14);
-        advance_until(&w, SAMPLE);
-        assert_int_equal(samples_alone(&w, 0, 100), 0);
-        w.beside = lately;
-        const unsigned alone = samples_alone(&w, 0, 400);
+        begin_three_quarters(w, "smt-symb", with ? "500ms" : "0s");
+        w->alone = two;
+        w->beside = by_a_quarter;
+        advance_until(w, SAMPLE);
+        assert_int_equal(samples_alone(w, 0, 100), 0);
+        w->beside = lately;
+        const unsigned alone = samples_alone(w, 0, 400);
         assert_in_range(alone, with ? 230 : 0, with ? 275 : 0);
-        end(&w);
     }
 }
 
 /* The thread sleeps from its turn alone until after the next sample phase. What it is entitled to is not known then. */
-TEST(an_account_ends_with_its_measurement)
+TEST_F(an_account_ends_with_its_measurement)
 {
-    struct smt_fixture w;
-    int core[4];
-    predict(4, 2, 4, core);
-    begin_with(&w, "smt-symb", ASYM_SMT_SOURCE, "500ms", 4, 2, 4);
-    w.alone = two;
-    w.beside = by_a_quarter;
-    advance_until(&w, SAMPLE);
-    w.beside = lately;
-    assert_true(samples_alone(&w, 0, 100) > 0);
-    while (!is_alone(&w, 0))
-        next_sample(&w);
-    gen_load_share(w.load, 0, 0);
-    advance_until(&w, 2 * SAMPLE + SYMBIOS + ASYM_SEC);
-    gen_load_share(w.load, 0, 1);
-    assert_int_equal(samples_alone(&w, 0, 100), 0);
-    end(&w);
+    begin_with(w, "smt-symb", ASYM_SMT_SOURCE, "500ms", 4, 2, 4);
+    w->alone = two;
+    w->beside = by_a_quarter;
+    advance_until(w, SAMPLE);
+    w->beside = lately;
+    assert_true(samples_alone(w, 0, 100) > 0);
+    while (!is_alone(w, 0))
+        next_sample(w);
+    gen_load_share(w->load, 0, 0);
+    advance_until(w, 2 * SAMPLE + SYMBIOS + ASYM_SEC);
+    gen_load_share(w->load, 0, 1);
+    assert_int_equal(samples_alone(w, 0, 100), 0);
 }
 
 static double by_lag(size_t i, size_t k)
@@ -560,28 +532,26 @@ static double by_lag(size_t i, size_t k)
 }
 
 /* Beside others neither has the half of its speed that it is entitled to, so they have turns alone, of the same length. */
-TEST(two_of_a_core_that_fall_behind_share_its_time)
+TEST_F(two_of_a_core_that_fall_behind_share_its_time)
 {
-    struct smt_fixture w;
     int core[8];
     predict(8, 2, 8, core);
-    begin_with(&w, "smt-symb", ASYM_SMT_SOURCE, "500ms", 8, 2, 8);
-    w.alone = two;
-    w.beside = by_a_quarter;
-    advance_until(&w, SAMPLE);
+    begin_with(w, "smt-symb", ASYM_SMT_SOURCE, "500ms", 8, 2, 8);
+    w->alone = two;
+    w->beside = by_a_quarter;
+    advance_until(w, SAMPLE);
     const size_t partner = partner_of(core, 8, 0);
     for (size_t i = 0; i < 8; i++)
         kind_of[i] = i == 0 || i == partner;
-    w.beside = by_lag;
+    w->beside = by_lag;
     unsigned alone[2] = {0};
     for (unsigned k = 0; k < 400; k++) {
-        next_sample(&w);
-        alone[0] += is_alone(&w, 0);
-        alone[1] += is_alone(&w, partner);
+        next_sample(w);
+        alone[0] += is_alone(w, 0);
+        alone[1] += is_alone(w, partner);
     }
     assert_in_range(alone[0], 120, 200);
     assert_in_range(alone[1], 120, 200);
-    end(&w);
 }
 
 /* --- smt-sos --- */
@@ -592,32 +562,29 @@ static double by_kind(size_t i, size_t k)
     return kind_of[i] == kind_of[k] ? 0.5 : 0.9;
 }
 
-TEST(those_that_get_along_are_brought_together)
+TEST_F(those_that_get_along_are_brought_together)
 {
-    struct smt_fixture w;
     int core[4];
     predict(4, 2, 4, core);
     for (size_t i = 0; i < 4; i++)
         kind_of[i] = core[i];
-    begin_on(&w, "smt-sos", 4, 2, 4);
-    w.alone = two;
-    w.beside = by_kind;
-    advance_until(&w, SAMPLE);
+    begin_on(w, "smt-sos", 4, 2, 4);
+    w->alone = two;
+    w->beside = by_kind;
+    advance_until(w, SAMPLE);
     for (unsigned k = 0; k < 500; k++) {
-        next_sample(&w);
-        assert_true(k == 0 || w.n_actions == 0);
+        next_sample(w);
+        assert_true(k == 0 || w->n_actions == 0);
         for (size_t i = 0; i < 4; i++)
             for (size_t j = 0; j < i; j++)
-                assert_true(core_of(&w, i) != core_of(&w, j) || kind_of[i] != kind_of[j]);
+                assert_true(core_of(w, i) != core_of(w, j) || kind_of[i] != kind_of[j]);
     }
-    end(&w);
 }
 
 /* Threads that run well together, or that were not measured, stay together. */
-TEST(what_is_best_already_stays)
+TEST_F(what_is_best_already_stays)
 {
     for (unsigned counted = 0; counted < 2; counted++) {
-        struct smt_fixture w;
         int core[4];
         bool seen[2] = {false};
         predict(4, 2, 4, core);
@@ -625,14 +592,13 @@ TEST(what_is_best_already_stays)
             kind_of[i] = seen[core[i]];
             seen[core[i]] = true;
         }
-        begin_on(&w, "smt-sos", 4, 2, 4);
-        w.alone = counted ? two : NULL;
-        w.beside = by_kind;
-        advance_until(&w, SAMPLE);
-        next_sample(&w);
+        begin_on(w, "smt-sos", 4, 2, 4);
+        w->alone = counted ? two : NULL;
+        w->beside = by_kind;
+        advance_until(w, SAMPLE);
+        next_sample(w);
         for (size_t i = 0; i < 4; i++)
-            assert_int_equal(core_of(&w, i), core[i]);
-        end(&w);
+            assert_int_equal(core_of(w, i), core[i]);
     }
 }
 
@@ -653,73 +619,68 @@ static double speedup_of(const struct smt_fixture *w)
 }
 
 /* Rows: CPUs, siblings, threads. The cores are full, partly empty, or have more threads than CPUs. */
-TEST(of_the_pairings_tried_the_best_runs)
+TEST_F(of_the_pairings_tried_the_best_runs)
 {
     static const unsigned rows[][3] = {{8, 2, 8},   {8, 2, 6},   {8, 2, 12}, {16, 4, 16},
                                        {32, 2, 32}, {16, 4, 13}, {8, 2, 5},  {4, 2, 3}};
     unsigned turned = 0;
     for (size_t row = 0; row < ASYM_LENGTH(rows); row++) {
-        struct smt_fixture w;
         double speedup[ASYM_SMT_PAIRINGS] = {0}, best = 0;
-        begin_on(&w, "smt-sos", rows[row][0], rows[row][1], rows[row][2]);
-        w.alone = two;
-        w.beside = by_chance;
-        advance_until(&w, SAMPLE / 2);
+        begin_on(w, "smt-sos", rows[row][0], rows[row][1], rows[row][2]);
+        w->alone = two;
+        w->beside = by_chance;
+        advance_until(w, SAMPLE / 2);
         for (unsigned k = 0; k < ASYM_SMT_PAIRINGS; k++) {
-            next_sample(&w);
-            best = ASYM_MAX(best, speedup[k] = speedup_of(&w));
-            advance_until(&w, SAMPLE / 2 + (k + 1) * SAMPLE / 2 / ASYM_SMT_PAIRINGS);
+            next_sample(w);
+            best = ASYM_MAX(best, speedup[k] = speedup_of(w));
+            advance_until(w, SAMPLE / 2 + (k + 1) * SAMPLE / 2 / ASYM_SMT_PAIRINGS);
         }
-        next_sample(&w);
-        assert_true(speedup_of(&w) >= best / 1.01 - 1e-9);
-        assert_true(speedup_of(&w) >= speedup[0] - 1e-9);
-        turned += speedup_of(&w) > speedup[0] + 1e-9;
-        end(&w);
+        next_sample(w);
+        assert_true(speedup_of(w) >= best / 1.01 - 1e-9);
+        assert_true(speedup_of(w) >= speedup[0] - 1e-9);
+        turned += speedup_of(w) > speedup[0] + 1e-9;
     }
     assert_true(turned > 2);
 }
 
 /* A thread that sleeps in one of the pairings does not count in the comparison. */
-TEST(a_sleeping_thread_does_not_decide)
+TEST_F(a_sleeping_thread_does_not_decide)
 {
-    struct smt_fixture w;
     int core[4];
     predict(4, 2, 4, core);
-    begin_on(&w, "smt-sos", 4, 2, 4);
-    w.alone = two;
-    w.beside = by_a_quarter;
-    advance_until(&w, SAMPLE / 2);
-    gen_load_share(w.load, 0, 0);
-    advance_until(&w, SAMPLE / 2 + SAMPLE / 2 / ASYM_SMT_PAIRINGS);
-    gen_load_share(w.load, 0, 1);
-    advance_until(&w, SAMPLE);
-    next_sample(&w);
+    begin_on(w, "smt-sos", 4, 2, 4);
+    w->alone = two;
+    w->beside = by_a_quarter;
+    advance_until(w, SAMPLE / 2);
+    gen_load_share(w->load, 0, 0);
+    advance_until(w, SAMPLE / 2 + SAMPLE / 2 / ASYM_SMT_PAIRINGS);
+    gen_load_share(w->load, 0, 1);
+    advance_until(w, SAMPLE);
+    next_sample(w);
     for (size_t i = 0; i < 4; i++)
-        assert_int_equal(core_of(&w, i), core[i]);
-    end(&w);
+        assert_int_equal(core_of(w, i), core[i]);
 }
 
 /* Cores of 2 CPUs, and threads for all; every every_fast-th core is a fast one. */
-static void pair_on(unsigned n_cpus, unsigned llc_size, unsigned every_fast, unsigned n)
+static void pair_on(struct smt_fixture *w, unsigned n_cpus, unsigned llc_size, unsigned every_fast, unsigned n)
 {
-    struct smt_fixture w;
-    begin_on(&w, "smt-sos", n_cpus, 2, n);
+    begin_on(w, "smt-sos", n_cpus, 2, n);
     for (unsigned c = 0; c < n_cpus; c++) {
-        w.machine.cpus[c].llc = (int16_t)(c / llc_size);
-        w.machine.cpus[c].speed = c / 2 % every_fast == 0 ? 2000 : 1000;
+        w->machine.cpus[c].llc = (int16_t)(c / llc_size);
+        w->machine.cpus[c].speed = c / 2 % every_fast == 0 ? 2000 : 1000;
     }
-    assert_int_equal(asym_machine_finish(&w.machine), 0);
-    w.alone = two;
-    w.beside = by_chance;
-    next_sample(&w);
+    assert_int_equal(asym_machine_finish(&w->machine), 0);
+    w->alone = two;
+    w->beside = by_chance;
+    next_sample(w);
     int16_t llc[N_MOST], type[N_MOST];
     unsigned pairings = 0;
-    advance_until(&w, SAMPLE / 2);
+    advance_until(w, SAMPLE / 2);
     for (unsigned k = 0; k < 20; k++) {
-        next_sample(&w);
+        next_sample(w);
         for (size_t i = 0; i < n; i++) {
-            const struct asym_plan_task *t = &w.plan->tasks[i];
-            const struct asym_cpu *cpu = &w.machine.cpus[t->target];
+            const struct asym_plan_task *t = &w->plan->tasks[i];
+            const struct asym_cpu *cpu = &w->machine.cpus[t->target];
             llc[i] = k == 0 ? cpu->llc : llc[i];
             type[i] = k == 0 ? cpu->type : type[i];
             assert_int_equal(cpu->llc, llc[i]);
@@ -730,65 +691,45 @@ static void pair_on(unsigned n_cpus, unsigned llc_size, unsigned every_fast, uns
         }
     }
     assert_int_equal(pairings, 2 + 4 + 8 + 16);
-    end(&w);
 }
 
-TEST(pairings_are_of_one_cache_and_one_type)
+TEST_F(pairings_are_of_one_cache_and_one_type)
 {
-    pair_on(16, 8, 1, 16);
-    pair_on(16, 8, 2, 16);
-    pair_on(8, 4, 2, 16); /* each type has one core under an LLC: only the threads that share a CPU change */
+    pair_on(w, 16, 8, 1, 16);
+    pair_on(w, 16, 8, 2, 16);
+    pair_on(w, 8, 4, 2, 16); /* each type has one core under an LLC: only the threads that share a CPU change */
 }
 
-TEST(sos_keeps_shares_as_symb_does)
+TEST_F(icount_sos_pairs_and_leaves_shares_to_the_fetch_unit)
 {
-    struct smt_fixture w;
-    int core[4];
-    predict(4, 2, 4, core);
-    begin_weighing(&w, "smt-sos", ASYM_SMT_SOURCE, 4, 2, 4);
-    w.alone = two;
-    w.beside = to_six_tenths;
-    set_nice(&w, 0, 4);
-    set_nice(&w, partner_of(core, 4, 0), 14);
-    advance_until(&w, SAMPLE);
-    assert_in_range(samples_alone(&w, 0, 560), 195, 225);
-    end(&w);
-}
-
-TEST(icount_sos_pairs_and_leaves_shares_to_the_fetch_unit)
-{
-    struct smt_fixture w;
     int core[4];
     predict(4, 2, 4, core);
     for (size_t i = 0; i < 4; i++)
         kind_of[i] = core[i];
-    begin_on(&w, "smt-icount-sos", 4, 2, 4);
-    w.alone = two;
-    w.beside = by_kind;
-    set_nice(&w, 0, -20);
-    advance_until(&w, SAMPLE);
-    assert_int_equal(samples_alone(&w, 0, 300), 0);
-    assert_why(w.plan->tasks[0].reason, "fetch unit");
+    begin_on(w, "smt-icount-sos", 4, 2, 4);
+    w->alone = two;
+    w->beside = by_kind;
+    set_nice(w, 0, -20);
+    advance_until(w, SAMPLE);
+    assert_int_equal(samples_alone(w, 0, 300), 0);
+    assert_why(w->plan->tasks[0].reason, "fetch unit");
     for (size_t i = 0; i < 4; i++)
         for (size_t j = 0; j < i; j++)
-            assert_true(core_of(&w, i) != core_of(&w, j) || kind_of[i] != kind_of[j]);
+            assert_true(core_of(w, i) != core_of(w, j) || kind_of[i] != kind_of[j]);
     assert_non_null(asym_policy_find("smt-icount-sos")->refuses);
-    end(&w);
 }
 
 /* --- smt-icount --- */
 
-TEST(icount_leaves_shares_to_the_fetch_unit_and_cannot_run_live)
+TEST_F(icount_leaves_shares_to_the_fetch_unit_and_cannot_run_live)
 {
-    struct smt_fixture w;
-    begin_on(&w, "smt-icount", 4, 2, 4);
-    set_nice(&w, 0, -20);
-    assert_int_equal(samples_alone(&w, 0, 30), 0);
-    assert_why(w.plan->tasks[0].reason, "fetch unit");
-    assert_true(w.plan->tasks[0].figure[0] > 95);
+    begin_on(w, "smt-icount", 4, 2, 4);
+    set_nice(w, 0, -20);
+    assert_int_equal(samples_alone(w, 0, 30), 0);
+    assert_why(w->plan->tasks[0].reason, "fetch unit");
+    assert_true(w->plan->tasks[0].figure[0] > 95);
     assert_non_null(asym_policy_find("smt-icount")->refuses);
     assert_null(asym_policy_find("smt-naive")->refuses);
-    end(&w);
 }
 
 TEST_MAIN
