@@ -15,7 +15,26 @@ void turns_begin(struct turns *w, const struct asym_engine_config *config, unsig
     assert_int_equal(asym_engine_new(config, &w->e), 0);
 }
 
-void end(struct turns *w)
+void turns_begin_policy(struct turns *w, const char *policy, const char *sp_boost, asym_usec swap_period,
+                        unsigned n_cpus, unsigned n_fast, const unsigned *sizes, size_t n)
+{
+    assert_non_null(asym_policy_find(policy));
+    const struct gen_params_room params = gen_params_with(asym_policy_find(policy), sp_boost ? "sp_boost" : NULL,
+                                                          sp_boost);
+    const struct asym_engine_config config = {
+        .policy = asym_policy_find(policy),
+        .params = &params,
+        .classify = {.serial_max_threads = 2,
+                     .hp_threshold = UINT32_MAX,
+                     .amp_boost = ASYM_SEC,
+                     .hysteresis = 1,
+                     .background_nice = 10},
+        .enforce = {.pin = -1, .swap_period = swap_period, .release = 5 * ASYM_SEC, .exclusive_from = 0.7},
+    };
+    turns_begin(w, &config, n_cpus, n_fast, sizes, n);
+}
+
+void turns_end(struct turns *w)
 {
     asym_engine_free(w->e);
     gen_load_free(w->load);

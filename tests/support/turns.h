@@ -5,6 +5,7 @@
 
 #include <asym/engine.h>
 
+#include "base/macro.h"
 #include "support/generate.h"
 
 #define TURN (100 * ASYM_MSEC)
@@ -23,7 +24,17 @@ struct turns {
 /** Begin with so many CPUs, the first n_fast of them fast, and an application of each size. */
 void turns_begin(struct turns *w, const struct asym_engine_config *config, unsigned n_cpus, unsigned n_fast,
                  const unsigned *sizes, size_t n);
-void end(struct turns *w);
+/** The same with the defaults of a policy, but for sp_boost if it is not NULL. */
+void turns_begin_policy(struct turns *w, const char *policy, const char *sp_boost, asym_usec swap_period,
+                        unsigned n_cpus, unsigned n_fast, const unsigned *sizes, size_t n);
+void turns_end(struct turns *w);
+
+/** Declare turns w that last until the end of the block; the sizes of the applications come last. */
+#define TURNS_WITH(w, policy, sp_boost, swap_period, n_cpus, n_fast, ...)                                              \
+    const unsigned w##_sizes[] = {__VA_ARGS__};                                                                        \
+    ASYM_CLEANUP(turns_end) struct turns w;                                                                            \
+    turns_begin_policy(&w, policy, sp_boost, swap_period, n_cpus, n_fast, w##_sizes, ASYM_LENGTH(w##_sizes))
+#define TURNS(w, policy, ...) TURNS_WITH(w, policy, NULL, TURN, __VA_ARGS__)
 
 /** Let time pass; every action succeeds. */
 void pass(struct turns *w, asym_usec time);

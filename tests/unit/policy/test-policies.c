@@ -12,31 +12,9 @@
 #include "support/test.h"
 #include "support/turns.h"
 
-static void begin_swapping(struct turns *w, const char *policy, asym_usec swap_period, unsigned n_cpus, unsigned n_fast,
-                           const unsigned *sizes, size_t n)
-{
-    assert_non_null(asym_policy_find(policy));
-    const struct gen_params_room params = gen_params_with(asym_policy_find(policy), NULL, NULL);
-    const struct asym_engine_config config = {
-        .policy = asym_policy_find(policy),
-        .params = &params,
-        .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
-        .enforce = {.pin = -1, .swap_period = swap_period, .release = 5 * ASYM_SEC},
-    };
-    turns_begin(w, &config, n_cpus, n_fast, sizes, n);
-}
-
-static void begin(struct turns *w, const char *policy, unsigned n_cpus, unsigned n_fast, const unsigned *sizes,
-                  size_t n)
-{
-    begin_swapping(w, policy, TURN, n_cpus, n_fast, sizes, n);
-}
-
 TEST(none_steers_nothing_but_classifies)
 {
-    struct turns w;
-    const unsigned sizes[] = {1, 6};
-    begin(&w, "none", 4, 2, sizes, 2);
+    TURNS(w, "none", 4, 2, 1, 6);
     turn(&w);
     assert_int_equal(w.n_actions, 0);
     assert_int_equal(w.plan->apps[0].class, ASYM_CLASS_MP);
@@ -47,14 +25,11 @@ TEST(none_steers_nothing_but_classifies)
         assert_int_equal(w.plan->tasks[i].target, -1);
         assert_why(w.plan->tasks[i].reason, "steers nothing");
     }
-    end(&w);
 }
 
 TEST(mintlp_fills_fast_cpus_in_order_of_parallelism)
 {
-    struct turns w;
-    const unsigned sizes[] = {4, 1, 2}; /* threads 0-3, 4, 5-6 */
-    begin(&w, "mintlp", 6, 3, sizes, 3);
+    TURNS(w, "mintlp", 6, 3, 4, 1, 2); /* threads 0-3, 4, 5-6 */
     turn(&w);
     for (size_t i = 0; i < 7; i++) {
         assert_int_equal(is_fast(&w, i), i >= 4);
@@ -65,27 +40,21 @@ TEST(mintlp_fills_fast_cpus_in_order_of_parallelism)
         assert_int_equal(count_on(&w, c), 1);
     for (int c = 3; c < 6; c++)
         assert_in_range(count_on(&w, c), 1, 2);
-    end(&w);
 }
 
 TEST(under_mintlp_a_thread_that_runs_alone_goes_before_the_others_of_its_program)
 {
-    struct turns w;
-    const unsigned sizes[] = {3};
-    begin(&w, "mintlp", 4, 1, sizes, 1);
+    TURNS(w, "mintlp", 4, 1, 3);
     turn(&w);
     const unsigned slow = is_fast(&w, 0) ? 1 : 0;
     w.load->tasks[slow].flags = ASYM_TASK_ALONE;
     turn(&w);
     assert_true(is_fast(&w, slow));
-    end(&w);
 }
 
 TEST(mintlp_knows_no_fairness_and_does_not_migrate_for_noise)
 {
-    struct turns w;
-    const unsigned sizes[] = {2, 2};
-    begin(&w, "mintlp", 4, 2, sizes, 2);
+    TURNS(w, "mintlp", 4, 2, 2, 2);
     turn(&w);
     for (unsigned k = 0; k < 10; k++) {
         /* The runnable counts are 2.0 and 1.96, and change sides each time. */
@@ -95,17 +64,14 @@ TEST(mintlp_knows_no_fairness_and_does_not_migrate_for_noise)
         assert_int_equal(w.n_actions, 0);
         assert_true(is_fast(&w, 0) && is_fast(&w, 1));
     }
-    end(&w);
 }
 
 TEST(a_thread_that_must_share_does_not_push_the_holder_out)
 {
     static const char *const policies[] = {"mintlp", "rr"};
     for (size_t k = 0; k < ASYM_LENGTH(policies); k++) {
-        struct turns w;
-        const unsigned sizes[] = {3};
         /* With a swap period of zero the engine calls the policy again at the same time. */
-        begin_swapping(&w, policies[k], 0, 4, 1, sizes, 1);
+        TURNS_WITH(w, policies[k], NULL, 0, 4, 1, 3);
         /* The first thread may run on the fast CPU only, but the second is already there. */
         w.load->masks[0] = w.load->cpusets[0] = w.machine.fast;
         gen_load_share_masks(w.load);
@@ -118,15 +84,13 @@ TEST(a_thread_that_must_share_does_not_push_the_holder_out)
         assert_int_equal(asym_engine_step(w.e, &w.load->s, &w.plan, &actions, &w.n_actions), 0);
         assert_int_equal(w.plan->tasks[1].target, first);
         assert_int_equal(w.n_actions, 0);
-        end(&w);
     }
 }
 
 TEST(busyfcs_keeps_fast_cpus_busy_before_slow_ones)
 {
     for (unsigned n = 1; n <= 12; n++) {
-        struct turns w;
-        begin(&w, "busyfcs", 6, 2, &n, 1);
+        TURNS(w, "busyfcs", 6, 2, n);
         for (size_t i = 0; i < n; i++)
             w.load->tasks[i].cpu = 5;
         turn(&w);
@@ -140,63 +104,45 @@ TEST(busyfcs_keeps_fast_cpus_busy_before_slow_ones)
                        is_fast(&w, i) ? "fast CPUs are filled first" : "every fast CPU is busy");
         turn(&w);
         assert_int_equal(w.n_actions, 0);
-        end(&w);
     }
 }
 
 TEST(rr_gives_all_threads_equal_fast_time)
 {
-    struct turns w;
-    const unsigned sizes[] = {1, 6}; /* parallelism does not count */
     unsigned had[7] = {0};
-    begin(&w, "rr", 7, 2, sizes, 2);
+    TURNS(w, "rr", 7, 2, 1, 6); /* parallelism does not count */
     count_turns(&w, 70, had);
     for (size_t i = 0; i < 7; i++)
         assert_in_range(had[i], 19, 21);
-    end(&w);
 }
 
-TEST(rr_does_not_let_a_new_thread_catch_up)
+/* It slept, or had a slow CPU while it spun, and claims nothing for that. */
+TEST(rr_does_not_let_a_new_thread_or_one_that_spun_catch_up)
 {
-    struct turns w;
-    const unsigned sizes[] = {1, 1, 1};
-    unsigned had[3] = {0};
-    begin(&w, "rr", 3, 1, sizes, 3);
-    gen_load_share(w.load, 2, 0);
-    for (unsigned k = 0; k < 40; k++)
-        turn(&w);
-    gen_load_share(w.load, 2, 1);
-    count_turns(&w, 30, had);
-    for (size_t i = 0; i < 3; i++)
-        assert_in_range(had[i], 9, 11);
-    end(&w);
-}
-
-/* It had a slow CPU while it spun, and claims nothing for that. */
-TEST(rr_does_not_let_a_thread_that_spun_catch_up)
-{
-    struct turns w;
-    const unsigned sizes[] = {1, 1, 1};
-    unsigned had[3] = {0};
-    begin(&w, "rr", 3, 1, sizes, 3);
-    w.load->tasks[2].flags = ASYM_TASK_SPINNING;
-    count_turns(&w, 40, had);
-    assert_int_equal(had[2], 0);
-    assert_why(w.plan->tasks[2].reason, "spins at a barrier");
-    w.load->tasks[2].flags = 0;
-    had[0] = had[1] = 0;
-    count_turns(&w, 30, had);
-    for (size_t i = 0; i < 3; i++)
-        assert_in_range(had[i], 9, 11);
-    end(&w);
+    for (unsigned spins = 0; spins < 2; spins++) {
+        unsigned had[3] = {0};
+        TURNS(w, "rr", 3, 1, 1, 1, 1);
+        w.load->tasks[2].flags = spins ? ASYM_TASK_SPINNING : 0;
+        if (!spins)
+            gen_load_share(w.load, 2, 0);
+        count_turns(&w, 40, had);
+        assert_true(!spins || had[2] == 0);
+        if (spins)
+            assert_why(w.plan->tasks[2].reason, "spins at a barrier");
+        if (!spins)
+            gen_load_share(w.load, 2, 1);
+        w.load->tasks[2].flags = 0;
+        memset(had, 0, sizeof had);
+        count_turns(&w, 30, had);
+        for (size_t i = 0; i < 3; i++)
+            assert_in_range(had[i], 9, 11);
+    }
 }
 
 /* A thread that is first at a barrier is so because it had the fast CPU. */
 TEST(rr_charges_a_thread_for_the_time_before_it_spins)
 {
-    struct turns w;
-    const unsigned sizes[] = {1, 1, 1};
-    begin(&w, "rr", 3, 1, sizes, 3);
+    TURNS(w, "rr", 3, 1, 1, 1, 1);
     turn(&w);
     assert_true(is_fast(&w, 0));
     w.load->tasks[0].flags = ASYM_TASK_SPINNING;
@@ -204,15 +150,12 @@ TEST(rr_charges_a_thread_for_the_time_before_it_spins)
     w.load->tasks[0].flags = 0;
     turn(&w);
     assert_true(is_fast(&w, 2));
-    end(&w);
 }
 
 TEST(rr_shares_eight_speeds_equally)
 {
-    struct turns w;
-    const unsigned sizes[] = {1, 1, 1, 1, 1, 1, 1, 1};
     double had[8] = {0};
-    begin(&w, "rr", 8, 1, sizes, 8);
+    TURNS(w, "rr", 8, 1, 1, 1, 1, 1, 1, 1, 1, 1);
     for (unsigned c = 0; c < 8; c++)
         w.machine.cpus[c].speed = c + 1;
     assert_int_equal(asym_machine_finish(&w.machine), 0);
@@ -225,31 +168,25 @@ TEST(rr_shares_eight_speeds_equally)
     }
     for (size_t i = 0; i < 8; i++)
         assert_true(had[i] > 4.4 && had[i] < 4.6); /* the mean speed is 4.5 */
-    end(&w);
 }
 
 /* Equal fast time is a tenth as many turns for the thread that has the CPU for ten times as long in each. */
 TEST(rr_counts_the_time_that_a_thread_ran)
 {
-    struct turns w;
-    const unsigned sizes[] = {1, 1};
     unsigned had[2] = {0};
-    begin(&w, "rr", 3, 1, sizes, 2);
+    TURNS(w, "rr", 3, 1, 1, 1);
     w.load->tasks[0].running = 0.1;
     w.load->tasks[1].running = 1;
     count_turns(&w, 110, had);
     assert_in_range(had[0], 98, 102);
     assert_in_range(had[1], 8, 12);
-    end(&w);
 }
 
 /* The types differ in kind only. The first one counts as the fast one; without a thread on it there would be no share to take. */
 TEST(rr_shares_types_of_equal_speed)
 {
-    struct turns w;
-    const unsigned sizes[] = {1, 1, 1};
     unsigned had[3] = {0};
-    begin(&w, "rr", 3, 1, sizes, 3);
+    TURNS(w, "rr", 3, 1, 1, 1, 1);
     w.machine.types[1].speed = w.machine.types[0].speed;
     for (unsigned k = 0; k < 30; k++) {
         turn(&w);
@@ -262,23 +199,19 @@ TEST(rr_shares_types_of_equal_speed)
     }
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(had[i], 10);
-    end(&w);
 }
 
 TEST(siblings_fill_after_cores)
 {
     static const char *const policies[] = {"mintlp", "busyfcs", "rr"};
     for (size_t k = 0; k < ASYM_LENGTH(policies); k++) {
-        struct turns w;
-        const unsigned n = 4;
-        begin(&w, policies[k], 8, 8, &n, 1);
+        TURNS(w, policies[k], 8, 8, 4);
         for (unsigned c = 0; c < 8; c++)
             w.machine.cpus[c].core = w.machine.cpus[c].freq_domain = (int16_t)(c / 2);
         assert_int_equal(asym_machine_finish(&w.machine), 0);
         turn(&w);
         for (int c = 0; c < 8; c += 2)
             assert_int_equal(count_on(&w, c) + count_on(&w, c + 1), 1);
-        end(&w);
     }
 }
 
@@ -287,16 +220,14 @@ TEST(new_threads_take_favoured_cpus_first)
 {
     static const char *const policies[] = {"mintlp", "busyfcs", "rr", "response-time", "throughput"};
     for (size_t k = 0; k < ASYM_LENGTH(policies); k++) {
-        struct turns w;
         const unsigned n = 2;
-        begin(&w, policies[k], 8, 4, &n, 1);
+        TURNS(w, policies[k], 8, 4, 2);
         w.machine.cpus[1].favour = w.machine.cpus[3].favour = 7;
         assert_int_equal(asym_machine_finish(&w.machine), 0);
         for (size_t i = 0; i < n; i++)
             w.load->tasks[i].cpu = 7; /* on no fast CPU yet */
         turn(&w);
         assert_int_equal(count_on(&w, 1) + count_on(&w, 3), 2);
-        end(&w);
     }
 }
 
@@ -374,7 +305,7 @@ TEST(a_switch_of_policies_moves_few_threads)
             storms += after > before || released > 0;
             moved += after;
             most += before;
-            end(&w);
+            turns_end(&w);
         }
     }
     print_message("all switches: %zu migrations, %zu from scratch\n", moved, most);

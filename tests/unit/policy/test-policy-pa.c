@@ -10,29 +10,7 @@
 #include "support/test.h"
 #include "support/turns.h"
 
-static void begin_boosted(struct turns *w, const char *policy, unsigned n_cpus, unsigned n_fast, const unsigned *sizes,
-                          size_t n, int boost)
-{
-    char text[16];
-    snprintf(text, sizeof text, "%d", boost);
-    const struct gen_params_room params = gen_params_with(asym_policy_find(policy), "sp_boost", text);
-    const struct asym_engine_config config = {
-        .policy = asym_policy_find(policy),
-        .params = &params,
-        .classify = {.serial_max_threads = 2,
-                     .hp_threshold = UINT32_MAX,
-                     .amp_boost = ASYM_SEC,
-                     .hysteresis = 1,
-                     .background_nice = 10},
-        .enforce = {.pin = -1, .swap_period = TURN, .release = 5 * ASYM_SEC, .exclusive_from = 0.7},
-    };
-    turns_begin(w, &config, n_cpus, n_fast, sizes, n);
-}
-
-static void begin(struct turns *w, unsigned n_cpus, unsigned n_fast, const unsigned *sizes, size_t n)
-{
-    begin_boosted(w, "pa", n_cpus, n_fast, sizes, n, 0);
-}
+#define PA(w, ...) TURNS_WITH(w, "pa", "0", TURN, __VA_ARGS__)
 
 /* From now on only this thread of its application runs. */
 static void become_serial(struct turns *w, size_t app, size_t task)
@@ -43,9 +21,7 @@ static void become_serial(struct turns *w, size_t app, size_t task)
 
 TEST(mp_threads_hold_fast_cpus_and_hp_threads_run_on_slow_ones)
 {
-    struct turns w;
-    const unsigned sizes[] = {2, 8};
-    begin(&w, 6, 2, sizes, 2);
+    PA(w, 6, 2, 2, 8);
     turn(&w);
     for (size_t i = 0; i < 10; i++) {
         assert_int_equal(is_fast(&w, i), i < 2);
@@ -54,15 +30,12 @@ TEST(mp_threads_hold_fast_cpus_and_hp_threads_run_on_slow_ones)
     }
     for (int c = 0; c < 6; c++)
         assert_int_equal(count_on(&w, c), c < 2 ? 1 : 2);
-    end(&w);
 }
 
 /* One thread with a high nice value beside two others. */
 TEST(a_program_in_the_background_leaves_the_fast_cpus_to_others)
 {
-    struct turns w;
-    const unsigned sizes[] = {1, 2};
-    begin(&w, 4, 2, sizes, 2);
+    PA(w, 4, 2, 1, 2);
     w.load->tasks[0].nice = 19;
     turn(&w);
     assert_true(!is_fast(&w, 0) && is_fast(&w, 1) && is_fast(&w, 2));
@@ -71,27 +44,21 @@ TEST(a_program_in_the_background_leaves_the_fast_cpus_to_others)
     turn(&w);
     assert_true(is_fast(&w, 0));
     assert_why(w.plan->tasks[0].reason, "background: a spare fast CPU");
-    end(&w);
 }
 
 TEST(a_rule_can_count_a_program_as_highly_parallel)
 {
-    struct turns w;
-    const unsigned sizes[] = {1, 2};
     const struct asym_rule_facts rule = {.policy_class = ASYM_RULE_CLASS_PARALLEL};
-    begin(&w, 4, 2, sizes, 2);
+    PA(w, 4, 2, 1, 2);
     w.load->procs[0].rule_facts = &rule;
     turn(&w);
     assert_false(is_fast(&w, 0));
     assert_why(w.plan->tasks[0].reason, "its rule counts it as highly parallel");
-    end(&w);
 }
 
 TEST(a_thread_that_becomes_serial_goes_before_mp_threads)
 {
-    struct turns w;
-    const unsigned sizes[] = {2, 8};
-    begin(&w, 6, 2, sizes, 2);
+    PA(w, 6, 2, 2, 8);
     turn(&w);
     become_serial(&w, 1, 5);
     turn(&w);
@@ -101,15 +68,12 @@ TEST(a_thread_that_becomes_serial_goes_before_mp_threads)
     assert_true(is_fast(&w, 5) && sp->exclusive);
     assert_float_equal((float)sp->figure[0], 1, 1e-6F);
     assert_int_equal(is_fast(&w, 0) + is_fast(&w, 1), 1);
-    end(&w);
 }
 
 TEST(the_boost_ends_and_the_thread_takes_turns)
 {
-    struct turns w;
-    const unsigned sizes[] = {2, 8};
     unsigned had[10] = {0};
-    begin(&w, 6, 2, sizes, 2);
+    PA(w, 6, 2, 2, 8);
     turn(&w);
     become_serial(&w, 1, 5);
     for (unsigned k = 0; k < 10; k++) {
@@ -126,15 +90,12 @@ TEST(the_boost_ends_and_the_thread_takes_turns)
     assert_in_range(had[5], 19, 21);
     assert_in_range(had[0], 19, 21);
     assert_in_range(had[1], 19, 21);
-    end(&w);
 }
 
 TEST(mp_threads_share_fast_cpus_in_turns)
 {
-    struct turns w;
-    const unsigned sizes[] = {1, 1, 1, 1, 1};
     unsigned had[5] = {0};
-    begin(&w, 5, 2, sizes, 5);
+    PA(w, 5, 2, 1, 1, 1, 1, 1);
     for (unsigned k = 0; k < 50; k++) {
         unsigned now = 0;
         turn(&w);
@@ -150,15 +111,12 @@ TEST(mp_threads_share_fast_cpus_in_turns)
     }
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(had[i], 20);
-    end(&w);
 }
 
 TEST(a_new_thread_neither_waits_for_all_nor_keeps_them_out)
 {
-    struct turns w;
-    const unsigned sizes[] = {1, 1, 1};
     unsigned had[3] = {0};
-    begin(&w, 3, 1, sizes, 3);
+    PA(w, 3, 1, 1, 1, 1);
     gen_load_share(w.load, 2, 0);
     for (unsigned k = 0; k < 20; k++)
         turn(&w);
@@ -166,14 +124,11 @@ TEST(a_new_thread_neither_waits_for_all_nor_keeps_them_out)
     count_turns(&w, 30, had);
     for (size_t i = 0; i < 3; i++)
         assert_in_range(had[i], 9, 11);
-    end(&w);
 }
 
 TEST(hp_threads_fill_fast_cpus_that_are_free)
 {
-    struct turns w;
-    const unsigned sizes[] = {1, 9};
-    begin(&w, 6, 3, sizes, 2);
+    PA(w, 6, 3, 1, 9);
     turn(&w);
     assert_true(is_fast(&w, 0) && w.plan->tasks[0].exclusive);
     assert_int_equal(count_on(&w, w.plan->tasks[0].target), 1);
@@ -185,14 +140,11 @@ TEST(hp_threads_fill_fast_cpus_that_are_free)
         spare += is_fast(&w, i);
     }
     assert_in_range(spare, 3, 4);
-    end(&w);
 }
 
 TEST(more_sp_threads_than_fast_cpus_the_longest_waiting_first)
 {
-    struct turns w;
-    const unsigned sizes[] = {4, 4, 4};
-    begin(&w, 8, 2, sizes, 3);
+    PA(w, 8, 2, 4, 4, 4);
     turn(&w);
     for (size_t a = 3; a-- > 0;) {
         become_serial(&w, a, 4 * a);
@@ -203,14 +155,11 @@ TEST(more_sp_threads_than_fast_cpus_the_longest_waiting_first)
     assert_why(w.plan->tasks[0].reason, "serial phase: waits (%.0f threads want a fast CPU, %.0f can have one)");
     assert_float_equal((float)w.plan->tasks[0].figure[0], 3, 1e-6F);
     assert_float_equal((float)w.plan->tasks[0].figure[1], 2, 1e-6F);
-    end(&w);
 }
 
 TEST(a_master_ranks_with_sp_and_a_spinning_thread_last)
 {
-    struct turns w;
-    const unsigned sizes[] = {8, 1, 1};
-    begin(&w, 6, 1, sizes, 3);
+    PA(w, 6, 1, 8, 1, 1);
     w.load->tasks[3].flags = ASYM_TASK_MASTER;
     w.load->tasks[8].flags = ASYM_TASK_SPINNING;
     turn(&w);
@@ -218,16 +167,13 @@ TEST(a_master_ranks_with_sp_and_a_spinning_thread_last)
     assert_why(w.plan->tasks[3].reason, "as its program says");
     assert_false(is_fast(&w, 8) || is_fast(&w, 9));
     assert_false(w.plan->tasks[8].exclusive);
-    end(&w);
 }
 
 /* A serial phase that a program reports changes the mapping between two turns, but no thread's turn. */
 TEST(an_early_plan_gives_way_to_a_master_and_keeps_the_turns)
 {
-    struct turns w;
-    const unsigned sizes[] = {8, 1, 1, 1};
     bool had[11];
-    begin(&w, 6, 2, sizes, 4);
+    PA(w, 6, 2, 8, 1, 1, 1);
     turn(&w);
     for (size_t i = 0; i < 11; i++)
         had[i] = is_fast(&w, i);
@@ -242,38 +188,31 @@ TEST(an_early_plan_gives_way_to_a_master_and_keeps_the_turns)
     assert_why(w.plan->tasks[3].reason, "highly parallel");
     for (size_t i = 8; i < 11; i++)
         assert_int_equal(is_fast(&w, i), had[i]);
-    end(&w);
 }
 
 TEST(alike_cpus_are_not_exclusive)
 {
     static const unsigned machines[][2] = {{4, 4}, {1, 1}, {3, 0}};
     for (size_t k = 0; k < ASYM_LENGTH(machines); k++) {
-        struct turns w;
-        const unsigned sizes[] = {1, 5};
-        begin(&w, machines[k][0], machines[k][1], sizes, 2);
+        PA(w, machines[k][0], machines[k][1], 1, 5);
         turn(&w);
         for (size_t i = 0; i < 6; i++) {
             assert_false(w.plan->tasks[i].exclusive);
             assert_why(w.plan->tasks[i].reason, "no CPU is known to be faster");
             assert_true(asym_mask_equal(w.plan->tasks[i].mask, &w.machine.usable));
         }
-        end(&w);
     }
 }
 
 TEST(a_cpuset_without_fast_cpus_is_kept)
 {
-    struct turns w;
-    const unsigned sizes[] = {1, 1};
-    begin(&w, 4, 2, sizes, 2);
+    PA(w, 4, 2, 1, 1);
     w.load->masks[0] = w.load->cpusets[0] = w.machine.slow;
     gen_load_share_masks(w.load);
     turn(&w);
     assert_true(asym_mask_has(&w.machine.slow, w.plan->tasks[0].target));
     assert_false(w.plan->tasks[0].exclusive);
     assert_true(is_fast(&w, 1));
-    end(&w);
 }
 
 /* The thread of this application runs for this share of the time, and never waits. */
@@ -287,9 +226,7 @@ static void sleep_most(struct turns *w, size_t app, double duty)
 /* A game of one thread that sleeps, and as many busy threads as there are CPUs, then one, then as many again. */
 static void boosts_while_all_cpus_are_busy(const char *policy, const char *why)
 {
-    struct turns w;
-    const unsigned sizes[] = {1, 8};
-    begin_boosted(&w, policy, 8, 4, sizes, 2, -5);
+    TURNS_WITH(w, policy, "-5", TURN, 8, 4, 1, 8);
     w.load->tasks[0].nice = 3;
     sleep_most(&w, 0, 0.6);
     turn(&w);
@@ -308,7 +245,6 @@ static void boosts_while_all_cpus_are_busy(const char *policy, const char *why)
         turn(&w);
     assert_true(is_fast(&w, 0) && w.plan->tasks[0].exclusive == (strcmp(policy, "pa") == 0));
     assert_int_equal(w.load->tasks[0].nice, 3);
-    end(&w);
 }
 
 TEST(a_light_thread_of_a_serial_program_is_boosted_while_all_cpus_are_busy)
@@ -320,9 +256,7 @@ TEST(a_light_thread_of_a_serial_program_is_boosted_while_all_cpus_are_busy)
 /* Six threads of a game fit on three fast CPUs beside a busy one: none takes turns. Busy ones do. */
 TEST(light_threads_take_no_turns_if_they_fit)
 {
-    struct turns w;
-    const unsigned sizes[] = {1, 1, 1, 1, 1, 1, 1};
-    begin(&w, 8, 4, sizes, 7);
+    PA(w, 8, 4, 1, 1, 1, 1, 1, 1, 1);
     for (size_t app = 1; app < 7; app++)
         sleep_most(&w, app, 0.5);
     for (unsigned k = 0; k < 3; k++) {
@@ -341,7 +275,6 @@ TEST(light_threads_take_no_turns_if_they_fit)
     for (size_t i = 0; i < 7; i++)
         n_fast += is_fast(&w, i);
     assert_int_equal(n_fast, 4);
-    end(&w);
 }
 
 /* Make n of the four fast CPUs favoured, from the last one down. */
@@ -355,9 +288,7 @@ static void favour(struct turns *w, unsigned n)
 
 TEST(a_serial_thread_goes_to_the_favoured_core)
 {
-    struct turns w;
-    const unsigned sizes[] = {8};
-    begin(&w, 8, 4, sizes, 1);
+    PA(w, 8, 4, 8);
     favour(&w, 2);
     turn(&w);
     size_t t = 0; /* a thread on another fast CPU */
@@ -370,15 +301,12 @@ TEST(a_serial_thread_goes_to_the_favoured_core)
         assert_int_equal(w.plan->tasks[t].target, 3);
         assert_true(w.plan->tasks[t].exclusive);
     }
-    end(&w);
 }
 
 /* With two serial threads the second takes the next best core, and neither ever loses its core to the other. */
 TEST(serial_threads_do_not_trade_places_for_favour)
 {
-    struct turns w;
-    const unsigned sizes[] = {8, 8};
-    begin(&w, 8, 4, sizes, 2);
+    PA(w, 8, 4, 8, 8);
     favour(&w, 2);
     turn(&w);
     become_serial(&w, 0, 1);
@@ -390,15 +318,12 @@ TEST(serial_threads_do_not_trade_places_for_favour)
         assert_int_equal(w.plan->tasks[1].target, 3);
         assert_int_equal(w.plan->tasks[9].target, 2);
     }
-    end(&w);
 }
 
 /* The phases of a master may be too short to justify a move, so it keeps its CPU. */
 TEST(a_master_stays_where_its_phase_begins)
 {
-    struct turns w;
-    const unsigned sizes[] = {8};
-    begin(&w, 8, 4, sizes, 1);
+    PA(w, 8, 4, 8);
     favour(&w, 1);
     turn(&w);
     size_t on_fast = 0;
@@ -410,15 +335,12 @@ TEST(a_master_stays_where_its_phase_begins)
     pass(&w, TURN / 10);
     assert_int_equal(w.plan->tasks[on_fast].target, cpu);
     assert_why(w.plan->tasks[on_fast].reason, "as its program says");
-    end(&w);
 }
 
 /* With three speeds, two of them fast, the serial thread moves from the second fastest type to the fastest. */
 TEST(of_two_fast_types_a_serial_thread_has_the_faster)
 {
-    struct turns w;
-    const unsigned sizes[] = {8};
-    begin(&w, 8, 4, sizes, 1);
+    PA(w, 8, 4, 8);
     w.machine.cpus[3].speed *= 1.2;
     assert_int_equal(asym_machine_finish(&w.machine), 0);
     w.machine.generation++;
@@ -430,7 +352,6 @@ TEST(of_two_fast_types_a_serial_thread_has_the_faster)
     become_serial(&w, 0, t);
     turn(&w);
     assert_int_equal(w.plan->tasks[t].target, 3);
-    end(&w);
 }
 
 TEST_MAIN
