@@ -16,7 +16,7 @@
 struct row {
     int32_t tid; /* the thread of which this row and the next ones speak; the first row speaks of thread 100 */
 
-    /* What happens before the step. */
+    /* Before the step. */
     int32_t thread,
         child; /* thread tid comes, a newborn with the mask 4-7: in process 100, or in a child process of its own */
     asym_usec born, fork, exec; /* of its process, after now */
@@ -37,7 +37,7 @@ struct row {
     enum asym_outcome_kind answer;
     int error;
 
-    /* What must hold after each step. */
+    /* These must hold after each step. */
     size_t asks; /* number of actions */
     bool quiet;  /* there is none */
     enum asym_exclusion why;
