@@ -60,7 +60,7 @@ enum asym_origin {
     ASYM_ORIGIN_NONE,   /**< no source tells the CPUs apart: asymd treats all as equal */
     ASYM_ORIGIN_CONFIG, /**< the configuration or --slow gives it */
     ASYM_ORIGIN_CAP,    /**< a frequency cap that asymd itself has set */
-#define ASYM_SPEED_SOURCE(origin, symbol, name) ASYM_ORIGIN_##origin,
+#define ASYM_SPEED_SOURCE(origin, ...) ASYM_ORIGIN_##origin,
 #include <asym/speed-sources.def>
 #undef ASYM_SPEED_SOURCE
     ASYM_N_ORIGINS

@@ -18,7 +18,6 @@
 #include "core/machine-situation.h"
 #include "core/policy-select.h"
 #include "linux/observe/proc-owner.h"
-#include "linux/topology/topology-speed.h"
 #include "linux/topology/topology.h"
 #include "report/columns.h"
 #include "report/report.h"
@@ -381,19 +380,18 @@ static int add_limits(struct asym_check *check, const struct asym_run *run)
 {
     const struct asym_machine *m = run->machine;
     const struct asym_mask cpus = asym_mask_minus(&m->usable, &run->slow);
-    struct asym_figures own, limit;
+    double own[ASYM_MAX_CPUS], limit[ASYM_MAX_CPUS];
     struct asym_mask held = {0};
     double most[ASYM_MAX_TYPES] = {0};
     char list[128];
     if (run->cli->topology || *run->settings->machine.speeds)
         return 0;
-    asym_speed_read_file(&run->root, "cpufreq/cpuinfo_max_freq", &cpus, &own);
-    asym_speed_read_file(&run->root, "cpufreq/scaling_max_freq", &cpus, &limit);
+    asym_topology_figures(&run->root, "cpufreq/cpuinfo_max_freq", &cpus, own);
+    asym_topology_figures(&run->root, "cpufreq/scaling_max_freq", &cpus, limit);
     ASYM_MASK_FOREACH (c, &cpus)
-        most[m->cpus[c].type] = ASYM_MAX(most[m->cpus[c].type], limit.value[c]);
+        most[m->cpus[c].type] = ASYM_MAX(most[m->cpus[c].type], limit[c]);
     ASYM_MASK_FOREACH (c, &cpus)
-        if (limit.value[c] > 0 &&
-            limit.value[c] < ASYM_MIN(most[m->cpus[c].type], own.value[c]) * (1 - ASYM_TYPE_TOLERANCE))
+        if (limit[c] > 0 && limit[c] < ASYM_MIN(most[m->cpus[c].type], own[c]) * (1 - ASYM_TYPE_TOLERANCE))
             asym_mask_set(&held, (unsigned)c);
     if (asym_mask_empty(&held))
         return 0;

@@ -64,7 +64,7 @@ const char *asym_origin_name(enum asym_origin origin)
         [ASYM_ORIGIN_NONE] = "none",
         [ASYM_ORIGIN_CONFIG] = "configuration",
         [ASYM_ORIGIN_CAP] = "cap",
-#define ASYM_SPEED_SOURCE(origin, symbol, name) [ASYM_ORIGIN_##origin] = (name),
+#define ASYM_SPEED_SOURCE(origin, name, ...) [ASYM_ORIGIN_##origin] = (name),
 #include <asym/speed-sources.def>
 #undef ASYM_SPEED_SOURCE
     };

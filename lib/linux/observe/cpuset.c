@@ -10,20 +10,13 @@
 /* A cpuset is read again after this time. */
 #define CPUSET_AGE ASYM_SEC
 
-static int read_list(const struct asym_root *root, const char *path, struct asym_mask *ret)
-{
-    char text[ASYM_MASK_LIST_MAX + 2];
-    ssize_t n = asym_root_read(root, path, text, sizeof text);
-    return n < 0 ? (int)n : asym_mask_parse_list(text, (size_t)n, ret);
-}
-
 void asym_cgroups_init(struct asym_cgroups *c, const struct asym_root *root, const struct asym_mask *fallback)
 {
     *c = (struct asym_cgroups){.root = root};
     asym_cgroup_mounts_read(root, &c->mounts);
-    if (read_list(root, "sys/devices/system/cpu/possible", &c->possible) < 0 || asym_mask_empty(&c->possible))
+    if (asym_root_read_list(root, "sys/devices/system/cpu/possible", &c->possible) < 0 || asym_mask_empty(&c->possible))
         c->possible = *fallback;
-    if (read_list(root, "sys/devices/system/cpu/isolated", &c->isolated) < 0)
+    if (asym_root_read_list(root, "sys/devices/system/cpu/isolated", &c->isolated) < 0)
         c->isolated = (struct asym_mask){0};
 }
 

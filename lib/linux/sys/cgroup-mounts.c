@@ -150,29 +150,22 @@ const struct asym_cgroup_mount *asym_cgroup_mounts_next(const struct asym_cgroup
     return *i < mounts->n ? &mounts->mount[*i] : NULL;
 }
 
-static int read_list(const struct asym_root *root, const char *path, struct asym_mask *ret)
-{
-    char text[2 * ASYM_MASK_LIST_MAX];
-    struct asym_mask m;
-    const ssize_t n = asym_root_read(root, path, text, sizeof text);
-    if (n <= 0 || (size_t)n == sizeof text - 1 || asym_mask_parse_list(text, (size_t)n, &m) < 0 || asym_mask_empty(&m))
-        return -ENOENT;
-    *ret = m;
-    return 0;
-}
-
 int asym_cgroup_cpus(const struct asym_root *root, const struct asym_cgroup_mounts *mounts, enum asym_cgroup_kind kind,
                      const char *path, size_t len, struct asym_mask *ret)
 {
     char file[8192];
+    struct asym_mask cpus;
     const struct asym_cgroup_mount *m;
     for (size_t i = 0; (m = asym_cgroup_mounts_next(mounts, kind, &i)); i++)
         for (size_t k = 0; k < ASYM_LENGTH(files); k++) {
             if (files[k].kind != kind)
                 continue;
             const int n = snprintf(file, sizeof file, "%s%.*s/%s", m->path, (int)len, path, files[k].name);
-            if (n > 0 && (size_t)n < sizeof file && read_list(root, file, ret) == 0)
-                return 0;
+            if (n < 0 || (size_t)n >= sizeof file || asym_root_read_list(root, file, &cpus) < 0 ||
+                asym_mask_empty(&cpus))
+                continue;
+            *ret = cpus;
+            return 0;
         }
     return -ENOENT;
 }

@@ -12,6 +12,7 @@
 
 #include "base/io.h"
 #include "base/macro.h"
+#include "base/mask.h"
 
 /* Equal to the kernel's MAXSYMLINKS. */
 #define MAX_LINKS 40
@@ -203,6 +204,15 @@ ssize_t asym_root_read(const struct asym_root *root, const char *path, char *buf
     if (len >= 0)
         buf[len] = '\0';
     return len;
+}
+
+int asym_root_read_list(const struct asym_root *root, const char *path, struct asym_mask *ret)
+{
+    char text[2 * ASYM_MASK_LIST_MAX];
+    const ssize_t n = asym_root_read(root, path, text, sizeof text);
+    if (n < 0 || (size_t)n == sizeof text - 1)
+        return n < 0 ? (int)n : -EINVAL;
+    return asym_mask_parse_list(text, (size_t)n, ret);
 }
 
 /* Directories whose names are numbers, as in /proc. Allocates nothing, as opendir(3) does. */

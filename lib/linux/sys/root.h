@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <asym/error.h>
+#include <asym/types.h>
 
 struct asym_root {
     int fd;                             /* O_PATH | O_DIRECTORY; owned */
@@ -33,6 +34,12 @@ int asym_root_openat(const struct asym_root *root, const char *path, int flags);
  * root, or size is 0). When reading has begun, buf is written even on failure.
  */
 ssize_t asym_root_read(const struct asym_root *root, const char *path, char *buf, size_t size);
+
+/**
+ * Reads a file that is a list of CPUs, such as "0-3,8"; it may be empty. Returns 0; -EINVAL: it is none; -ERANGE: it has a CPU of
+ * number ASYM_MAX_CPUS or above; -errno.
+ */
+int asym_root_read_list(const struct asym_root *root, const char *path, struct asym_mask *ret);
 
 /** The kernel's struct linux_dirent64, which getdents64 fills in. glibc has it only in readdir. */
 struct asym_dir_entry {

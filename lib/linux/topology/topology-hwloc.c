@@ -4,8 +4,12 @@
 #include <fcntl.h>
 #include <hwloc.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/io.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
@@ -39,11 +43,82 @@ static int configure(hwloc_topology_t t)
     return hwloc_topology_set_flags(t, flags) < 0 ? -errno : 0;
 }
 
+/* The XML of 1024 CPUs with every cache and device is about 2 MB. */
+#define MAX_XML ((size_t)32 << 20)
+
+static int read_whole(const char *path, char **ret_text, size_t *ret_len, struct asym_error *err)
+{
+    ASYM_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        int error = -errno;
+        return asym_fail(err, error, "%s: %s", path, strerror(-error));
+    }
+    if (!S_ISREG(st.st_mode))
+        return asym_fail(err, -EINVAL, "%s: not a file of hwloc XML: no regular file", path);
+    if (st.st_size > (off_t)MAX_XML)
+        return asym_fail(err, -EINVAL, "%s: not a file of hwloc XML: larger than %zu MiB", path, MAX_XML >> 20);
+    const size_t size = (size_t)st.st_size;
+    ASYM_AUTO_FREE char *text = malloc(size + 1);
+    if (!text)
+        return asym_fail(err, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
+    const ssize_t len = asym_read_all(fd, text, size);
+    if (len < 0)
+        return asym_fail(err, (int)len, "%s: %s", path, strerror((int)-len));
+    text[len] = '\0';
+    *ret_text = ASYM_TAKE(text);
+    *ret_len = (size_t)len;
+    return 0;
+}
+
+/* Returns the major number of version="2.0" in the topology element; 1 without the attribute, which hwloc 1 did not write. */
+static uint64_t major_of(const char *element)
+{
+    const char *end = element + strcspn(element, ">");
+    const char *at = strstr(element, "version=\"");
+    if (!at || at > end)
+        return 1;
+    at += strlen("version=\"");
+    uint64_t major;
+    return asym_parse_u64(at, strspn(at, "0123456789"), &major) < 0 ? 0 : major;
+}
+
+/*
+ * Reads a file of hwloc XML of version 1 or 2, with a NUL behind it. hwloc returns EINVAL for every fault, and crashes on some
+ * files that were changed by hand (2.9: on 12 of 500 mutated files).
+ */
+static int read_xml(const char *path, char **ret_text, size_t *ret_len, struct asym_error *err)
+{
+    ASYM_AUTO_FREE char *text = NULL;
+    size_t len = 0;
+    int r = read_whole(path, &text, &len, err);
+    if (r < 0)
+        return r;
+    if (len == 0)
+        return asym_fail(err, -EINVAL, "%s: not hwloc XML: the file is empty", path);
+    /* strlen: XML contains no NUL, and the parser would not see the bytes after one. */
+    const char *element = strlen(text) == len ? strstr(text, "<topology") : NULL;
+    if (!element || !strchr(" \t\r\n>", element[strlen("<topology")]))
+        return asym_fail(err, -EINVAL,
+                         "%s: not hwloc XML: the file has no topology element (lstopo FILE.xml writes one)", path);
+    uint64_t major = major_of(element);
+    if (major != 1 && major != 2)
+        return asym_fail(err, -EINVAL,
+                         "%s: a newer hwloc wrote this; hwloc %s of this machine reads XML of version 2: export it "
+                         "there with lstopo --export-xml-flags v2 FILE.xml",
+                         path, HWLOC_VERSION);
+    if (!strstr(element, "</topology>"))
+        return asym_fail(err, -EINVAL, "%s: incomplete hwloc XML: the end is missing", path);
+    *ret_text = ASYM_TAKE(text);
+    *ret_len = len;
+    return 0;
+}
+
 static int load_xml(hwloc_topology_t t, const char *xml, struct asym_error *err)
 {
     ASYM_AUTO_FREE char *text = NULL;
-    size_t len;
-    int r = asym_topology_read_xml(xml, &text, &len, err);
+    size_t len = 0;
+    int r = read_xml(xml, &text, &len, err);
     if (r < 0)
         return r;
     if (hwloc_topology_set_xmlbuffer(t, text, (int)len + 1) < 0 || hwloc_topology_load(t) < 0)
@@ -177,10 +252,9 @@ static void add_pmu_kinds(hwloc_topology_t t, const struct asym_root *root)
         {"sys/devices/cpu_lowpower/cpus", "IntelLowPower"},
     };
     for (size_t i = 0; i < ASYM_LENGTH(pmus); i++) {
-        char text[ASYM_MASK_LIST_MAX + 1], name[] = "CoreType", value[16];
+        char name[] = "CoreType", value[16];
         struct asym_mask cpus;
-        ssize_t n = asym_root_read(root, pmus[i].path, text, sizeof text);
-        if (n <= 0 || asym_mask_parse_list(text, (size_t)n, &cpus) < 0 || asym_mask_empty(&cpus))
+        if (asym_root_read_list(root, pmus[i].path, &cpus) < 0 || asym_mask_empty(&cpus))
             continue;
         ASYM_CLEANUP(free_bitmap_p) hwloc_bitmap_t set = hwloc_bitmap_alloc();
         if (!set)
@@ -360,11 +434,10 @@ static bool misses_some(const struct asym_figures *f, const struct asym_mask *cp
  */
 static bool add_unplaced(const struct asym_root *root, struct asym_machine *m)
 {
-    char text[ASYM_MASK_LIST_MAX + 1], path[64];
-    const ssize_t n = asym_root_read(root, "sys/devices/system/cpu/online", text, sizeof text);
+    char path[64];
     const int first = asym_mask_next(&m->online, 0);
     struct asym_mask online;
-    if (n <= 0 || asym_mask_parse_list(text, (size_t)n, &online) < 0)
+    if (asym_root_read_list(root, "sys/devices/system/cpu/online", &online) < 0)
         return first >= 0;
     online = asym_mask_minus(&online, &m->online);
     ASYM_MASK_FOREACH (cpu, &online) {

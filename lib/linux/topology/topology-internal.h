@@ -22,33 +22,17 @@ struct asym_figures {
 
 /**
  * Loads the topology with hwloc. Fills n_cpus, online, usable (the allowed CPUs of hwloc) and, for each online CPU, kind, core,
- * llc and node; ret_kinds gets the speeds by CPU kind. Parameters and errors are those of asym_topology_read. Changes the
- * environment: only the child process of asym_topology_load_apart calls it.
+ * llc and node; ret_kinds gets the speeds by CPU kind. Parameters and errors are those of asym_topology_read. It changes the
+ * environment, and hwloc crashes on some damaged files, and where it gets no memory: topology.c calls it in a child process.
  */
 int asym_topology_load(const struct asym_root *root, const char *xml, struct asym_machine *m,
                        struct asym_figures *ret_kinds, struct asym_error *err);
-
-/**
- * Reads a file of hwloc XML of version 1 or 2 and appends a NUL. The caller owns *ret_text. Returns 0; -EINVAL or -errno, with
- * the remedy in err.
- */
-int asym_topology_read_xml(const char *path, char **ret_text, size_t *ret_len, struct asym_error *err);
-
-/**
- * Does so in a child process, and waits for its end: hwloc crashes on some damaged files, and where it gets no memory.
- * Returns what asym_topology_load returns; -EINVAL: hwloc crashes or does not finish; -errno.
- */
-int asym_topology_load_apart(const struct asym_root *root, const char *xml, struct asym_machine *m,
-                             struct asym_figures *ret_kinds, struct asym_error *err);
 
 /** Sets each online CPU's kind from the core design in its MIDR. Changes no kind when the design of a CPU stays unknown. */
 void asym_topology_midr(const struct asym_root *root, struct asym_machine *m);
 
 /** Returns the work of an Arm design per clock cycle (topology-designs.def has the unit); 0: not known. */
 double asym_topology_work(const char *design);
-
-/** Reads a file below sys/devices/system/cpu/cpuN, as asym_root_read does. */
-ssize_t asym_topology_cpu_file(const struct asym_root *root, int cpu, const char *path, char *buf, size_t size);
 
 /** Reads the CPUs of the cpufreq policy of cpu. Returns false if the file has no list with cpu in it. */
 bool asym_topology_related(const struct asym_root *root, int cpu, struct asym_mask *ret);

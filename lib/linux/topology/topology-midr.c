@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sets CPU kinds from the MIDR, which gives the design of an Arm core: implementer and part. */
+/* Reads which CPUs share a clock, and sets CPU kinds from the MIDR, which gives the design of an Arm core: implementer and part. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "base/parse.h"
 #include "linux/topology/topology-internal.h"
 
 /* /proc/cpuinfo has about 700 bytes for a CPU. */
@@ -123,6 +124,25 @@ static bool is_same_design(uint32_t a, uint32_t b)
 {
     const char *name = name_of(a);
     return a == b || (*name && strcmp(name, name_of(b)) == 0);
+}
+
+/* The list is like "0 1 2 3": cpufreq separates CPUs by blanks. */
+bool asym_topology_related(const struct asym_root *root, int cpu, struct asym_mask *ret)
+{
+    char path[96], text[ASYM_MASK_LIST_MAX * 2];
+    struct asym_mask cpus = {0};
+    snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d/cpufreq/related_cpus", cpu);
+    const ssize_t got = root ? asym_root_read(root, path, text, sizeof text) : -1;
+    for (const char *p = got > 0 ? text + strspn(text, " \n") : ""; *p; p += strspn(p, " \n")) {
+        const size_t len = strcspn(p, " \n");
+        uint64_t n;
+        if (asym_parse_u64(p, len, &n) < 0 || n >= ASYM_MAX_CPUS)
+            return false;
+        asym_mask_set(&cpus, (unsigned)n);
+        p += len;
+    }
+    *ret = cpus;
+    return asym_mask_has(&cpus, cpu);
 }
 
 /* A CPU whose MIDR cannot be read is of the design of its cpufreq policy, or of all others if these are of one design. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Chooses the source of speeds. */
-#include "linux/topology/topology-speed.h"
+#include "linux/topology/topology-internal.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -11,29 +11,26 @@
 #include "base/parse.h"
 #include "base/sort.h"
 #include "base/text.h"
-#include "linux/topology/topology-internal.h"
-#include "linux/topology/topology-source.h"
 
-/* In order of preference. */
-static const struct {
-    const struct asym_speed_source *source;
+/* Where the figures are, and when they are no speeds: a row of <asym/speed-sources.def>. */
+struct speed_source {
     enum asym_origin origin;
-} sources[] = {
-#define ASYM_SPEED_SOURCE(constant, symbol, name) {&asym_speed_source_##symbol, ASYM_ORIGIN_##constant},
-#include <asym/speed-sources.def>
-#undef ASYM_SPEED_SOURCE
+    const char *path, *name, *unit;
+    double spread;
+    const char *(*ranks)(const struct asym_root *root, const struct asym_figures *f, const struct asym_machine *m);
 };
 
-void asym_speed_read_file(const struct asym_root *root, const char *path, const struct asym_mask *cpus,
-                          struct asym_figures *ret)
+void asym_topology_figures(const struct asym_root *root, const char *path, const struct asym_mask *cpus,
+                           double ret[ASYM_MAX_CPUS])
 {
-    memset(ret->value, 0, sizeof ret->value);
+    memset(ret, 0, ASYM_MAX_CPUS * sizeof *ret);
     ASYM_MASK_FOREACH (cpu, cpus) {
-        char text[64];
+        char full[96], text[64];
         uint64_t value;
-        ssize_t n = asym_topology_cpu_file(root, cpu, path, text, sizeof text);
+        snprintf(full, sizeof full, "sys/devices/system/cpu/cpu%d/%s", cpu, path);
+        const ssize_t n = asym_root_read(root, full, text, sizeof text);
         if (n > 0 && asym_parse_u64(text, (size_t)n, &value) == 0)
-            ret->value[cpu] = (double)value;
+            ret[cpu] = (double)value;
     }
 }
 
@@ -248,7 +245,8 @@ bool asym_topology_rank(const struct asym_machine *m, const struct asym_mask *cp
     return true;
 }
 
-bool asym_speed_is_staircase(const struct asym_figures *f, const struct asym_machine *m, const struct asym_mask *cpus)
+/* Returns whether the figures of cpus of one kind go down in small steps, without a gap that would end the kind. */
+static bool has_even_steps(const struct asym_figures *f, const struct asym_machine *m, const struct asym_mask *cpus)
 {
     struct asym_figures steps = *f;
     return level(m, cpus, &steps);
@@ -258,27 +256,44 @@ bool asym_speed_is_staircase(const struct asym_figures *f, const struct asym_mac
 #define BOOST_SPAN 2.0
 
 /*
- * The steps count over all online CPUs: those that a cpuset leaves may have a gap between them. A design with a name has clocks
- * of its own, as Arm's clusters have.
+ * Steps of a boost that AMD's firmware gives to preferred cores are no speeds. The kernel multiplies the nominal frequency by
+ * CPPC's ratio, so that 32 equal cores have 5.4 to 7.8 GHz in their files. The steps count over all online CPUs: those that a
+ * cpuset leaves may have a gap between them. A design with a name has clocks of its own, as Arm's clusters have.
  */
-const char *asym_speed_boost_steps(const struct asym_root *root, const struct asym_figures *f,
-                                   const struct asym_machine *m)
+static const char *boost_steps(const struct asym_root *root, const struct asym_figures *f, const struct asym_machine *m)
 {
     const int kind = m->cpus[asym_mask_next(&m->usable, 0)].kind;
     struct asym_figures all = *f;
     if (!f->unit[0] || has_kinds(m) || (kind >= 0 && kind < ASYM_MAX_KINDS && *m->kind_names[kind]))
         return NULL;
     if (root)
-        asym_speed_read_file(root, "cpufreq/cpuinfo_max_freq", &m->online, &all);
+        asym_topology_figures(root, "cpufreq/cpuinfo_max_freq", &m->online, all.value);
     const struct range r = range_of(&all, root ? &m->online : &m->usable);
-    return r.high < r.low * BOOST_SPAN && asym_speed_is_staircase(&all, m, &r.there) ? "its steps are even" : NULL;
+    return r.high < r.low * BOOST_SPAN && has_even_steps(&all, m, &r.there) ? "its steps are even" : NULL;
 }
 
-bool asym_speed_differs(const struct asym_figures *f, const struct asym_mask *cpus)
+/*
+ * AMD's firmware with preferred cores gives each core of one type its own highest_perf, up to a third apart. This is a ranking
+ * for the scheduler, not a speed. If core types differ, too, their maximum frequencies show it. amd-pstate has a file that
+ * shows the ranking; with acpi-cpufreq only the even steps show it.
+ */
+static const char *cppc_ranking(const struct asym_root *root, const struct asym_figures *f,
+                                const struct asym_machine *m)
 {
-    const struct range r = range_of(f, cpus);
-    return r.high > r.low;
+    struct asym_figures ranking;
+    asym_topology_figures(root, "cpufreq/amd_pstate_prefcore_ranking", &m->usable, ranking.value);
+    const struct range r = range_of(&ranking, &m->usable);
+    if (r.high > r.low)
+        return "amd_pstate_prefcore_ranking";
+    return has_even_steps(f, m, &m->usable) ? "its steps are even" : NULL;
 }
+
+/* In order of preference. */
+static const struct speed_source sources[] = {
+#define ASYM_SPEED_SOURCE(constant, name, ...) {ASYM_ORIGIN_##constant, __VA_ARGS__},
+#include <asym/speed-sources.def>
+#undef ASYM_SPEED_SOURCE
+};
 
 /* Returns whether all CPUs are equal once CPUs of one type count as equal. */
 static bool is_level(const struct asym_machine *m, const struct asym_figures *work)
@@ -349,7 +364,7 @@ static void describe_used(const struct asym_figures *f, const struct asym_machin
  * Returns whether the source distinguishes the CPUs without contradiction; text gets the figures, or the reason why not.
  * wanted: no source before did.
  */
-static bool judge(const struct asym_root *root, const struct asym_speed_source *s, const struct asym_figures *f,
+static bool judge(const struct asym_root *root, const struct speed_source *s, const struct asym_figures *f,
                   const struct asym_machine *m, bool wanted, char *text, size_t size)
 {
     const struct asym_figures work = work_of(f, m);
@@ -466,7 +481,7 @@ static void read_favour(const struct asym_root *root, struct asym_machine *m, st
         struct asym_figures f = {.name = orders[i].name, .unit = "", .tail = ""};
         if (orders[i].is_clock && notes->unordered)
             continue;
-        asym_speed_read_file(root, orders[i].path, &m->usable, &f);
+        asym_topology_figures(root, orders[i].path, &m->usable, f.value);
         fill_ranks(m, &f);
         if (orders[i].is_clock)
             tie_clocks(&m->usable, &f);
@@ -489,14 +504,14 @@ static void read_domains(const struct asym_root *root, struct asym_machine *m)
 }
 
 /* Reads the figures of one source. Returns false when it has no input: with XML there is no sysfs. */
-static bool read_source(const struct asym_speed_source *s, const struct asym_root *root,
-                        const struct asym_figures *kinds, const struct asym_machine *m, struct asym_figures *ret)
+static bool read_source(const struct speed_source *s, const struct asym_root *root, const struct asym_figures *kinds,
+                        const struct asym_machine *m, struct asym_figures *ret)
 {
     if (s->path && !root)
         return false;
     *ret = s->path ? (struct asym_figures){.name = s->name, .unit = s->unit, .tail = ""} : *kinds;
     if (s->path)
-        asym_speed_read_file(root, s->path, &m->usable, ret);
+        asym_topology_figures(root, s->path, &m->usable, ret->value);
     fill_missing(m, ret);
     return true;
 }
@@ -507,12 +522,12 @@ void asym_topology_speeds(const struct asym_root *root, const struct asym_figure
     bool found = false, there = false;
     for (size_t i = 0; i < ASYM_LENGTH(sources); i++) {
         struct asym_figures figures;
-        if (!read_source(sources[i].source, root, kinds, m, &figures))
+        if (!read_source(&sources[i], root, kinds, m, &figures))
             continue;
         struct asym_speed_note *note = &notes->note[notes->n++];
         note->origin = sources[i].origin;
         note->there = range_of(&figures, &m->usable).high > 0;
-        note->used = judge(root, sources[i].source, &figures, m, !found, note->text, sizeof note->text) && !found;
+        note->used = judge(root, &sources[i], &figures, m, !found, note->text, sizeof note->text) && !found;
         if (note->used)
             take(&figures, sources[i].origin, m);
         found = found || note->used;

@@ -56,6 +56,10 @@ int asym_topology_read(const struct asym_root *root, const char *xml, struct asy
  */
 int asym_topology_cpus(const struct asym_root *root, struct asym_mask *ret_online, struct asym_mask *ret_usable);
 
+/** Reads the figures of cpus: the file at path under sys/devices/system/cpu/cpuN of each; 0: it has no integer. */
+void asym_topology_figures(const struct asym_root *root, const char *path, const struct asym_mask *cpus,
+                           double ret[ASYM_MAX_CPUS]);
+
 /**
  * Returns whether root shows a virtual machine, whose CPU kinds and speeds come from the hypervisor: by the CPU flag, Xen's
  * directory, the device tree, or the names in DMI.
