@@ -2,10 +2,6 @@
 /* Attacks by clients of the system bus: they flood asymd, and pass it descriptors. */
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "support/attack.h"
 #include "support/bus-daemon.h"

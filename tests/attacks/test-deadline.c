@@ -4,16 +4,11 @@
  * learn of the refusal. asymd(8) names two solutions: the thread sets a mask of every CPU just before, or a rule exempts
  * the program. The test needs root, because SCHED_DEADLINE does.
  */
-#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "support/live.h"
 #include "support/must.h"

@@ -4,15 +4,11 @@
  * Meanwhile the program holds exec_update_lock, and perf_event_open for its threads waits. The test needs FUSE and a user
  * namespace.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <linux/perf_event.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "linux/perf/counters-live.h"
 #include "linux/perf/counters.h"

@@ -3,11 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <grp.h>
-#include <unistd.h>
 
 #include "support/attack.h"
 #include "support/bus-daemon.h"

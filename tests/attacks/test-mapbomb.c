@@ -4,16 +4,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <asym/rtx.h>
 
-#include "base/macro.h"
 #include "support/attack.h"
 #include "support/live.h"
 #include "support/must.h"

@@ -3,19 +3,14 @@
  * A process whose mmap lock is held for ever: a second process shares its memory, and waits in mmap for the attacker's own
  * file system. Every reader of its maps or command line waits, too. The test needs FUSE and a user namespace.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "support/attack.h"
 #include "support/fuse.h"

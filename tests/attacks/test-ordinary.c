@@ -5,12 +5,8 @@
  */
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "linux/sys/thread.h"
 #include "support/live.h"
 #include "support/must.h"

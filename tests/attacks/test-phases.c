@@ -3,7 +3,6 @@
  * Programs that change their state, their threads or their number all the time, or fill the kernel's places: asymd, which observes
  * by BPF, keeps its budget, and gives back what it has set. And machines on which it cannot observe by BPF.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
@@ -11,16 +10,10 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "support/attack.h"
 #include "support/live.h"
 #include "support/must.h"

@@ -7,15 +7,10 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "linux/sys/thread.h"
 #include "support/live.h"

@@ -4,7 +4,6 @@
  * the file system, mount over names, put their files where they may not, and name processes of others. The server must go on,
  * and let other users in. The test is the daemon, and needs root, for programs of several users.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/fuse.h>
@@ -13,9 +12,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -24,12 +20,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
-#include <unistd.h>
 
 #include <asym/rtx.h>
 
 #include "base/clock.h"
-#include "base/macro.h"
 #include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-server-internal.h"
 #include "linux/rtx/rtx-server.h"

@@ -4,19 +4,12 @@
  * the recorded threads nevertheless, and must not write through a link. If the ledger is removed while asymd runs, asymd
  * writes it again. Each test mounts a small tmpfs in its own mount namespace, and so needs root.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "support/live.h"
 #include "support/service.h"
 #include "support/test.h"

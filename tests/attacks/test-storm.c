@@ -3,12 +3,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <dirent.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "support/attack.h"
 #include "support/live.h"

@@ -7,13 +7,7 @@
 #include <math.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "support/live.h"
 #include "support/service.h"
 #include "support/test.h"

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Perf events of this machine, on threads of the test: software events need no PMU; hardware events as far as available. */
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "linux/perf/counters-internal.h"
 #include "linux/perf/counters-live.h"
 #include "support/live.h"

@@ -5,7 +5,6 @@
  */
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/mount.h>
 
 #include "support/live.h"

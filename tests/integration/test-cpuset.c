@@ -2,10 +2,6 @@
 /* The service beside another process that changes the cpuset of steered threads. Needs two CPUs. */
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/mask.h"
 #include "linux/sys/thread.h"

@@ -3,21 +3,15 @@
  * Ledger, actuator, fork guard and restorer on live threads, without the service: what steering must not break. The test steers
  * only processes that it started itself. It needs two CPUs, and fails with a message on one.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "linux/enforce/enforce.h"
 #include "linux/observe/process-events.h"

@@ -5,10 +5,6 @@
  */
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "support/live.h"
 #include "support/service.h"

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The procfs source on the live machine: counts, forks, refreshes, lack of descriptors. */
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/macro.h"
 #include "base/mask.h"
 #include "linux/observe/procfs-internal.h"
 #include "linux/sys/thread.h"

@@ -6,17 +6,11 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
-#include "base/macro.h"
 #include "support/live.h"
 #include "support/must.h"
 #include "support/process.h"

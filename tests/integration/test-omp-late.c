@@ -4,8 +4,6 @@
  * CPU: its team would be too small, and stay so. Two programs from the same source, each with a single thread at first.
  */
 #include <signal.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "support/live.h"
 #include "support/service.h"

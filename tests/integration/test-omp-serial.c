@@ -4,7 +4,6 @@
  * Threads wait by spinning, and asymd samples once a second: every faster reaction comes from a report of the OMPT tool.
  */
 #include <signal.h>
-#include <stdlib.h>
 
 #include "support/live.h"
 #include "support/service.h"

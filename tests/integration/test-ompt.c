@@ -3,18 +3,12 @@
  * The OMPT tool in OpenMP programs without any knowledge of asymd, on LLVM's runtime: the page shows what their threads do,
  * with waits that spin and waits that sleep.
  */
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/personality.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <asym/rtx.h>
 
-#include "base/macro.h"
 #include "support/listener.h"
 #include "support/live.h"
 #include "support/process.h"

@@ -2,16 +2,10 @@
 /* The dry run and --once where asymd sees very little or very much. */
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "linux/sys/thread.h"
 #include "linux/sys/elf.h"

@@ -4,11 +4,7 @@
  * faster reaction comes from the observer bpf.
  */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/macro.h"
 #include "support/live.h"
 #include "support/service.h"
 #include "support/talker.h"

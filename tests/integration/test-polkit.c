@@ -3,17 +3,10 @@
  * polkitd itself decides whether an ordinary user may change what a running asymd does. It runs on a bus of the test, with
  * asymd's policy file alone and with rules of the test. Needs root and the package polkitd.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "support/bus-daemon.h"
 #include "support/live.h"
 #include "support/namespace.h"

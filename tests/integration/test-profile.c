@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Measured runs of programs on some CPUs: software events of this machine, and rows of counts where the values matter. */
-#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "linux/perf/counters-live.h"
 #include "profile/profiles.h"

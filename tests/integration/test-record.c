@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl record and trace on this machine: ended by Ctrl-C, killed, beside a service; and a record simulated. */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "support/live.h"
 #include "support/process.h"

@@ -3,20 +3,14 @@
  * Restoring while the surroundings change: cpusets change, parents end, processes call exec, and threads come and go between
  * kills. The test steers only processes that it started itself. It needs two CPUs, and fails with a message on one.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "linux/enforce/enforce.h"
 #include "linux/sys/thread.h"

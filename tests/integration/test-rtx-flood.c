@@ -5,18 +5,13 @@
  */
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <asym/rtx.h>
 
-#include "base/macro.h"
 #include "support/live.h"
 #include "support/process.h"
 #include "support/rtx-raw.h"

@@ -4,13 +4,9 @@
  * data alone do not show its serial phases, and asymd samples once a second: every faster reaction comes from a report.
  */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <asym/rtx.h>
 
-#include "base/macro.h"
 #include "support/live.h"
 #include "support/service.h"
 #include "support/talker.h"

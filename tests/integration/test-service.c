@@ -6,13 +6,7 @@
  */
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "support/generate.h"
 #include "support/live.h"
 #include "support/rounds.h"

@@ -4,14 +4,8 @@
  * /sys/devices/system/cpu in a mount namespace of the test, which its children share.
  */
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "support/live.h"
 #include "support/rounds.h"
 #include "support/namespace.h"

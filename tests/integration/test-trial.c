@@ -2,14 +2,9 @@
 /* asymctl trial beside a running asymd: it pauses and resumes it, and leaves it steering however it ends. */
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
-#include "base/macro.h"
 #include "support/bus-daemon.h"
 #include "support/live.h"
 #include "support/process.h"

@@ -2,9 +2,6 @@
 /* Programs of which it is known who waits for whom, on this kernel; and the answers of asymctl why. */
 #include <dirent.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <jansson.h>
 

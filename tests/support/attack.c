@@ -2,23 +2,15 @@
 #include "support/attack.h"
 
 #include <grp.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "support/live.h"
 #include "support/must.h"
 #include "support/process.h"
+#include "support/test.h"
 
 #define STRANGER 2002
 

@@ -2,23 +2,13 @@
 #include "support/cgroup.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "support/live.h"
 #include "support/process.h"
+#include "support/test.h"
 
 #define PREFIX "asymd-test-"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/counted.h"
 
-#include <errno.h>
-
 #include "support/test.h"
 
 /* Returns the thread's newest row up to now; NULL if the thread has not begun or has ended. */

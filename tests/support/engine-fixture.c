@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/engine-fixture.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include <asym/settings.h>
 
 #include "base/arena.h"
-#include "base/macro.h"
 #include "base/mask.h"
 #include "support/test.h"
 

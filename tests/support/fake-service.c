@@ -1,27 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/fake-service.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 #include <systemd/sd-bus.h>
 
-#include "base/macro.h"
 #include "report/openmetrics.h"
 #include "support/process.h"
+#include "support/test.h"
 
 /* Processes that asymd does not know, and for which orders need a password. */
 #define UNKNOWN 1000

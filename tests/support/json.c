@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/json.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "support/test.h"
 
 json_t *json_of(const char *text)

@@ -2,26 +2,16 @@
 #include "support/live.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "support/process.h"
+#include "support/test.h"
 
 /* ctest ends a test after 300 s or later, and does not say for which process the test waited. */
 #define WAIT_SECONDS 250

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/policy-fixture.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "base/arena.h"
-#include "base/macro.h"
 #include "base/mask.h"
 #include "support/test.h"
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/record-fixture.h"
 
-#include <string.h>
-
 #include <asym/settings.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "record/record.h"
 #include "support/test.h"

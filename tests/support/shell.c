@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/shell.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "support/test.h"

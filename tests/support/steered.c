@@ -2,11 +2,8 @@
 #include "support/steered.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/mask.h"
 #include "linux/sys/thread.h"

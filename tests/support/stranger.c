@@ -3,18 +3,11 @@
 
 #include <fcntl.h>
 #include <grp.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "support/must.h"
 #include "support/process.h"
+#include "support/test.h"
 
 #define NOBODY 65534
 

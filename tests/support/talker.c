@@ -2,22 +2,14 @@
 #include "support/talker.h"
 
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include <asym/rtx.h>
 
-#include "base/macro.h"
 #include "support/live.h"
 #include "support/notify-socket.h"
 #include "support/service.h"
+#include "support/test.h"
 
 /* Returns the microseconds of the next serial phase. */
 static double next(const struct asym_talker *t)

@@ -14,14 +14,21 @@
 #ifndef ASYM_TEST_SUPPORT_TEST_H
 #define ASYM_TEST_SUPPORT_TEST_H
 
-/* cmocka.h needs these. */
+/* cmocka.h needs some of these, and nearly every test needs the others. No file of a test includes them again. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+
+#include "base/macro.h"
 
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/turns.h"
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "support/test.h"
 

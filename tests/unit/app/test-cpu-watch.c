@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymd looks at a few CPUs at a time for changes of their abilities, and acts on a bounded number of changes. */
-#include <stdlib.h>
 
 #include "app/machine-setup.h"
 #include "base/mask.h"

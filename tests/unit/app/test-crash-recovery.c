@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Crash recovery: what asymd logs and returns when it restores the threads on record. The kernel's threads are fake. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "app/crash-recovery.h"
-#include "base/macro.h"
 #include "base/mask.h"
 #include "linux/enforce/ledger-internal.h"
 #include "support/captured-log.h"

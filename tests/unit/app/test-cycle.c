@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The contract of asym/port.h: which calls a cycle makes, which calls the sources of a chain forward, and in which order. */
-#include <errno.h>
-#include <string.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "app/cycle.h"
 #include "linux/perf/sampler.h"

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The executable's path gives the files of an installation. The test includes the source file, with directories of its own. */
 #include <limits.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-
-#include "base/macro.h"
 
 #define ASYM_BINDIR                "bin"
 #define ASYM_SBINDIR               "sbin"

@@ -4,9 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "daemon/asymctl/long-verb.h"
 #include "support/process.h"
 #include "support/test.h"

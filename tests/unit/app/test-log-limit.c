@@ -2,7 +2,6 @@
 /* asymd writes a few messages of one kind a minute, and then the number that it left out. */
 
 #include "app/log.h"
-#include "base/macro.h"
 #include "support/test.h"
 
 static const char one[] = "one", other[] = "other";

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The readers of the log: a journal whose socket is full, and a pipe that is full, cost lines but no time. */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <syslog.h>
-#include <unistd.h>
 
 #include "app/log.h"
-#include "base/macro.h"
 #include "support/test.h"
 
 /* More lines than a socket or a pipe takes. */

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lines about a thread in the log, the journal's fields of one, and the levels. */
-#include <stdio.h>
-#include <string.h>
 #include <syslog.h>
 
-#include <unistd.h>
-
 #include "app/log.h"
-#include "base/macro.h"
 #include "base/mask.h"
 #include "support/test.h"
 

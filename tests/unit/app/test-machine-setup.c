@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The machine of a run: what asymd reads, and what it keeps when it reads the machine again. */
-#include <errno.h>
 #include <malloc.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <asym/settings.h>
 
 #include "app/machine-setup.h"
-#include "base/macro.h"
 #include "base/mask.h"
 #include "support/tree.h"
 #include "support/test.h"

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests what asymd and asymctl do when standard output cannot be written. --once and --restore are in integration.oneshot. */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "app/command-line.h"
-#include "base/macro.h"
 #include "daemon/asymctl/verb.h"
 #include "daemon/asymd/mode.h"
 #include "support/fake-service.h"

@@ -2,16 +2,11 @@
 /* The daemon's use of the RTX server: its log lines and its CPU time. */
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <asym/rtx.h>
 
 #include "base/clock.h"
-#include "base/macro.h"
 #include "app/rtx-service.h"
 #include "linux/rtx/rtx-server.h"
 #include "support/captured-log.h"

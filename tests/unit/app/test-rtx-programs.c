@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The detection of RTX in a dry run: which programs count as unread, and that it waits for no answer that cannot come. */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "app/machine-check.h"
-#include "base/macro.h"
 #include "linux/sys/proc-parse.h"
 #include "support/tree.h"
 #include "support/test.h"

@@ -2,7 +2,6 @@
 /* asymd itself runs on no CPU that is reserved for a thread, and on slow CPUs where the machine has some. */
 
 #include "app/own-cpu-time.h"
-#include "base/macro.h"
 #include "base/mask.h"
 #include "support/test.h"
 

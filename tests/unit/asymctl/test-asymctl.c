@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The verbs of asymctl, and the columns and check lines that asymctl and asymd print. */
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
 #include "app/command-line.h"
-#include "base/macro.h"
 #include "base/mask.h"
 #include "core/policy-select.h"
 #include "daemon/asymctl/verb.h"

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl run: the program runs even if files are missing, and asymctl exits with the status that env(1) would have. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "support/shell.h"
 #include "support/test.h"
 

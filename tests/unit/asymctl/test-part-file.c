@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* FILE.part is always a new file that only its owner can read, whatever had that name before. */
-#include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "daemon/asymctl/record-files.h"
 #include "support/tree.h"
 #include "support/test.h"

@@ -2,12 +2,7 @@
 /* Processes as the user names them, in a /proc that the test writes; and the verbs that take a name, with processes of the test. */
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "daemon/asymctl/process-name.h"
 #include "support/fake-service.h"
 #include "support/process.h"

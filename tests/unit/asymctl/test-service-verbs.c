@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The verbs of asymctl that ask a running asymd, against a service with fixed answers. */
-#include <errno.h>
 #include <math.h>
 #include <pty.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
 #include "base/clock.h"
-#include "base/macro.h"
 #include "client/client.h"
 #include "daemon/asymctl/status.h"
 #include "report/columns.h"

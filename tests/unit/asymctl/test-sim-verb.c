@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The command asymctl sim, and the figures of an experiment. */
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
 #include "daemon/asymctl/long-verb.h"
-#include "base/macro.h"
 #include "report/columns.h"
 #include "experiment/experiment.h"
 #include "report/json.h"

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl top in a terminal that cannot show it, without any asymd: it says why, and how to see a frame nevertheless. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <fcntl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "support/process.h"
 #include "support/test.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The reason for the policy, and the sentence on a rule, name the user who has set it. */
-#include <string.h>
 
-#include "base/macro.h"
 #include "daemon/asymctl/wording.h"
 #include "report/json.h"
 #include "support/test.h"

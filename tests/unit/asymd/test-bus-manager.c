@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of org.asymd.Manager: the installed XML says the same, and each method has its function. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
-#include "base/macro.h"
 #include "daemon/asymd/bus-report.h"
 #include "daemon/asymd/service-internal.h"
 #include "support/engine-fixture.h"

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The answers about processes: under hidepid a user learns of the user's own, and an answer has a bound of threads. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "app/settings-setup.h"
-#include "base/macro.h"
 #include "daemon/asymd/bus-report.h"
 #include "daemon/asymd/service-internal.h"
 #include "report/json.h"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The command line of asymd. */
-#include <errno.h>
-#include <string.h>
 
 #include <asym/settings.h>
 
-#include "base/macro.h"
 #include "daemon/asymd/cli.h"
 #include "daemon/asymd/mode.h"
 #include "support/generate.h"

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests what --once enforces, records, prints and returns, with the real engine, actuator and ledger, and a fake kernel. */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/macro.h"
 #include "daemon/asymd/oneshot.h"
 #include "linux/enforce/ledger-internal.h"
 #include "support/engine-fixture.h"

@@ -4,19 +4,13 @@
  * process is a child of the test; its actuator sets the masks of the fixture.
  */
 #include <signal.h>
-#include <string.h>
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "app/settings-setup.h"
 #include "base/clock.h"
-#include "base/macro.h"
 #include "base/mask.h"
 #include "daemon/asymd/service-internal.h"
 #include "linux/sys/thread.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The turns of the loop, and reports while a snapshot is in progress. The source of the test completes no snapshot. */
-#include <errno.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "daemon/asymd/service-internal.h"

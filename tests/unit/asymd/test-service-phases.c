@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* When the service answers a serial phase that the observer bpf has seen, and when it rests. The observer is a fake. */
-#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "daemon/asymd/service-internal.h"

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A new configuration, another policy and hotplug in a running service: all of it comes into force, or nothing. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
-#include <unistd.h>
 
 #include "app/machine-setup.h"
 #include "app/policy-setup.h"
 #include "app/settings-setup.h"
 #include "base/clock.h"
-#include "base/macro.h"
 #include "base/mask.h"
 #include "daemon/asymd/service-internal.h"
 #include "explain/explain-text.h"

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The bus on socket pairs: one process is the server and its clients, which take turns on one event loop. */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/macro.h"
 #include "bus/bus.h"
 #include "support/count.h"
 #include "support/test.h"

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The values that the client reads from answers, and the errors that it makes of refusals, against a service with fixed answers. */
-#include <errno.h>
-#include <stdlib.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "client/client-internal.h"
 #include "client/client.h"
 #include "report/json.h"

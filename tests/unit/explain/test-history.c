@@ -23,7 +23,8 @@ static void decide(struct histories *t, int32_t thread, asym_usec time)
     assert_in_range(t->slot[thread], 1, SLOTS);
 }
 
-static size_t read(const struct histories *t, int32_t thread, struct asym_monitor_decision ret[ASYM_MONITOR_DECISIONS])
+static size_t read_back(const struct histories *t, int32_t thread,
+                        struct asym_monitor_decision ret[ASYM_MONITOR_DECISIONS])
 {
     const struct asym_taskid id = id_of(thread);
     return asym_histories_read(&t->h, t->slot[thread], &id, ret);
@@ -44,10 +45,10 @@ TEST(the_least_recently_used_makes_room_each_time)
         unsigned kept = 0;
         decide(&t, rows[i].thread, i + 1);
         for (int32_t k = 0; k < THREADS; k++)
-            kept |= (read(&t, k, d) > 0 ? 1u : 0u) << k;
+            kept |= (read_back(&t, k, d) > 0 ? 1u : 0u) << k;
         if (kept != rows[i].kept)
             fail_msg("row %zu: %#x is there, not %#x", i, kept, rows[i].kept);
-        assert_true(read(&t, rows[i].thread, d) > 0);
+        assert_true(read_back(&t, rows[i].thread, d) > 0);
         assert_int_equal(d[0].time, i + 1);
     }
     asym_histories_done(&t.h);
@@ -62,17 +63,17 @@ TEST(a_history_is_of_one_thread)
     assert_int_equal(asym_histories_init(&t.h, SLOTS), 0);
     for (asym_usec i = 1; i <= 2; i++)
         decide(&t, 0, i);
-    assert_int_equal(read(&t, 0, d), 2);
+    assert_int_equal(read_back(&t, 0, d), 2);
     assert_int_equal(asym_histories_read(&t.h, t.slot[0], &later, d), 0);
     assert_int_equal(asym_histories_read(&t.h, 0, &later, d), 0);
     for (int32_t k = 1; k <= SLOTS; k++)
         decide(&t, k, 10);
-    assert_int_equal(read(&t, 0, d), 0);
+    assert_int_equal(read_back(&t, 0, d), 0);
     decide(&t, 0, 20);
-    assert_int_equal(read(&t, 0, d), 1);
+    assert_int_equal(read_back(&t, 0, d), 1);
     for (asym_usec i = 21; i < 21 + 2 * ASYM_MONITOR_DECISIONS; i++)
         decide(&t, 0, i);
-    assert_int_equal(read(&t, 0, d), ASYM_MONITOR_DECISIONS);
+    assert_int_equal(read_back(&t, 0, d), ASYM_MONITOR_DECISIONS);
     for (asym_usec i = 0; i < ASYM_MONITOR_DECISIONS; i++)
         assert_int_equal(d[i].time, 20 + 2 * ASYM_MONITOR_DECISIONS - i);
     asym_histories_done(&t.h);

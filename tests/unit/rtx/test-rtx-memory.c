@@ -3,13 +3,9 @@
  * The client library without memory: resource limits replace a machine that refuses it (vm.overcommit_memory = 2). The program
  * goes on as if asymd did not run. Each test runs in its own process.
  */
-#include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <asym/rtx.h>
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The facts of a machine that asymd --check prints. */
-#include <string.h>
-
-#include <stdio.h>
 
 #include "linux/check/machine-facts.h"
 #include "linux/check/rivals.h"

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests the actuator against a fake kernel: which threads it changes, which it leaves alone, and the outcomes it returns. */
-#include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "linux/enforce/enforce.h"
 #include "linux/observe/process-events.h"

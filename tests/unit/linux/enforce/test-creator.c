@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asym_creators_find must find what its contract says, for random entries, ancestors and threads. */
-#include <stdlib.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "linux/enforce/ledger-internal.h"
 #include "support/test.h"

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests the fork guard, event by event, against a fake kernel. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "linux/enforce/enforce.h"
 #include "linux/observe/process-events.h"

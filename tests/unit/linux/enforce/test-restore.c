@@ -4,14 +4,8 @@
  * these have the TIDs of real, idle threads of this test. Their masks and nice values are fake.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "linux/enforce/ledger-internal.h"
 #include "linux/enforce/enforce.h"

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The mount option hidepid, by the line of mountinfo of the file system that is at /proc. */
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "linux/observe/hidepid.h"
 #include "support/process.h"
 #include "support/tree.h"

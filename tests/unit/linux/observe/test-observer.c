@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The chain of observers (linux/observe/observer.h), and the table of <asym/observers.def>. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/macro.h"
 #include "linux/observe/observer.h"
 #include "support/test.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The users of a process: who owns it, and who is charged for reading it. */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <linux/sched.h>
@@ -8,9 +7,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "linux/observe/proc-owner.h"
 #include "linux/sys/thread.h"
 #include "support/process.h"

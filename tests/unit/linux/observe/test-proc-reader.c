@@ -3,18 +3,13 @@
  * Reading by a helper: answers come in order. A helper that hangs, ends or gives a false answer is replaced; the answer names
  * its process.
  */
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/macro.h"
 #include "linux/observe/proc-reader.h"
 #include "linux/sys/proc-parse.h"
 #include "linux/sys/thread.h"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Parses well-formed and malformed datagrams of the proc connector. */
-#include <errno.h>
 #include <linux/cn_proc.h>
 #include <linux/connector.h>
 #include <linux/netlink.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "linux/observe/process-events-parse.h"
 #include "support/test.h"

@@ -4,7 +4,6 @@
  * __wrap_... below (the linker's --wrap, tests/CMakeLists.txt). Its socket is one end of a pair, and the test writes datagrams
  * to the other end.
  */
-#include <errno.h>
 #include <linux/cn_proc.h>
 #include <linux/connector.h>
 #include <linux/netlink.h>
@@ -12,14 +11,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "linux/observe/process-events.h"
 #include "support/test.h"
 

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The procfs source on trees of files: the processes found, their facts, and malformed files. */
-#include <errno.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/macro.h"
 #include "base/mask.h"
 #include "linux/observe/procfs-internal.h"
 #include "linux/sys/proc-parse.h"

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Perf counters over a table of system calls that the test answers, and the arithmetic of groups. */
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "linux/check/machine-facts.h"
 #include "linux/perf/counters-internal.h"
 #include "linux/perf/counters-live.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The counting source, over rows of counts and over counters of the test. */
-#include <errno.h>
-#include <string.h>
 
-#include "base/macro.h"
 #include "linux/perf/sampler.h"
 #include "support/counted.h"
 #include "support/test.h"

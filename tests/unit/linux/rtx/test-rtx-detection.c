@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Detection of RTX from outside: by the maps, the threads' shares and the file of a program. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <asym/rtx.h>
 
-#include "base/macro.h"
 #include "linux/observe/proc-reader.h"
 #include "linux/sys/elf.h"
 #include "linux/rtx/rtx-detection.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The overlay of reports on a snapshot, with a source and a provider of the test. */
-#include <errno.h>
-#include <string.h>
 
-#include "base/macro.h"
 #include "linux/rtx/rtx-overlay.h"
 #include "support/test.h"
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reading a page: the meaning of words, and hostile pages. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/macro.h"
 #include "linux/rtx/rtx-page.h"
 #include "support/test.h"
 

@@ -4,25 +4,19 @@
  * It plays several users: what the linker puts in the place of other functions (--wrap, tests/CMakeLists.txt) makes their files
  * and processes theirs. attack.rtx has real ones.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <asym/rtx.h>
 
-#include "base/macro.h"
 #include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-page.h"
 #include "linux/rtx/rtx-server-internal.h"

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Caps CPUs and restores them, with a method that obeys, refuses or ignores, or whose limits another program changes. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "linux/speed-cap/asymmetry.h"
 #include "support/tree.h"

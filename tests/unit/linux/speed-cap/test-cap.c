@@ -3,16 +3,9 @@
  * Tests both cap methods on files. libcpupower's paths are fixed, so the test mounts its own tree over
  * /sys/devices/system/cpu in its own mount namespace, for which it must be root.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "linux/speed-cap/cap.h"
 #include "support/namespace.h"
 #include "support/tree.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Cgroup hierarchies in usual and in other places. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/macro.h"
 #include "linux/sys/cgroup-mounts.h"
 #include "support/tree.h"
 #include "support/test.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The load of CPUs, from /proc/stat as the test writes it. */
-#include <string.h>
 
-#include "base/macro.h"
 #include "linux/sys/cpu-load.h"
 #include "support/tree.h"
 #include "support/test.h"

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parsers of /proc: output of a kernel, hostile process names, and malformed text. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/macro.h"
 #include "linux/sys/proc-parse.h"
 #include "support/test.h"
 

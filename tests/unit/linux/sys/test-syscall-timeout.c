@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The timer ends a call that would wait forever; afterwards handler and signal mask are as before. */
-#include <errno.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include "linux/sys/syscall-timeout.h"
 #include "support/test.h"

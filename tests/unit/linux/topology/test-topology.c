@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads machines from files of sysfs or from hwloc XML. */
-#include <errno.h>
 #include <fcntl.h>
 #include <hwloc.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "linux/topology/topology.h"
 #include "support/process.h"

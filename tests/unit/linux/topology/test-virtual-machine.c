@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Detection of virtual machines. */
 
-#include "base/macro.h"
 #include "linux/topology/topology.h"
 #include "support/tree.h"
 #include "support/test.h"
