@@ -37,9 +37,9 @@ static int print_table(const struct asym_metric *samples, size_t n)
     int r = 0;
     for (size_t i = 0; r >= 0 && i < n; i++) {
         char name[256], value[32];
-        const struct asym_metric_row *row = asym_metric_row_of(samples[i].name);
-        const char *const cells[] = {asym_text_escape(samples[i].name, strlen(samples[i].name), name, sizeof name),
-                                     asym_metric_value(&samples[i], value, sizeof value), row ? row->help : ""};
+        const char *const cells[] = {asym_text_show(samples[i].name, name, sizeof name),
+                                     asym_metric_value(&samples[i], value, sizeof value),
+                                     samples[i].row ? samples[i].row->help : ""};
         r = asym_report_table_row(&table, cells);
     }
     if (r >= 0)

@@ -77,7 +77,7 @@ static int open_overlay(struct asym_observation *o, struct asym_error *err)
     if (*unread.text) {
         char why[150];
         snprintf(o->note, sizeof o->note, "Masks that a running service has set may look like the threads' own: %s",
-                 asym_text_escape(unread.text, strlen(unread.text), why, sizeof why));
+                 asym_text_show(unread.text, why, sizeof why));
         return 0;
     }
     if (asym_ledger_peek(dir, &ledger, &unread) < 0 || !ledger)

@@ -59,9 +59,9 @@ static __attribute__((format(printf, 3, 4))) int report(const struct order *o, c
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
     if (o->args->json)
-        return asym_verb_reported(asym_json_print(json_pack("{s:s, s:s, s:o}", "schema", "asymctl.change/1", "verb",
-                                                            verb, "text", asym_json_bytes(text, strlen(text))),
-                                                  stdout));
+        return asym_verb_reported(asym_json_print(
+            json_pack("{s:s, s:s, s:o}", "schema", "asymctl.change/1", "verb", verb, "text", asym_json_shown(text)),
+            stdout));
     puts(text);
     return ASYM_EXIT_DONE;
 }
@@ -78,8 +78,7 @@ static int parse_seconds(const char *operand, uint64_t *ret)
     }
     const bool is_number = *operand && strspn(operand, "0123456789.") == strlen(operand);
     asym_fail(&err, -EINVAL, "pause: '%s' %s; accepted are times such as 90s, 1h30min or 2days",
-              asym_text_escape(operand, strlen(operand), text, sizeof text),
-              is_number ? "has no unit" : "cannot be read as a time");
+              asym_text_show(operand, text, sizeof text), is_number ? "has no unit" : "cannot be read as a time");
     return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
 }
 
@@ -138,8 +137,7 @@ static int print_policy(const json_t *state, bool json)
     char text[ASYM_POLICY_NAMED];
     if (json)
         return asym_json_print(json_pack("{s:s, s:o, s:o}", "schema", "asymctl.policy/1", "policy",
-                                         asym_json_bytes(name, strlen(name)), "reason",
-                                         asym_json_bytes(reason, strlen(reason))),
+                                         asym_json_shown(name), "reason", asym_json_shown(reason)),
                                stdout);
     asym_columns_wrap(&terminal, asym_name_policy(state, text), 0, 2);
     putchar('\n');
@@ -179,12 +177,12 @@ static int set_lasting(struct order *o, const char *verb, const char *action)
     const int r = asym_client_set_rule(o->client, o->process.pid, action, &file, &before, &o->err);
     if (r < 0)
         return asym_verb_call_failed(r, &o->err);
-    asym_text_escape(file, strlen(file), text, sizeof text);
+    asym_text_show(file, text, sizeof text);
     if (strcmp(action, "auto") == 0)
         return report(o, verb, "the rule for the program of process %s is gone: %s", o->process.text, text);
     if (*before)
         snprintf(first, sizeof first, "; but the rule \"%s\" matches it, too, and comes first",
-                 asym_text_escape(before, strlen(before), name, sizeof name));
+                 asym_text_show(before, name, sizeof name));
     return report(o, verb, "the rule %s for the program of process %s stands in %s%s", action, o->process.text, text,
                   first);
 }
@@ -198,7 +196,7 @@ static int set_program(const void *parsed, const char *verb, const char *operand
         i++;
     if (i == ASYM_LENGTH(actions)) {
         asym_fail(&o.err, -EINVAL, "set: '%s' is no action; accepted are fast, slow, ignore, steer, auto",
-                  asym_text_escape(action, strlen(action), text, sizeof text));
+                  asym_text_show(action, text, sizeof text));
         return asym_verb_fail(ASYM_EXIT_USAGE, o.err.text);
     }
     int status = asym_verb_process_and_connect(verb, operand, &o.process, &o.client);

@@ -187,7 +187,7 @@ static int add_row(struct asym_report_table *table, const struct asym_named_proc
     char pid[16], time[ASYM_UNITS_SIZE], user[ASYM_USER_SIZE], text[4 * ASYM_COMMAND_SIZE];
     snprintf(pid, sizeof pid, "%" PRIu32, p->pid);
     const char *const cells[] = {pid, asym_user_of(p->uid, user), asym_units_duration(p->cpu_time, time),
-                                 asym_text_escape(p->command, strlen(p->command), text, sizeof text)};
+                                 asym_text_show(p->command, text, sizeof text)};
     return asym_report_table_row(table, cells);
 }
 
@@ -203,7 +203,7 @@ int asym_named_processes_list(const struct asym_named_processes *processes, cons
     struct asym_report_table table = {.columns = columns, .n_columns = ASYM_LENGTH(columns)};
     char text[256];
     int r = 0;
-    asym_text_escape(name, strlen(name), text, sizeof text);
+    asym_text_show(name, text, sizeof text);
     for (size_t i = 0; r >= 0 && i < ASYM_MIN(processes->n, (size_t)MOST_LISTED); i++)
         r = add_row(&table, &processes->process[i]);
     if (r < 0)
@@ -230,7 +230,7 @@ int asym_verb_named_processes(const char *verb, const char *name, struct asym_na
     if (ret->n > 0)
         return ASYM_EXIT_DONE;
     asym_fail(&err, -ESRCH, "%s: no process has the name %s, and none has it in its command line", verb,
-              asym_text_escape(name, strlen(name), text, sizeof text));
+              asym_text_show(name, text, sizeof text));
     return asym_verb_fail(ASYM_EXIT_FAILED, err.text);
 }
 
@@ -248,7 +248,7 @@ static int find_one(const char *verb, const char *name, struct asym_process_oper
         return r < 0 ? asym_verb_fail(ASYM_EXIT_FAILED, strerror(-r)) : ASYM_EXIT_USAGE;
     }
     const struct asym_named_process *p = &found.process[0];
-    asym_text_escape(p->command, strlen(p->command), text, sizeof text);
+    asym_text_show(p->command, text, sizeof text);
     ret->pid = p->pid;
     snprintf(ret->text, sizeof ret->text, "%" PRIu32 " (%s)", p->pid, asym_columns_cut(text, 40, cut, sizeof cut));
     return ASYM_EXIT_DONE;
@@ -260,7 +260,7 @@ static int fail_number(const char *verb, const char *operand)
     struct asym_error err;
     char text[128];
     asym_fail(&err, -EINVAL, "%s: %s is no PID; asymctl top shows the programs with their PIDs", verb,
-              asym_text_escape(operand, strlen(operand), text, sizeof text));
+              asym_text_show(operand, text, sizeof text));
     return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
 }
 

@@ -204,7 +204,7 @@ int asym_profile_text(const struct asym_profile_job *job, const struct asym_prof
     FILE *out = terminal->out;
     const struct asym_profile_entry *p = &result->profile;
     char path[1024], cpus[64], line[256];
-    asym_columns_wrap(terminal, asym_text_escape(p->path, strlen(p->path), path, sizeof path), 0, 2);
+    asym_columns_wrap(terminal, asym_text_show(p->path, path, sizeof path), 0, 2);
     fprintf(out, "\n  build %s\n", *p->build_id ? p->build_id : "unknown: the file has no build id");
     for (unsigned t = 0; t < p->n_types; t++) {
         const struct asym_profile_type *type = &p->types[t];
@@ -224,7 +224,7 @@ int asym_profile_text(const struct asym_profile_job *job, const struct asym_prof
     if (user_only)
         asym_columns_text(terminal, "Counted in user space only: counting in the kernel needs root or CAP_PERFMON.\n");
     if (output)
-        fprintf(out, "Written to %s\n", asym_text_escape(output, strlen(output), path, sizeof path));
+        fprintf(out, "Written to %s\n", asym_text_show(output, path, sizeof path));
     return ferror(out) ? -EIO : 0;
 }
 
@@ -244,10 +244,9 @@ int asym_profile_json(const struct asym_profile_job *job, const struct asym_prof
                                    asym_json_number(result->share[t], 3)));
     }
     return asym_json_print(json_pack("{s:s, s:o, s:s, s:o, s:b, s:o, s:o, s:o}", "schema", "asymd.profile/1",
-                                     "executable", asym_json_bytes(p->path, strlen(p->path)), "build_id", p->build_id,
-                                     "output", output ? asym_json_bytes(output, strlen(output)) : json_null(),
-                                     "user_only", (int)user_only, "types", types, "speedup",
-                                     asym_json_number(s.measured > 0 ? s.measured : NAN, 4), "speedup_by_stall",
-                                     asym_json_number(s.by_stall > 0 ? s.by_stall : NAN, 4)),
+                                     "executable", asym_json_shown(p->path), "build_id", p->build_id, "output",
+                                     output ? asym_json_shown(output) : json_null(), "user_only", (int)user_only,
+                                     "types", types, "speedup", asym_json_number(s.measured > 0 ? s.measured : NAN, 4),
+                                     "speedup_by_stall", asym_json_number(s.by_stall > 0 ? s.by_stall : NAN, 4)),
                            out);
 }

@@ -142,7 +142,7 @@ static __attribute__((format(printf, 2, 3))) void note(struct recording *c, cons
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
     fprintf(stderr, "asymctl: %s\n", text);
-    asym_json_append(&c->notes, asym_json_text(text, strlen(text)));
+    asym_json_append(&c->notes, asym_json_text(text));
 }
 
 /* A sample waits no longer for decisions. The last ones may take longer: no call comes after it that takes a late answer. */
@@ -255,9 +255,9 @@ static int print_json(struct recording *c, const struct kind *kind, uint64_t siz
     json_t *json = kind->json(c, size);
     snprintf(old, sizeof old, "%s.old", c->file.path);
     for (size_t i = 0; i < c->head.head.n_notes; i++)
-        asym_json_append(&c->notes, asym_json_text(c->head.head.notes[i], strlen(c->head.head.notes[i])));
-    asym_json_set(&json, "file", asym_json_text(c->file.path, strlen(c->file.path)));
-    asym_json_set(&json, "earlier_file", c->file.kept ? asym_json_text(old, strlen(old)) : json_null());
+        asym_json_append(&c->notes, asym_json_text(c->head.head.notes[i]));
+    asym_json_set(&json, "file", asym_json_text(c->file.path));
+    asym_json_set(&json, "earlier_file", c->file.kept ? asym_json_text(old) : json_null());
     asym_json_set(&json, "duration_us", json_integer((json_int_t)c->observation.took));
     asym_json_set(&json, "notes", json_incref(c->notes));
     return asym_json_print(json, stdout);

@@ -40,11 +40,6 @@ static const char *effect_of(const struct asym_rule_view *rule, char *buf, size_
     return buf;
 }
 
-static const char *escaped(const char *text, char *buf, size_t size)
-{
-    return asym_text_escape(text, strlen(text), buf, size);
-}
-
 static const char *unlisted_of(const struct asym_settings *s)
 {
     return s->daemon.unlisted ? "ignores" : "steers";
@@ -53,7 +48,7 @@ static const char *unlisted_of(const struct asym_settings *s)
 /* A glob may have a backslash, which asym_text_escape would double. */
 static const char *globs_of(const char *globs, char *buf, size_t size)
 {
-    return asym_text_is_printable(globs, strlen(globs)) ? globs : escaped(globs, buf, size);
+    return asym_text_is_printable(globs, strlen(globs)) ? globs : asym_text_show(globs, buf, size);
 }
 
 /* Prints a paragraph and a newline. It begins at column at, and its other lines at column indent. */
@@ -73,7 +68,7 @@ static __attribute__((format(printf, 4, 5))) void say(const struct asym_terminal
 static size_t print_name(const struct asym_terminal *terminal, const char *name, size_t at)
 {
     char text[4 * ASYM_RULE_NAME_MAX + 1];
-    const size_t reached = asym_columns_wrap(terminal, escaped(name, text, sizeof text), at, at);
+    const size_t reached = asym_columns_wrap(terminal, asym_text_show(name, text, sizeof text), at, at);
     const size_t next = ASYM_MAX(reached, at + NAME_WIDTH) + 2;
     fprintf(terminal->out, "%*s", (int)(next - reached), "");
     return next;
@@ -126,7 +121,7 @@ static const char *value_of(const struct asym_rule_subject *s, unsigned need, ch
         text = s->cgroup;
     else if (need == ASYM_RULE_NEEDS_CMDLINE)
         text = s->cmdline;
-    return text ? escaped(text, buf, size) : NULL;
+    return text ? asym_text_show(text, buf, size) : NULL;
 }
 
 /* "match_exe: /usr/bin/sleep is none of /usr/bin/borg /usr/bin/restic". */
@@ -165,7 +160,7 @@ static void print_tested(const struct asym_rule_view *rule, const struct asym_ru
     if (!matches)
         say(terminal, at, indent, "%s", miss_of(rule, miss, subject, text, sizeof text));
     else if (found)
-        say(terminal, at, indent, "matches, but \"%s\" comes first", escaped(found->name, first, sizeof first));
+        say(terminal, at, indent, "matches, but \"%s\" comes first", asym_text_show(found->name, first, sizeof first));
     else
         say(terminal, at, indent, "%s", effect_of(rule, text, sizeof text));
 }
@@ -211,7 +206,7 @@ static int print_tested_rules(const struct asym_settings *s, const struct asym_r
     if (i > 0)
         fputc('\n', terminal->out);
     if (any)
-        say(terminal, 0, 0, "Rule \"%s\" applies: %s; %s", escaped(found.name, name, sizeof name),
+        say(terminal, 0, 0, "Rule \"%s\" applies: %s; %s", asym_text_show(found.name, name, sizeof name),
             effect_of(&found, effect, sizeof effect), found.origin);
     else
         say(terminal, 0, 0, "No rule matches: asymd %s the program (asymd.default = %s)", unlisted_of(s),
@@ -224,7 +219,7 @@ static json_t *match_json(const struct asym_rule_view *rule, bool misses_only)
     json_t *keys = misses_only ? json_array() : json_object();
     for (size_t k = 0; k < rule->n_keys; k++) {
         if (!misses_only)
-            json_object_set_new(keys, rule->key[k], asym_json_bytes(rule->globs[k], strlen(rule->globs[k])));
+            json_object_set_new(keys, rule->key[k], asym_json_shown(rule->globs[k]));
         else if (rule->misses[k])
             json_array_append_new(keys, json_string(rule->key[k]));
     }
@@ -234,12 +229,12 @@ static json_t *match_json(const struct asym_rule_view *rule, bool misses_only)
 static json_t *rule_json(const struct asym_rule_view *rule, bool tested)
 {
     const struct asym_rule_facts *f = rule->facts;
-    json_t *json = json_pack(
-        "{s:o, s:o, s:s, s:o, s:o, s:s, s:b, s:b, s:o}", "name", asym_json_bytes(rule->name, strlen(rule->name)),
-        "origin", asym_json_bytes(rule->origin, strlen(rule->origin)), "action", asym_rule_action_name(rule->action),
-        "cpus", asym_mask_empty(&f->cpus) ? json_null() : asym_json_cpus(&f->cpus), "nice",
-        f->has_nice ? json_integer(f->nice) : json_null(), "policy_class", asym_rule_class_name(f->policy_class),
-        "library", f->library, "lends_to_anyone", rule->lends_to_anyone, "match", match_json(rule, false));
+    json_t *json = json_pack("{s:o, s:o, s:s, s:o, s:o, s:s, s:b, s:b, s:o}", "name", asym_json_shown(rule->name),
+                             "origin", asym_json_shown(rule->origin), "action", asym_rule_action_name(rule->action),
+                             "cpus", asym_mask_empty(&f->cpus) ? json_null() : asym_json_cpus(&f->cpus), "nice",
+                             f->has_nice ? json_integer(f->nice) : json_null(), "policy_class",
+                             asym_rule_class_name(f->policy_class), "library", f->library, "lends_to_anyone",
+                             rule->lends_to_anyone, "match", match_json(rule, false));
     if (!json || !tested)
         return json;
     json_object_set_new(json, "matches", json_boolean(first_miss(rule) == rule->n_keys));
@@ -264,7 +259,7 @@ static int write_rules_json(const struct asym_settings *s, const char *name, con
         return -ENOMEM;
     if (subject) {
         const struct asym_rule_match found = asym_rules_match(s->rules, subject);
-        json_object_set_new(root, "rule", found.name ? asym_json_bytes(found.name, strlen(found.name)) : json_null());
+        json_object_set_new(root, "rule", found.name ? asym_json_shown(found.name) : json_null());
         json_object_set_new(root, "action", json_string(asym_rule_action_name(found.action)));
     }
     return json_dumpf(root, out, JSON_INDENT(2)) < 0 || fputc('\n', out) < 0 ? -EIO : 0;
@@ -307,7 +302,7 @@ static int test_process(const struct arguments *a, const struct asym_settings *s
 static int refuse_long_name(const char *name, struct asym_error *err)
 {
     char shown[128], first[4 * ASYM_COMM_LEN];
-    asym_text_escape(name, strlen(name), shown, sizeof shown);
+    asym_text_show(name, shown, sizeof shown);
     asym_text_escape(name, ASYM_COMM_LEN - 1, first, sizeof first);
     asym_fail(err, -EINVAL,
               "rules test: no process has the name '%.60s': names have %d bytes at most. Test its first %d: %s", shown,

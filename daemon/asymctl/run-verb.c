@@ -85,11 +85,6 @@ struct launch {
     char **argv;      /* of the program; asymctl searches PATH for argv[0] */
 };
 
-static const char *shown(const char *text, char *buf, size_t size)
-{
-    return asym_text_escape(text, strlen(text), buf, size);
-}
-
 /* Puts value before the present value of the variable. */
 static int put_before(const char *name, const char *value)
 {
@@ -117,8 +112,8 @@ static void warn(const char *path, const struct launch *l)
         remedy = " (--gcc puts LLVM's in its place)";
     }
     if (why)
-        fprintf(stderr, "asymctl: %s %s; it runs without reports to asymd%s\n", shown(path, name, sizeof name), why,
-                remedy);
+        fprintf(stderr, "asymctl: %s %s; it runs without reports to asymd%s\n", asym_text_show(path, name, sizeof name),
+                why, remedy);
 }
 
 /* Checks that the tool and the runtime are installed, and prints what is missing. */
@@ -129,7 +124,7 @@ static bool can_report(const struct launch *l)
         fprintf(stderr,
                 "asymctl: %s: %s (it comes with a build that has omp-tools.h, libomp-dev); the program runs without "
                 "reports to asymd\n",
-                shown(l->tool, text, sizeof text), strerror(errno));
+                asym_text_show(l->tool, text, sizeof text), strerror(errno));
         return false;
     }
     /* Without this check the loader would warn once for each process that the program starts. */
@@ -194,7 +189,7 @@ static int launch(const struct launch *l)
     /* execvp searches PATH itself, and runs scripts without a first line. */
     execvp(l->argv[0], l->argv);
     const int error = errno;
-    fprintf(stderr, "asymctl: %s: %s\n", shown(is_found ? path : l->argv[0], text, sizeof text),
+    fprintf(stderr, "asymctl: %s: %s\n", asym_text_show(is_found ? path : l->argv[0], text, sizeof text),
             error != ENOENT ? strerror(error)
             : is_found      ? "the interpreter that it names is missing"
                             : "no such program");

@@ -39,14 +39,9 @@ static void print_line(const struct asym_terminal *t, const char *name, const ch
     fputc('\n', t->out);
 }
 
-static const char *shown(const char *text, char *buf, size_t size)
-{
-    return asym_text_escape(text, strlen(text), buf, size);
-}
-
 static const char *member(const json_t *object, const char *key, char *buf, size_t size)
 {
-    return shown(asym_json_get_text(object, key), buf, size);
+    return asym_text_show(asym_json_get_text(object, key), buf, size);
 }
 
 static void print_head(const struct asym_status *s, const struct asym_terminal *t)
@@ -196,7 +191,7 @@ static int add_type(struct asym_report_table *table, const struct asym_status *s
     const size_t bar_columns = ASYM_MIN(ASYM_MAX(share, (size_t)BAR_MIN), (size_t)BAR_MAX);
     char name[128], number[64], list[96], load[128], percent[32];
     snprintf(percent, sizeof percent, "%.0f %% busy", 100 * c->busy / c->n);
-    const char *const cells[] = {is_named(c) ? shown(c->name, name, sizeof name) : "",
+    const char *const cells[] = {is_named(c) ? asym_text_show(c->name, name, sizeof name) : "",
                                  count(c, m, number, sizeof number), place(c, list, sizeof list),
                                  bar(c->busy / c->n, bar_columns, s->unicode, load, sizeof load), percent};
     return asym_report_table_row(table, cells + !m->has_names);
@@ -271,7 +266,7 @@ static void add_names(const json_t *status, struct asym_text *text)
     }
     for (size_t k = 0; k < n; k++) {
         char name[64];
-        asym_text_add(text, "%s%u %s", k == 0 ? "" : ", ", counts[k], shown(names[k], name, sizeof name));
+        asym_text_add(text, "%s%u %s", k == 0 ? "" : ", ", counts[k], asym_text_show(names[k], name, sizeof name));
     }
 }
 
@@ -327,7 +322,7 @@ static int add_program(struct asym_report_table *table, const json_t *app)
     snprintf(pid, sizeof pid, "%" PRId64, process);
     snprintf(threads, sizeof threads, "%" PRId64 " thread%s", steered, steered == 1 ? "" : "s");
     snprintf(share, sizeof share, "%.0f %% on fast", 100 * asym_json_get_number(app, "fast_share"));
-    const char *const cells[] = {shown(text, name, sizeof name), process > 0 ? pid : "cgroup",
+    const char *const cells[] = {asym_text_show(text, name, sizeof name), process > 0 ? pid : "cgroup",
                                  member(app, "class_name", class, sizeof class), threads, share};
     return asym_report_table_row(table, cells);
 }
@@ -391,7 +386,7 @@ static void print_lacks(const json_t *status, const struct asym_terminal *t)
     char text[768];
     for (size_t i = 0; i < ASYM_MIN(n, (size_t)MOST_LACKS); i++) {
         const char *lack = json_string_value(json_array_get(lacks, i));
-        print_line(t, i == 0 ? "Limits" : "", shown(lack ? lack : "", text, sizeof text));
+        print_line(t, i == 0 ? "Limits" : "", asym_text_show(lack ? lack : "", text, sizeof text));
     }
     if (n > MOST_LACKS)
         fprintf(t->out, "%*sand %zu more: asymctl check\n", INDENT, "", n - MOST_LACKS);

@@ -55,7 +55,7 @@ int asym_top_terminal_check(struct asym_error *err)
         return asym_fail(err, -ENOTTY, "top needs a terminal on standard input and output; " ONCE);
     if (!name || *name == '\0')
         return asym_fail(err, -ENOTTY, "TERM does not say which terminal this is; " ONCE);
-    asym_text_escape(name, strlen(name), text, sizeof text);
+    asym_text_show(name, text, sizeof text);
     if (setupterm(name, STDOUT_FILENO, &found) != OK)
         return asym_fail(err, -ENOTTY, "no terminal TERM=%s is known here; " ONCE, text);
     const char *move = tigetstr("cup");

@@ -357,7 +357,7 @@ static void print_sentence(const struct told *told)
     const int verdict = asym_crossover_verdict(r);
     char buf[512], escaped[256];
     struct asym_text text = asym_text_in(buf, sizeof buf);
-    asym_text_add(&text, "%s ", asym_text_escape(told->name, strlen(told->name), escaped, sizeof escaped));
+    asym_text_add(&text, "%s ", asym_text_show(told->name, escaped, sizeof escaped));
     if (r->pairs < 2) {
         printf("%swas measured in %zu pair%s of blocks: too few to say anything\n", buf, r->pairs,
                r->pairs == 1 ? "" : "s");
@@ -387,10 +387,10 @@ static json_t *told_json(const struct told *told)
 {
     static const char *const verdicts[] = {"loses", "none", "gains"};
     const struct asym_crossover_result *r = &told->result;
-    return json_pack("{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:s}", "name", asym_json_text(told->name, strlen(told->name)),
-                     "measure", told->measure, "pairs", (json_int_t)r->pairs, "gain_percent",
-                     asym_json_number(100 * r->gain, 2), "low_percent", asym_json_number(100 * r->low, 2),
-                     "high_percent", asym_json_number(100 * r->high, 2), "pairs_for_one_percent",
+    return json_pack("{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:s}", "name", asym_json_text(told->name), "measure",
+                     told->measure, "pairs", (json_int_t)r->pairs, "gain_percent", asym_json_number(100 * r->gain, 2),
+                     "low_percent", asym_json_number(100 * r->low, 2), "high_percent",
+                     asym_json_number(100 * r->high, 2), "pairs_for_one_percent",
                      asym_json_number(r->for_one_percent, 0), "verdict", verdicts[asym_crossover_verdict(r) + 1]);
 }
 

@@ -51,7 +51,7 @@ int asym_verb_unknown(const char *name)
     for (size_t i = 0; i < ASYM_LENGTH(verbs); i++)
         asym_nearest_list(&n, verbs[i]->name);
     snprintf(message, sizeof message, "asymctl: unknown verb '%s'%s; accepted are %s",
-             asym_text_escape(name, strlen(name), text, sizeof text), asym_nearest_hint(&n, hint, sizeof hint), n.list);
+             asym_text_show(name, text, sizeof text), asym_nearest_hint(&n, hint, sizeof hint), n.list);
     asym_terminal_message(stderr, message);
     return ASYM_EXIT_USAGE;
 }
@@ -132,7 +132,7 @@ void asym_verb_usage(const struct asym_verb *verb, const struct asym_terminal *t
 static int stray(const struct asym_verb *verb, const char *word, struct asym_error *err)
 {
     char text[128];
-    return asym_fail(err, -EINVAL, "stray argument '%s'%s", asym_text_escape(word, strlen(word), text, sizeof text),
+    return asym_fail(err, -EINVAL, "stray argument '%s'%s", asym_text_show(word, text, sizeof text),
                      verb->operands == ASYM_OPERANDS_BEHIND ? "; the command stands after --" : "");
 }
 

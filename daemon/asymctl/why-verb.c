@@ -30,7 +30,7 @@ static void print_sentences(json_t *sentences, const struct asym_terminal *termi
         const char *said = json_string_value(sentence);
         char named[2048], text[2048];
         asym_name_user_of_rule(said ? said : "", named, sizeof named);
-        asym_text_add(&all, "%s%s", i > 0 ? " " : "", asym_text_escape(named, strlen(named), text, sizeof text));
+        asym_text_add(&all, "%s%s", i > 0 ? " " : "", asym_text_show(named, text, sizeof text));
     }
     asym_columns_wrap(terminal, buf, 0, 0);
     fputc('\n', terminal->out);
@@ -39,7 +39,7 @@ static void print_sentences(json_t *sentences, const struct asym_terminal *termi
 static const char *member(const json_t *object, const char *key, char *buf, size_t size)
 {
     const char *text = asym_json_get_text(object, key);
-    return asym_text_escape(text, strlen(text), buf, size);
+    return asym_text_show(text, buf, size);
 }
 
 static void print_evidence(json_t *evidence, const struct asym_terminal *terminal)
@@ -126,8 +126,7 @@ static int print_waits(struct asym_client *client, uint32_t id, const struct asy
     {
         const char *said = json_string_value(sentence);
         char text[2048];
-        asym_columns_wrap(terminal, asym_text_escape(said ? said : "", strlen(said ? said : ""), text, sizeof text), 0,
-                          2);
+        asym_columns_wrap(terminal, asym_text_show(said ? said : "", text, sizeof text), 0, 2);
         fputc('\n', terminal->out);
     }
     return ferror(terminal->out) ? -EIO : 0;

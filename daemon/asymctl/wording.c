@@ -114,8 +114,8 @@ const char *asym_name_policy(const json_t *status, char buf[ASYM_POLICY_NAMED])
     char policy[128], reason[2048], named[1024];
     const char *name = asym_json_get_text(status, "policy");
     asym_name_user_of_policy(asym_json_get_text(status, "policy_reason"), named, sizeof named);
-    snprintf(buf, ASYM_POLICY_NAMED, "%s (%s)", asym_text_escape(name, strlen(name), policy, sizeof policy),
-             asym_text_escape(named, strlen(named), reason, sizeof reason));
+    snprintf(buf, ASYM_POLICY_NAMED, "%s (%s)", asym_text_show(name, policy, sizeof policy),
+             asym_text_show(named, reason, sizeof reason));
     return buf;
 }
 
@@ -159,8 +159,8 @@ const char *asym_decision_what(const json_t *decision, char *buf, size_t size)
 {
     const char *what = asym_json_get_text(decision, "what"), *reason = asym_json_get_text(decision, "reason");
     char shown[64], why[512];
-    asym_text_escape(what, strlen(what), shown, sizeof shown);
-    asym_text_escape(reason, strlen(reason), why, sizeof why);
+    asym_text_show(what, shown, sizeof shown);
+    asym_text_show(reason, why, sizeof why);
     snprintf(buf, size, *why ? "%s (%s)" : "%s", shown, why);
     return buf;
 }

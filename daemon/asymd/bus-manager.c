@@ -23,8 +23,7 @@ int asym_bus_manager_fail(sd_bus_error *error, int r, const struct asym_error *e
                        : r == -ENODATA ? ASYM_BUS_ERROR_NO_SIGNAL
                                        : ASYM_BUS_ERROR_NOT_POSSIBLE;
     char text[TEXT_SIZE];
-    sd_bus_error_set(error, name,
-                     *err->text ? asym_text_escape(err->text, strlen(err->text), text, sizeof text) : strerror(-r));
+    sd_bus_error_set(error, name, *err->text ? asym_text_show(err->text, text, sizeof text) : strerror(-r));
     return r;
 }
 
@@ -213,8 +212,8 @@ static int set_rule(void *userdata, sd_bus_message *m, const struct asym_bus_cal
     if (r >= 0)
         r = asym_service_set_rule(userdata, pid, action, caller->uid, &set, &err);
     return r < 0 ? asym_bus_manager_fail(error, r, &err)
-                 : sd_bus_reply_method_return(m, "ss", asym_text_escape(set.file, strlen(set.file), file, sizeof file),
-                                              asym_text_escape(set.before, strlen(set.before), before, sizeof before));
+                 : sd_bus_reply_method_return(m, "ss", asym_text_show(set.file, file, sizeof file),
+                                              asym_text_show(set.before, before, sizeof before));
 }
 
 const struct asym_bus_method asym_bus_manager_methods[] = {

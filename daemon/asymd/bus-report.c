@@ -58,16 +58,10 @@ static bool may_see_app(const struct asym_service *s, const struct asym_bus_call
     return sees_all(s, caller) || owner_of_app(s, app) == (uint32_t)caller->uid;
 }
 
-/* The text has the bytes that the program has chosen: a client escapes them before it shows them. */
-static json_t *text_json(const char *text)
-{
-    return asym_json_text(text ? text : "", text ? strlen(text) : 0);
-}
-
 static json_t *reason_json(const struct asym_reason *reason, const double figure[2])
 {
     char text[1024];
-    return text_json(asym_reason_text(reason, figure, text, sizeof text));
+    return asym_json_text(asym_reason_text(reason, figure, text, sizeof text));
 }
 
 static const char *class_text(enum asym_class class)
@@ -78,7 +72,7 @@ static const char *class_text(enum asym_class class)
 static void add_lack(void *ctx, const char *sentence)
 {
     json_t **list = ctx;
-    asym_json_append(list, text_json(sentence));
+    asym_json_append(list, asym_json_text(sentence));
 }
 
 /*
@@ -99,10 +93,10 @@ static json_t *cpu_json(const struct report *r, unsigned cpu)
     const bool has_type = c->type >= 0 && (unsigned)c->type < machine->n_types;
     return json_pack("{s:i, s:i, s:i, s:o, s:o, s:b, s:o, s:I, s:i, s:o}", "cpu", (int)cpu, "type",
                      has_type ? (int)c->type : 0, "smt_rank", (int)c->smt_rank, "type_name",
-                     text_json(has_type ? machine->types[c->type].name : ""), "speed", asym_json_number(c->speed, 3),
-                     "fast", (int)asym_mask_has(&machine->fast, (int)cpu), "busy", asym_json_number(busy_of(r, cpu), 4),
-                     "threads", (json_int_t)now->threads, "tid", shown ? (int)now->last.tid : 0, "comm",
-                     text_json(shown ? now->comm : ""));
+                     asym_json_text(has_type ? machine->types[c->type].name : ""), "speed",
+                     asym_json_number(c->speed, 3), "fast", (int)asym_mask_has(&machine->fast, (int)cpu), "busy",
+                     asym_json_number(busy_of(r, cpu), 4), "threads", (json_int_t)now->threads, "tid",
+                     shown ? (int)now->last.tid : 0, "comm", asym_json_text(shown ? now->comm : ""));
 }
 
 /* reason: that of the application, unless rules or orders have changed it. */
@@ -110,8 +104,8 @@ static json_t *app_json(const struct report *r, const struct asym_monitor_app *a
 {
     return json_pack("{s:I, s:I, s:o, s:o, s:I, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:o, s:I, s:o}", "pid",
                      (json_int_t)asym_explain_number(app), "processes", (json_int_t)app->n_procs, "cgroup",
-                     text_json(app->cgroup), "comm", text_json(app->comm), "uid", (json_int_t)owner_of_app(r->s, app),
-                     "phase", asym_phase_name(app->phase), "class",
+                     asym_json_text(app->cgroup), "comm", asym_json_text(app->comm), "uid",
+                     (json_int_t)owner_of_app(r->s, app), "phase", asym_phase_name(app->phase), "class",
                      class_text(app->has_sp ? ASYM_CLASS_SP : app->class), "class_name", asym_explain_class_name(app),
                      "runnable", asym_json_number(app->runnable, 3), "running", asym_json_number(app->running, 3),
                      "threads", (json_int_t)app->n_threads, "steered", (json_int_t)app->n_steered, "fast_share",
@@ -129,13 +123,13 @@ static json_t *facts_json(const struct report *r)
     asym_service_lacks(r->s, add_lack, &lacks);
     return json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:b, s:I, s:I, s:o, s:o, s:o}",
                      "schema", "asymctl.status/1", "version", ASYM_VERSION, "start_us", (json_int_t)f.started, "policy",
-                     text_json(f.policy), "policy_reason", text_json(f.policy_reason), "fast_cpus",
+                     asym_json_text(f.policy), "policy_reason", asym_json_text(f.policy_reason), "fast_cpus",
                      asym_json_cpus(&f.machine->fast), "slow_cpus", asym_json_cpus(&f.machine->slow), "threads_steered",
                      (json_int_t)f.threads_steered, "changes", (json_int_t)t.changes, "changes_last_minute",
                      (json_int_t)t.changes_last_minute, "interval_us", (json_int_t)f.interval, "cpu_usage",
                      asym_json_number(f.cpu_usage, 6), "memory_bytes", (json_int_t)asym_service_memory(), "paused",
                      (int)f.paused, "paused_until_us", (json_int_t)f.paused_until, "orders", (json_int_t)f.orders,
-                     "observer", text_json(f.observer), "profile", text_json(f.profile), "lacks", lacks);
+                     "observer", asym_json_text(f.observer), "profile", asym_json_text(f.profile), "lacks", lacks);
 }
 
 static int report_status(const struct report *r, uint64_t argument, json_t **ret)
@@ -206,8 +200,8 @@ static json_t *thread_json(const struct report *r, const struct asym_monitor_thr
     const struct asym_reason *reason = asym_explain_reason_now(t->reason, is_current(r, t->seen), known ? &proc : NULL);
     asym_service_settings_of(r->s, &t->id, &now);
     return json_pack("{s:i, s:i, s:i, s:i, s:o, s:s, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "tid", (int)t->id.tid, "pid",
-                     (int)t->id.tgid, "cpu", (int)t->cpu, "target", (int)t->target, "comm", text_json(t->comm), "class",
-                     class_text(t->class), "runnable", asym_json_number(t->runnable, 3), "running",
+                     (int)t->id.tgid, "cpu", (int)t->cpu, "target", (int)t->target, "comm", asym_json_text(t->comm),
+                     "class", class_text(t->class), "runnable", asym_json_number(t->runnable, 3), "running",
                      asym_json_number(t->running, 3), "nice", now.nice, "own_nice", now.own_nice, "mask",
                      asym_json_cpus(&now.mask), "own_mask", asym_json_cpus(&now.own_mask), "reason",
                      reason_json(reason, reason == t->reason ? t->figure : (const double[2]){0, 0}));
@@ -217,7 +211,7 @@ static json_t *decision_json(const struct asym_monitor_decision *d)
 {
     return json_pack("{s:I, s:i, s:i, s:o, s:i, s:i, s:i, s:s, s:s, s:o}", "time_us",
                      (json_int_t)asym_service_realtime(d->time), "pid", (int)d->id.tgid, "tid", (int)d->id.tid, "comm",
-                     text_json(d->comm), "from", (int)d->from, "to", (int)d->to, "nice", (int)d->nice, "class",
+                     asym_json_text(d->comm), "from", (int)d->from, "to", (int)d->to, "nice", (int)d->nice, "class",
                      class_text(d->class), "what", asym_monitor_what_name(d->what), "reason",
                      reason_json(d->reason, d->figure));
 }
@@ -238,7 +232,7 @@ static int report_program(const struct report *r, uint64_t argument, json_t **re
         if (asym_bus_may_see(r->s, r->caller, &own.thread[i]->id))
             asym_json_append(&threads, thread_json(r, own.thread[i]));
     asym_json_set(&program, "schema", json_string("asymd.program/1"));
-    asym_json_set(&program, "rule", text_json(known ? proc.rule_name : NULL));
+    asym_json_set(&program, "rule", asym_json_text(known ? proc.rule_name : NULL));
     asym_json_set(&program, "own_threads", threads);
     asym_json_set(&program, "own_threads_left_out", json_integer((json_int_t)(own.n - listed)));
     *ret = program;
@@ -292,14 +286,14 @@ static int report_thread(const struct report *r, uint64_t argument, json_t **ret
 static int add_sentence(void *ctx, const char *sentence)
 {
     json_t **list = ctx;
-    asym_json_append(list, text_json(sentence));
+    asym_json_append(list, asym_json_text(sentence));
     return 0;
 }
 
 static int add_evidence(void *ctx, const char *name, const char *value)
 {
     json_t **list = ctx;
-    asym_json_append(list, json_pack("{s:s, s:o}", "name", name, "value", text_json(value)));
+    asym_json_append(list, json_pack("{s:s, s:o}", "name", name, "value", asym_json_text(value)));
     return 0;
 }
 
@@ -362,24 +356,9 @@ static int report_waits(const struct report *r, uint64_t argument, json_t **ret)
     return 0;
 }
 
-static int add_counter(void *ctx, const struct asym_service_counter *c)
-{
-    json_t **list = ctx;
-    char name[128];
-    const struct asym_metric metric = {.name = asym_metric_name(c->id, c->labels, name, sizeof name),
-                                       .kind = asym_metric_row_at(c->id)->kind,
-                                       .whole = c->whole,
-                                       .fraction = c->fraction};
-    asym_json_append(list, json_pack("{s:s, s:s, s:o}", "name", metric.name, "kind", metric.kind, "value",
-                                     asym_metric_json(&metric)));
-    return 0;
-}
-
 static int report_counters(const struct report *r, uint64_t argument, json_t **ret)
 {
-    json_t *list = json_array();
-    asym_service_counters(r->s, add_counter, &list);
-    *ret = json_pack("{s:s, s:o}", "schema", "asymctl.stats/1", "counters", list);
+    *ret = json_pack("{s:s, s:o}", "schema", "asymctl.stats/1", "counters", asym_service_counters(r->s));
     return 0;
 }
 

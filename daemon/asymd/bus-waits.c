@@ -110,19 +110,15 @@ static void add_wait(struct waits *w, const struct asym_waits_thread *t)
         w->list[w->n++] = wait_of(w, t);
 }
 
-static json_t *text_json(const char *text)
-{
-    return asym_json_text(text, strlen(text));
-}
-
 static json_t *wait_json(const struct asym_explain_wait *wait)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < wait->n; i++)
-        asym_json_append(&list, json_pack("{s:i, s:o, s:I}", "tid", (int)wait->waits[i].tid, "comm",
-                                          text_json(wait->waits[i].comm), "time_us", (json_int_t)wait->waits[i].time));
+        asym_json_append(&list,
+                         json_pack("{s:i, s:o, s:I}", "tid", (int)wait->waits[i].tid, "comm",
+                                   asym_json_text(wait->waits[i].comm), "time_us", (json_int_t)wait->waits[i].time));
     return json_pack("{s:i, s:i, s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "tid", (int)wait->tid, "pid", (int)wait->pid,
-                     "comm", text_json(wait->comm), "slept_us", (json_int_t)wait->slept, "kernel_us",
+                     "comm", asym_json_text(wait->comm), "slept_us", (json_int_t)wait->slept, "kernel_us",
                      (json_int_t)wait->kernel, "outside_us", (json_int_t)wait->outside, "other_us",
                      (json_int_t)wait->rest, "asleep_us", (json_int_t)wait->asleep, "waits_for", list);
 }
@@ -130,7 +126,7 @@ static json_t *wait_json(const struct asym_explain_wait *wait)
 static int add_sentence(void *ctx, const char *sentence)
 {
     json_t **list = ctx;
-    asym_json_append(list, text_json(sentence));
+    asym_json_append(list, asym_json_text(sentence));
     return 0;
 }
 

@@ -259,7 +259,7 @@ static int take_argument(struct asym_invocation *cli, const struct asym_arg *row
     if (argv[*at][0] == '-')
         return asym_args_unknown(rows, argv[*at], "; asymd --help lists them", err);
     return asym_fail(err, -EINVAL, "stray argument '%s'; asymd takes options only, asymd --help lists them",
-                     asym_text_escape(argv[*at], strlen(argv[*at]), text, sizeof text));
+                     asym_text_show(argv[*at], text, sizeof text));
 }
 
 static bool is_mode(const struct asym_arg *row)

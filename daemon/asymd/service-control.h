@@ -146,17 +146,8 @@ int asym_service_explain(struct asym_service *s, int32_t id, struct asym_service
 /** The same, but it reads the masks, nice values and rule of today: it spends CPU time for that process. */
 int asym_service_explain_now(struct asym_service *s, int32_t id, struct asym_service_explanation *ret);
 
-/** A counter of the service. Its name and kind are in its row (report/metrics.def). */
-struct asym_service_counter {
-    enum asym_metric_id id;
-    const char *labels; /**< {kind="steer"}; NULL: none. A static string */
-    uint64_t whole;     /**< the value of a counter that is not in seconds; else 0 */
-    double fraction;    /**< the value of a gauge, and of a counter in seconds; else 0 */
-};
-
-/** Call show for each counter, those of the bus too if there is one. A negative return ends it. Returns 0, or that. */
-int asym_service_counters(const struct asym_service *s,
-                          int (*show)(void *ctx, const struct asym_service_counter *counter), void *ctx);
+/** Returns the counters of the service, those of the bus too, as the report on them lists them; NULL: no memory. */
+json_t *asym_service_counters(const struct asym_service *s);
 
 /** Returns CLOCK_REALTIME in microseconds for a CLOCK_MONOTONIC time of the monitor; 0 for 0. */
 uint64_t asym_service_realtime(asym_usec monotonic);

@@ -193,128 +193,75 @@ int asym_service_explain_now(struct asym_service *s, int32_t id, struct asym_ser
     return asym_explain(s->control.monitor, &context, id, &ret->e);
 }
 
-/* A counter that stands in the totals of the monitor. */
-static const struct {
-    enum asym_metric_id id;
-    const char *labels;
-    size_t offset;
-    bool gauge; /* of 32 bits; else a counter of 64 */
-} rows[] = {
-#define TOTAL(field) offsetof(struct asym_monitor_totals, field)
-#define ACTION(kind, outcome)                                                                                          \
-    TOTAL(actions) + sizeof(uint64_t) * (4 * (size_t)ASYM_ACTION_##kind + (size_t)ASYM_OUTCOME_##outcome)
-    {ASYM_METRIC_CYCLES, NULL, TOTAL(n_cycles), false},
-    {ASYM_METRIC_PROMPT_CYCLES, NULL, TOTAL(n_prompt), false},
-    {ASYM_METRIC_CHANGES, NULL, TOTAL(changes), false},
-    {ASYM_METRIC_LEFT_ALONE, NULL, TOTAL(left_alone), false},
-    {ASYM_METRIC_LOST_EVENTS, NULL, TOTAL(lost_events), false},
-    {ASYM_METRIC_NOT_REMEMBERED, NULL, TOTAL(n_unremembered), false},
-    {ASYM_METRIC_ACTIONS, "{kind=\"steer\",outcome=\"done\"}", ACTION(STEER, DONE), false},
-    {ASYM_METRIC_ACTIONS, "{kind=\"steer\",outcome=\"gone\"}", ACTION(STEER, GONE), false},
-    {ASYM_METRIC_ACTIONS, "{kind=\"steer\",outcome=\"retry\"}", ACTION(STEER, RETRY), false},
-    {ASYM_METRIC_ACTIONS, "{kind=\"steer\",outcome=\"hands_off\"}", ACTION(STEER, HANDS_OFF), false},
-    {ASYM_METRIC_ACTIONS, "{kind=\"release\",outcome=\"done\"}", ACTION(RELEASE, DONE), false},
-    {ASYM_METRIC_ACTIONS, "{kind=\"release\",outcome=\"gone\"}", ACTION(RELEASE, GONE), false},
-    {ASYM_METRIC_ACTIONS, "{kind=\"release\",outcome=\"retry\"}", ACTION(RELEASE, RETRY), false},
-    {ASYM_METRIC_ACTIONS, "{kind=\"release\",outcome=\"hands_off\"}", ACTION(RELEASE, HANDS_OFF), false},
-    {ASYM_METRIC_ACTIONS, "{kind=\"repair\",outcome=\"done\"}", ACTION(REPAIR, DONE), false},
-    {ASYM_METRIC_ACTIONS, "{kind=\"repair\",outcome=\"gone\"}", ACTION(REPAIR, GONE), false},
-    {ASYM_METRIC_ACTIONS, "{kind=\"repair\",outcome=\"retry\"}", ACTION(REPAIR, RETRY), false},
-    {ASYM_METRIC_ACTIONS, "{kind=\"repair\",outcome=\"hands_off\"}", ACTION(REPAIR, HANDS_OFF), false},
-    {ASYM_METRIC_ACTIONS, "{kind=\"forget\",outcome=\"done\"}", ACTION(FORGET, DONE), false},
-    {ASYM_METRIC_ACTIONS, "{kind=\"forget\",outcome=\"gone\"}", ACTION(FORGET, GONE), false},
-    {ASYM_METRIC_ACTIONS, "{kind=\"forget\",outcome=\"retry\"}", ACTION(FORGET, RETRY), false},
-    {ASYM_METRIC_ACTIONS, "{kind=\"forget\",outcome=\"hands_off\"}", ACTION(FORGET, HANDS_OFF), false},
-    {ASYM_METRIC_CHANGES_LAST_MINUTE, NULL, TOTAL(changes_last_minute), true},
-    {ASYM_METRIC_PROCESSES, NULL, TOTAL(n_procs), true},
-    {ASYM_METRIC_THREADS, NULL, TOTAL(n_threads), true},
-    {ASYM_METRIC_APPLICATIONS_OF_INTEREST, NULL, TOTAL(n_apps), true},
-    {ASYM_METRIC_THREADS_OF_INTEREST, NULL, TOTAL(n_listed), true},
-    {ASYM_METRIC_THREADS_PLACED, NULL, TOTAL(n_steered), true},
-    {ASYM_METRIC_THREADS_BY_CLASS, "{class=\"none\"}", TOTAL(n_class) + 4 * (size_t)ASYM_CLASS_NONE, true},
-    {ASYM_METRIC_THREADS_BY_CLASS, "{class=\"MP\"}", TOTAL(n_class) + 4 * (size_t)ASYM_CLASS_MP, true},
-    {ASYM_METRIC_THREADS_BY_CLASS, "{class=\"HP\"}", TOTAL(n_class) + 4 * (size_t)ASYM_CLASS_HP, true},
-    {ASYM_METRIC_THREADS_BY_CLASS, "{class=\"SP\"}", TOTAL(n_class) + 4 * (size_t)ASYM_CLASS_SP, true},
-#undef ACTION
-#undef TOTAL
-};
-
-typedef int show_fn(void *ctx, const struct asym_service_counter *counter);
-
-static int show_totals(const struct asym_service *s, show_fn *show, void *ctx)
-{
-    struct asym_monitor_totals totals;
-    int r = 0;
-    asym_monitor_totals(s->control.monitor, &totals);
-    for (size_t i = 0; r >= 0 && i < ASYM_LENGTH(rows); i++) {
-        struct asym_service_counter c = {.id = rows[i].id, .labels = rows[i].labels};
-        uint32_t gauge;
-        const char *at = (const char *)&totals + rows[i].offset;
-        if (rows[i].gauge) {
-            memcpy(&gauge, at, sizeof gauge);
-            c.fraction = gauge;
-        } else {
-            memcpy(&c.whole, at, sizeof c.whole);
-        }
-        r = show(ctx, &c);
-    }
-    return r;
-}
-
 static double seconds(asym_usec time)
 {
     return (double)time / (double)ASYM_SEC;
 }
 
-static int show_own(const struct asym_service *s, show_fn *show, void *ctx)
+/* The counts of a table, with two labels or one. */
+static void add_counts(json_t **list, const struct asym_monitor_totals *t)
+{
+    static const char *const kinds[] = {"steer", "release", "repair", "forget"},
+                             *const outcomes[] = {"done", "gone", "retry", "hands_off"},
+                             *const classes[] = {"none", "MP", "HP", "SP"};
+    char labels[64];
+    for (size_t i = 0; i < 16; i++) {
+        snprintf(labels, sizeof labels, "{kind=\"%s\",outcome=\"%s\"}", kinds[i / 4], outcomes[i % 4]);
+        asym_metric_add(list, ASYM_METRIC_ACTIONS, labels, (double)t->actions[i / 4][i % 4]);
+    }
+    for (size_t i = 0; i < ASYM_LENGTH(classes); i++) {
+        snprintf(labels, sizeof labels, "{class=\"%s\"}", classes[i]);
+        asym_metric_add(list, ASYM_METRIC_THREADS_BY_CLASS, labels, t->n_class[i]);
+    }
+}
+
+json_t *asym_service_counters(const struct asym_service *s)
 {
     struct asym_service_facts facts;
+    struct asym_monitor_totals t;
+    struct asym_bus_totals bus;
+    json_t *list = json_array();
     asym_service_facts(s, &facts);
-    const struct asym_service_counter more[] = {
-        {.id = ASYM_METRIC_CPU_SECONDS, .fraction = seconds(asym_service_cpu_time(s))},
-        {.id = ASYM_METRIC_OBSERVE_CPU_SECONDS, .fraction = seconds(s->cycle.source_cpu)},
-        {.id = ASYM_METRIC_PLAN_CPU_SECONDS, .fraction = seconds(s->cycle.plan_cpu)},
-        {.id = ASYM_METRIC_START_TIME_SECONDS, .fraction = seconds(facts.started)},
-        {.id = ASYM_METRIC_INTERVAL_SECONDS, .fraction = seconds(facts.interval)},
-        {.id = ASYM_METRIC_RESIDENT_MEMORY_BYTES, .fraction = (double)asym_service_memory()},
-        {.id = ASYM_METRIC_THREADS_STEERED, .fraction = facts.threads_steered},
-        {.id = ASYM_METRIC_FAST_CPUS, .fraction = asym_mask_count(&facts.machine->fast)},
-        {.id = ASYM_METRIC_SLOW_CPUS, .fraction = asym_mask_count(&facts.machine->slow)},
-        {.id = ASYM_METRIC_REPORTING_PROGRAMS, .fraction = (double)asym_rtxd_count(s->rtx)},
-        {.id = ASYM_METRIC_PROCESSES_WITH_ORDERS, .fraction = (double)asym_overrides_count(s->control.overrides)},
-        {.id = ASYM_METRIC_PAUSED, .fraction = facts.paused},
+    asym_monitor_totals(s->control.monitor, &t);
+    asym_bus_totals(s->bus, &bus);
+    const struct {
+        enum asym_metric_id id;
+        double value;
+    } rows[] = {
+        {ASYM_METRIC_CYCLES, (double)t.n_cycles},
+        {ASYM_METRIC_PROMPT_CYCLES, (double)t.n_prompt},
+        {ASYM_METRIC_CHANGES, (double)t.changes},
+        {ASYM_METRIC_LEFT_ALONE, (double)t.left_alone},
+        {ASYM_METRIC_LOST_EVENTS, (double)t.lost_events},
+        {ASYM_METRIC_NOT_REMEMBERED, (double)t.n_unremembered},
+        {ASYM_METRIC_CHANGES_LAST_MINUTE, t.changes_last_minute},
+        {ASYM_METRIC_PROCESSES, t.n_procs},
+        {ASYM_METRIC_THREADS, t.n_threads},
+        {ASYM_METRIC_APPLICATIONS_OF_INTEREST, t.n_apps},
+        {ASYM_METRIC_THREADS_OF_INTEREST, t.n_listed},
+        {ASYM_METRIC_THREADS_PLACED, t.n_steered},
+        {ASYM_METRIC_CPU_SECONDS, seconds(asym_service_cpu_time(s))},
+        {ASYM_METRIC_OBSERVE_CPU_SECONDS, seconds(s->cycle.source_cpu)},
+        {ASYM_METRIC_PLAN_CPU_SECONDS, seconds(s->cycle.plan_cpu)},
+        {ASYM_METRIC_START_TIME_SECONDS, seconds(facts.started)},
+        {ASYM_METRIC_INTERVAL_SECONDS, seconds(facts.interval)},
+        {ASYM_METRIC_RESIDENT_MEMORY_BYTES, (double)asym_service_memory()},
+        {ASYM_METRIC_THREADS_STEERED, facts.threads_steered},
+        {ASYM_METRIC_FAST_CPUS, asym_mask_count(&facts.machine->fast)},
+        {ASYM_METRIC_SLOW_CPUS, asym_mask_count(&facts.machine->slow)},
+        {ASYM_METRIC_REPORTING_PROGRAMS, (double)asym_rtxd_count(s->rtx)},
+        {ASYM_METRIC_PROCESSES_WITH_ORDERS, facts.orders},
+        {ASYM_METRIC_PAUSED, facts.paused},
+        /* Without a bus nobody asks. */
+        {ASYM_METRIC_BUS_CALLS, (double)bus.calls},
+        {ASYM_METRIC_BUS_REFUSED, (double)bus.refused},
+        {ASYM_METRIC_BUS_LOST, (double)bus.lost},
+        {ASYM_METRIC_BUS_CPU_SECONDS, seconds(asym_bus_spent(s->bus))},
     };
-    int r = 0;
-    for (size_t i = 0; r >= 0 && i < ASYM_LENGTH(more); i++)
-        r = show(ctx, &more[i]);
-    return r;
-}
-
-/* The counters of the bus itself. */
-static int show_bus(const struct asym_bus *bus, show_fn *show, void *ctx)
-{
-    struct asym_bus_totals t;
-    asym_bus_totals(bus, &t);
-    const struct asym_service_counter of_bus[] = {
-        {.id = ASYM_METRIC_BUS_CALLS, .whole = t.calls},
-        {.id = ASYM_METRIC_BUS_REFUSED, .whole = t.refused},
-        {.id = ASYM_METRIC_BUS_LOST, .whole = t.lost},
-        {.id = ASYM_METRIC_BUS_CPU_SECONDS, .fraction = seconds(asym_bus_spent(bus))},
-    };
-    int r = 0;
-    for (size_t i = 0; r >= 0 && i < ASYM_LENGTH(of_bus); i++)
-        r = show(ctx, &of_bus[i]);
-    return r;
-}
-
-int asym_service_counters(const struct asym_service *s, show_fn *show, void *ctx)
-{
-    int r = show_totals(s, show, ctx);
-    if (r >= 0)
-        r = show_own(s, show, ctx);
-    if (r >= 0 && s->bus)
-        r = show_bus(s->bus, show, ctx);
-    return r;
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
+        asym_metric_add(&list, rows[i].id, NULL, rows[i].value);
+    add_counts(&list, &t);
+    return list;
 }
 
 asym_usec asym_service_interval(const struct asym_service *s)

@@ -123,7 +123,7 @@ void asym_service_log_rules(const struct asym_service *s)
     size_t n = 0;
     for (size_t i = 0; asym_rules_at(s->run->settings->rules, i, NULL, &rule); i++)
         if (rule.lends_to_anyone && n++ == 0)
-            asym_text_escape(rule.name, strlen(rule.name), first, sizeof first);
+            asym_text_show(rule.name, first, sizeof first);
     if (n > 0)
         asym_log_say(
             &s->run->log, LOG_NOTICE,

@@ -52,8 +52,7 @@ static int parse(int argc, char **argv, struct arguments *a, struct asym_error *
         size_t row;
         r = asym_args_take(args, argc, argv, &i, a, &row, err);
         if (r == 0 && argv[i][0] != '-')
-            return asym_fail(err, -EINVAL, "stray argument '%s'",
-                             asym_text_escape(argv[i], strlen(argv[i]), text, sizeof text));
+            return asym_fail(err, -EINVAL, "stray argument '%s'", asym_text_show(argv[i], text, sizeof text));
         if (r == 0)
             return asym_args_unknown(args, argv[i], "; see asymd-exporter --help", err);
     }

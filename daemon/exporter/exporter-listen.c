@@ -75,7 +75,7 @@ int asym_exporter_listen(const char *text, struct asym_error *err)
     union address address;
     char printable[128];
     const socklen_t size = parse(text, &address);
-    asym_text_escape(text, strlen(text), printable, sizeof printable);
+    asym_text_show(text, printable, sizeof printable);
     if (size == 0)
         return asym_fail(
             err, -EINVAL,

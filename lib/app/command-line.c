@@ -81,7 +81,7 @@ int asym_args_unknown(const struct asym_arg *rows, const char *arg, const char *
     for (size_t i = 0; rows[i].option.key; i++)
         asym_nearest_consider(&n, rows[i].option.key);
     asym_nearest_hint(&n, hint, sizeof hint);
-    return asym_fail(err, -EINVAL, "unknown option %s%s", asym_text_escape(given, strlen(given), text, sizeof text),
+    return asym_fail(err, -EINVAL, "unknown option %s%s", asym_text_show(given, text, sizeof text),
                      *hint ? hint : remedy);
 }
 

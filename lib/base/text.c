@@ -103,6 +103,11 @@ const char *asym_text_escape(const char *bytes, size_t len, char *buf, size_t si
     return buf;
 }
 
+const char *asym_text_show(const char *text, char *buf, size_t size)
+{
+    return asym_text_escape(text, strlen(text), buf, size);
+}
+
 bool asym_text_is_printable(const char *bytes, size_t len)
 {
     const unsigned char *s = (const unsigned char *)bytes;

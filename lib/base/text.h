@@ -16,6 +16,9 @@ unsigned asym_text_distance(const char *a, const char *b);
  */
 const char *asym_text_escape(const char *bytes, size_t len, char *buf, size_t size);
 
+/** The same for a text that ends in NUL. */
+const char *asym_text_show(const char *text, char *buf, size_t size);
+
 /** Returns true if all bytes are printable: valid UTF-8, and no character but a backslash that asym_text_escape escapes. */
 bool asym_text_is_printable(const char *bytes, size_t len);
 

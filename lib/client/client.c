@@ -107,7 +107,7 @@ static bool is_absent(int r)
 static int cannot_connect(int direct, int r, const char *path, struct asym_error *err)
 {
     char text[256];
-    asym_text_escape(path, strlen(path), text, sizeof text);
+    asym_text_show(path, text, sizeof text);
     if (r == -ETIMEDOUT)
         return no_answer(CLIENT_READ_TIMEOUT, err);
     if (r == -EACCES)
@@ -201,7 +201,7 @@ int client_failed(const struct asym_client *c, const sd_bus_error *error, asym_u
     const int r = error_of(error);
     const char *message = error->message ? error->message : "";
     char text[512];
-    asym_text_escape(message, strlen(message), text, sizeof text);
+    asym_text_show(message, text, sizeof text);
     switch (r) {
     case -ENOTCONN:
         return no_service(c->direct, err);

@@ -342,7 +342,7 @@ static int refuse(const struct asym_option *row, const char *section, const char
 {
     struct asym_nearest n = {.wanted = value};
     char name[128], what[256], shown[128], hint[96];
-    asym_text_escape(value, strlen(value), shown, sizeof shown);
+    asym_text_show(value, shown, sizeof shown);
     for (size_t i = 0; row->type == ASYM_OPTION_ENUM && row->values[i]; i++)
         asym_nearest_consider(&n, row->values[i]);
     if (row->keyword)
@@ -360,8 +360,8 @@ int asym_option_unknown(const struct asym_nearest *keys, const char *section, co
     if (elsewhere)
         snprintf(hint, sizeof hint, "; it belongs in [%s]", elsewhere);
     return asym_fail(err, -EINVAL, "unknown key '%s' in [%s]%s; accepted here %s%s",
-                     asym_text_escape(keys->wanted, strlen(keys->wanted), shown, sizeof shown), section, hint,
-                     *keys->list ? "are " : "is none", keys->list);
+                     asym_text_show(keys->wanted, shown, sizeof shown), section, hint, *keys->list ? "are " : "is none",
+                     keys->list);
 }
 
 /* A line of a file cannot hold such a text: inih would cut it or read part of it as a comment. */

@@ -62,7 +62,7 @@ static int unknown_group(const struct library *l, const char *name, const char *
     for (int i = 0; i < l->n; i++)
         asym_nearest_list(&n, l->groups[i]->d_name);
     return asym_fail(err, -EINVAL, "%.200s: asymd.include: %.200s has no group of rules '%s'%s; accepted are %s",
-                     origin, l->path, asym_text_escape(name, strlen(name), shown, sizeof shown),
+                     origin, l->path, asym_text_show(name, shown, sizeof shown),
                      asym_nearest_hint(&n, hint, sizeof hint), *n.list ? n.list : "none: the library is empty");
 }
 

@@ -60,11 +60,6 @@ static struct asym_rule *append(struct asym_rules *rules, const char *name, cons
     return &rules->rules[rules->n++];
 }
 
-static const char *shown(const char *text, char *buf, size_t size)
-{
-    return asym_text_escape(text, strlen(text), buf, size);
-}
-
 const struct asym_rule *asym_rules_named(const struct asym_rules *rules, const char *name)
 {
     for (size_t i = 0; i < rules->n; i++)
@@ -80,7 +75,7 @@ int asym_rules_add(struct asym_rules *rules, const char *name, const char *origi
     if (strlen(name) > ASYM_RULE_NAME_MAX)
         return asym_fail(err, -EINVAL, "the rule's name is too long; accepted are %d bytes", ASYM_RULE_NAME_MAX);
     if (same)
-        return asym_fail(err, -EINVAL, "there is a rule \"%s\" already, at %s", shown(name, text, sizeof text),
+        return asym_fail(err, -EINVAL, "there is a rule \"%s\" already, at %s", asym_text_show(name, text, sizeof text),
                          same->origin);
     return append(rules, name, origin) ? 0 : asym_fail(err, -ENOMEM, "no memory");
 }
@@ -95,8 +90,8 @@ static int word_of(const char *key, const char *value, const char *const *words,
         if (strcmp(words[i], value) == 0)
             return (int)i;
     }
-    return asym_fail(err, -EINVAL, "%s '%s' is not accepted%s; accepted are %s", key, shown(value, text, sizeof text),
-                     asym_nearest_hint(&n, hint, sizeof hint), n.list);
+    return asym_fail(err, -EINVAL, "%s '%s' is not accepted%s; accepted are %s", key,
+                     asym_text_show(value, text, sizeof text), asym_nearest_hint(&n, hint, sizeof hint), n.list);
 }
 
 static int set_action(struct asym_rule *rule, const char *value, struct asym_error *err)
@@ -129,7 +124,7 @@ static int set_cpus(struct asym_rule *rule, const char *value, struct asym_error
         return asym_fail(err, -EINVAL,
                          "cpus '%s' is not accepted; accepted is a list of CPUs below 1024, such as 0-3,8, or "
                          "big-cache or high-clock",
-                         shown(value, text, sizeof text));
+                         asym_text_show(value, text, sizeof text));
     rule->facts.cpus = cpus;
     return 0;
 }
@@ -140,7 +135,7 @@ static int set_nice(struct asym_rule *rule, const char *value, struct asym_error
     char text[128];
     if (asym_parse_i64(value, strlen(value), &nice) < 0 || nice < -20 || nice > 19)
         return asym_fail(err, -EINVAL, "nice '%s' is not accepted; accepted is a whole number, -20 to 19",
-                         shown(value, text, sizeof text));
+                         asym_text_show(value, text, sizeof text));
     rule->facts.nice = (int8_t)nice;
     rule->facts.has_nice = true;
     return 0;
@@ -264,8 +259,8 @@ static int unknown_key(const char *key, struct asym_error *err)
         asym_nearest_list(&n, effects[i].key);
     for (size_t k = 0; k < ASYM_RULE_MATCHES; k++)
         asym_nearest_list(&n, asym_rule_keys[k].key);
-    return asym_fail(err, -EINVAL, "unknown key '%s' in a rule%s; accepted are %s", shown(key, text, sizeof text),
-                     asym_nearest_hint(&n, hint, sizeof hint), n.list);
+    return asym_fail(err, -EINVAL, "unknown key '%s' in a rule%s; accepted are %s",
+                     asym_text_show(key, text, sizeof text), asym_nearest_hint(&n, hint, sizeof hint), n.list);
 }
 
 static int set_match(char **field, size_t k, const char *value, struct asym_error *err)
@@ -277,7 +272,7 @@ static int set_match(char **field, size_t k, const char *value, struct asym_erro
         return asym_fail(err, -EINVAL, "%s is empty; accepted are globs separated by spaces", asym_rule_keys[k].key);
     if (asym_rule_keys[k].need == ASYM_RULE_NEEDS_UID && asym_rule_any_word(value, is_no_uid, NULL))
         return asym_fail(err, -EINVAL, "match_uid '%s' is not accepted; accepted are user IDs, 0 to 4294967294",
-                         shown(value, text, sizeof text));
+                         asym_text_show(value, text, sizeof text));
     struct globs globs = {asym_rule_keys[k].key, asym_rule_keys[k].need, err};
     if (asym_rule_any_word(value, is_vain, &globs))
         return -EINVAL;
@@ -327,7 +322,7 @@ int asym_rules_check(const struct asym_rules *rules, struct asym_error *err)
             matches |= rule->match[k] != NULL;
         for (size_t k = 0; k < ASYM_LENGTH(effects); k++)
             acts |= effects[k].has(rule);
-        shown(rule->name, text, sizeof text);
+        asym_text_show(rule->name, text, sizeof text);
         if (!matches)
             return asym_fail(err, -EINVAL,
                              "%s: the rule \"%s\" has no match; accepted are match_comm, match_exe, "

@@ -20,8 +20,8 @@ static int refuse(const struct asym_settings *s, const char *section, const char
 {
     char shown[128];
     return asym_fail(err, -EINVAL, "%.200s: %s.%s: '%s' is not accepted; accepted is %s",
-                     asym_settings_origin(s, section, key), section, key,
-                     asym_text_escape(value, strlen(value), shown, sizeof shown), accepted);
+                     asym_settings_origin(s, section, key), section, key, asym_text_show(value, shown, sizeof shown),
+                     accepted);
 }
 
 int asym_policy_unknown(const char *name, const char *where, struct asym_error *err)
@@ -32,8 +32,7 @@ int asym_policy_unknown(const char *name, const char *where, struct asym_error *
     for (size_t i = 0; asym_policy_at(i); i++)
         asym_nearest_list(&n, asym_policy_at(i)->name);
     return asym_fail(err, -EINVAL, "%.220s: there is no policy '%s'%s; accepted are %s", where,
-                     asym_text_escape(name, strlen(name), shown, sizeof shown),
-                     asym_nearest_hint(&n, hint, sizeof hint), n.list);
+                     asym_text_show(name, shown, sizeof shown), asym_nearest_hint(&n, hint, sizeof hint), n.list);
 }
 
 static int check_policy(const struct asym_settings *s, struct asym_error *err)

@@ -124,8 +124,7 @@ int asym_section_check(const struct asym_settings *s, const char *section, struc
     }
     asym_nearest_list(&n, "rule NAME");
     return asym_fail(err, -EINVAL, "unknown section [%s]%s; accepted are %s",
-                     asym_text_escape(section, strlen(section), shown, sizeof shown),
-                     asym_nearest_hint(&n, hint, sizeof hint), n.list);
+                     asym_text_show(section, shown, sizeof shown), asym_nearest_hint(&n, hint, sizeof hint), n.list);
 }
 
 static int unknown_key(const struct asym_settings *s, const char *section, const char *key, struct asym_error *err)

@@ -139,7 +139,7 @@ int asym_settings_set(struct asym_settings *s, const char *assignment, const cha
     char shown[128];
     if (!dot || dot == assignment || dot + 1 == equals)
         return asym_fail(err, -EINVAL, "%s: '%s' is not accepted; accepted is SECTION.KEY=VALUE", origin,
-                         asym_text_escape(assignment, strlen(assignment), shown, sizeof shown));
+                         asym_text_show(assignment, shown, sizeof shown));
     ASYM_AUTO_FREE char *section = trimmed(assignment, (size_t)(dot - assignment));
     ASYM_AUTO_FREE char *key = trimmed(dot + 1, (size_t)(equals - dot - 1));
     ASYM_AUTO_FREE char *value = trimmed(equals + 1, strlen(equals + 1));

@@ -201,7 +201,7 @@ int asym_replay_json(const struct asym_replay_report *r, FILE *out)
     for (size_t i = 0; i < r->n_tallies; i++)
         asym_json_append(&policies, tally_json(&r->tallies[i]));
     for (size_t i = 0; i < r->head->n_notes; i++)
-        asym_json_append(&notes, asym_json_text(r->head->notes[i], strlen(r->head->notes[i])));
+        asym_json_append(&notes, asym_json_text(r->head->notes[i]));
     return asym_json_print(json_pack("{s:s, s:o, s:o, s:o, s:b, s:o, s:I, s:I, s:{s:I, s:I, s:I}, s:o, s:o}", "schema",
                                      "asymctl.replay/1", "record", asym_json_bytes(r->name, strlen(r->name)),
                                      "recorded_under", asym_json_bytes(r->head->policy, strlen(r->head->policy)),

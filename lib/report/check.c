@@ -48,12 +48,11 @@ static void print_line(const struct asym_check_line *line, size_t name_width, co
     size_t at = 6 + name_width + 2;
     asym_columns_cell(out, levels[f->level].name, 6, terminal->colour ? levels[f->level].style : NULL);
     asym_columns_cell(out, line->name, name_width + 2, NULL);
-    asym_columns_wrap(terminal, asym_text_escape(f->text, strlen(f->text), text, sizeof text), at, at);
+    asym_columns_wrap(terminal, asym_text_show(f->text, text, sizeof text), at, at);
     fputc('\n', out);
     if (*f->remedy) {
         fprintf(out, "%*s-> ", (int)at, "");
-        asym_columns_wrap(terminal, asym_text_escape(f->remedy, strlen(f->remedy), remedy, sizeof remedy), at + 3,
-                          at + 3);
+        asym_columns_wrap(terminal, asym_text_show(f->remedy, remedy, sizeof remedy), at + 3, at + 3);
         fputc('\n', out);
     }
 }
@@ -66,8 +65,7 @@ int asym_check_text(const struct asym_check *check, const struct asym_terminal *
         width = asym_columns_wider(width, check->lines[i].name);
     if (*check->verdict) {
         char verdict[4 * sizeof check->verdict];
-        asym_columns_wrap(terminal, asym_text_escape(check->verdict, strlen(check->verdict), verdict, sizeof verdict),
-                          0, 0);
+        asym_columns_wrap(terminal, asym_text_show(check->verdict, verdict, sizeof verdict), 0, 0);
         fputs("\n\n", out);
     }
     for (size_t i = 0; i < check->n; i++)
@@ -80,12 +78,12 @@ int asym_check_json(const struct asym_check *check, FILE *out)
     json_t *lines = json_array();
     for (size_t i = 0; i < check->n; i++) {
         const struct asym_fact *f = &check->lines[i].fact;
-        asym_json_append(&lines, json_pack("{s:s, s:s, s:o, s:o}", "name", check->lines[i].name, "level",
-                                           levels[f->level].name, "text", asym_json_bytes(f->text, strlen(f->text)),
-                                           "remedy", asym_json_bytes(f->remedy, strlen(f->remedy))));
+        asym_json_append(&lines,
+                         json_pack("{s:s, s:s, s:o, s:o}", "name", check->lines[i].name, "level", levels[f->level].name,
+                                   "text", asym_json_shown(f->text), "remedy", asym_json_shown(f->remedy)));
     }
     return asym_json_print(json_pack("{s:s, s:o, s:s, s:o, s:b}", "schema", "asymd.check/1", "verdict",
-                                     asym_json_bytes(check->verdict, strlen(check->verdict)), "situation",
+                                     asym_json_shown(check->verdict), "situation",
                                      check->situation ? check->situation : "", "lines", lines, "can_run",
                                      (int)check->can_run),
                            out);

@@ -16,10 +16,15 @@ json_t *asym_json_bytes(const char *bytes, size_t len)
     return json_string(asym_text_escape(bytes, len, text, sizeof text));
 }
 
-json_t *asym_json_text(const char *bytes, size_t len)
+json_t *asym_json_shown(const char *text)
 {
-    json_t *text = json_stringn(bytes, len);
-    return text ? text : asym_json_bytes(bytes, len);
+    return asym_json_bytes(text, strlen(text));
+}
+
+json_t *asym_json_text(const char *text)
+{
+    json_t *string = json_string(text ? text : "");
+    return string ? string : asym_json_shown(text);
 }
 
 json_t *asym_json_cpus(const struct asym_mask *mask)
@@ -71,7 +76,7 @@ json_t *asym_json_option(const struct asym_option *row, const void *base, char *
     case ASYM_OPTION_TEXT:
         if (!*(char *const *)field)
             return json_string("");
-        return asym_json_bytes(*(char *const *)field, strlen(*(char *const *)field));
+        return asym_json_shown(*(char *const *)field);
     /* Only scenarios and command lines have these types. */
     case ASYM_OPTION_WHOLE:
     case ASYM_OPTION_NS:

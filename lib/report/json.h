@@ -31,8 +31,11 @@ static inline void asym_json_p(json_t **json)
 /** A string of any bytes, escaped to valid UTF-8 by asym_text_escape and cut at 4095 bytes. */
 json_t *asym_json_bytes(const char *bytes, size_t len);
 
-/** A string of these bytes as they are: a name that a program uses again. Bytes that are not valid UTF-8: asym_json_bytes. */
-json_t *asym_json_text(const char *bytes, size_t len);
+/** The same for a text that ends in NUL. */
+json_t *asym_json_shown(const char *text);
+
+/** A text as it is: a name that a program uses again. Bytes that are not valid UTF-8: asym_json_shown. NULL: "". */
+json_t *asym_json_text(const char *text);
 
 /** The CPUs as a string in the kernel's list format. */
 json_t *asym_json_cpus(const struct asym_mask *mask);

@@ -8,7 +8,6 @@
 
 #include <jansson.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #define ASYM_OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -30,48 +29,42 @@ struct asym_metric_row {
     const char *help; /**< one sentence, without a backslash or a newline */
 };
 
-/** A sample. All borrowed. */
+/** A sample. The texts are borrowed. */
 struct asym_metric {
-    const char *name; /**< without "asymd_"; labels may follow: "actions_total{kind=\"steer\"}" */
-    const char *kind; /**< "counter", "gauge" */
-    uint64_t whole;   /**< the value of a counter that is not in seconds */
-    double fraction;  /**< the value of a gauge, and of a counter in seconds */
+    const char *name;                  /**< without "asymd_"; labels may follow: "actions_total{kind=\"steer\"}" */
+    const struct asym_metric_row *row; /**< of its family; NULL: this version does not know it */
+    bool is_counter;                   /**< else a gauge */
+    double value;
 };
-
-/** Returns the samples of a report of asymd on its counters. They borrow its texts. Free the array; NULL: no memory. */
-struct asym_metric *asym_metrics_read(const json_t *report, size_t *ret_n);
 
 /** The row at index i; NULL after the last. */
 const struct asym_metric_row *asym_metric_row_at(size_t i);
 
+/** Append a sample to the list of a report of asymd on its counters. labels: in braces; NULL: none. */
+void asym_metric_add(json_t **list, enum asym_metric_id id, const char *labels, double value);
+
 /**
- * Write the name of a sample, as struct asym_metric has it. labels: in braces; NULL: none. Returns buf. 128 bytes are enough for
- * the name without labels.
+ * Returns the samples of such a report, those of a family together: the families of the table first, then those that it does not
+ * know. They borrow the texts of the report. Free the array; NULL: no memory.
  */
-const char *asym_metric_name(enum asym_metric_id id, const char *labels, char *buf, size_t size);
+struct asym_metric *asym_metrics_read(const json_t *report, size_t *ret_n);
 
-/** The row of the family of a sample; NULL: this version does not know it. */
-const struct asym_metric_row *asym_metric_row_of(const char *name);
-
-/** Write the value of a sample, 15 digits at most. Returns buf. 32 bytes are enough. */
+/** Write the value of a sample, 15 digits at most unless it is whole. Returns buf. 32 bytes are enough. */
 const char *asym_metric_value(const struct asym_metric *metric, char *buf, size_t size);
 
-/** Print what asym_metrics_visit visits. A family that the table does not know has no HELP. Returns 0; -EIO, -ENOMEM. */
+/** Print the samples as OpenMetrics text. A family that the table does not know has no HELP. Returns 0; -EIO. */
 int asym_openmetrics_print(const struct asym_metric *metrics, size_t n, FILE *out);
 
 /**
  * Print the same in Prometheus' text format 0.0.4, for readers that know no OpenMetrics: the family of a counter has the name of
- * its samples, with "_total", and there is no unit and no end. Returns 0; -EIO, -ENOMEM.
+ * its samples, with "_total", and there is no unit and no end. Returns 0; -EIO.
  */
 int asym_prometheus_print(const struct asym_metric *metrics, size_t n, FILE *out);
 
-/** Returns the value of a sample; null in JSON if it is not finite. It is a new reference; NULL: no memory. */
-json_t *asym_metric_json(const struct asym_metric *metric);
-
 /**
  * Returns an array with an object for each family that asym_openmetrics_print prints: { "name", "type": "counter", "unit", "help",
- * "samples": [ { "name", "labels": { "kind": "steer" }, "value" } ] }. unit and help are null where the text has no such line.
- * It is a new reference; NULL: no memory.
+ * "samples": [ { "name", "labels": { "kind": "steer" }, "value" } ] }. unit and help are null where the text has no such line, a
+ * value where it is not finite. It is a new reference; NULL: no memory.
  */
 json_t *asym_openmetrics_json(const struct asym_metric *metrics, size_t n);
 

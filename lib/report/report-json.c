@@ -120,7 +120,7 @@ static json_t *app_id(const struct asym_app *app)
         snprintf(text, sizeof text, "cgroup:%s", app->cgroup);
     else
         snprintf(text, sizeof text, "pid:%" PRId32, app->id.tgid);
-    return asym_json_bytes(text, strlen(text));
+    return asym_json_shown(text);
 }
 
 static json_t *why(const struct asym_reason *reason, const double figure[2])

@@ -51,7 +51,7 @@ static bool has_room(struct asym_top_page *page, size_t bytes)
 
 const char *asym_top_printable(const char *text, char *buf, size_t size)
 {
-    const char *escaped = asym_text_escape(text, strlen(text), buf, size);
+    const char *escaped = asym_text_show(text, buf, size);
     /* A backslash is the only printable character that the escape changes. */
     size_t backslashes = 0;
     for (const char *at = text; (at = strchr(at, '\\')); at++)

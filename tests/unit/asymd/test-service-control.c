@@ -12,8 +12,10 @@
 #include "app/settings-setup.h"
 #include "base/clock.h"
 #include "base/mask.h"
+#include "base/text.h"
 #include "daemon/asymd/service-internal.h"
 #include "linux/sys/thread.h"
+#include "report/json.h"
 #include "explain/explain-text.h"
 #include "support/captured-log.h"
 #include "support/engine-fixture.h"
@@ -614,17 +616,19 @@ TEST_F(a_permanent_policy_is_the_last_file_to_be_read)
     assert_non_null(strstr(err.text, "/nonexistent/rules.d"));
 }
 
-static int add_counter(void *ctx, const struct asym_service_counter *c)
+static void read_counters(struct control_fixture *f)
 {
-    struct control_fixture *f = ctx;
-    const size_t used = strlen(f->text);
-    char name[128], line[192];
-    assert_true(c->whole == 0 || c->fraction == 0);
-    snprintf(line, sizeof line, "\n%s ", asym_metric_name(c->id, c->labels, name, sizeof name));
-    assert_null(strstr(f->text, line)); /* each name once */
-    snprintf(f->text + used, sizeof f->text - used, "%s%g\n", line, c->whole > 0 ? (double)c->whole : c->fraction);
-    f->n_samples[c->id]++;
-    return 0;
+    ASYM_AUTO_JSON json_t *report = json_pack("{s:o}", "counters", asym_service_counters(&f->s));
+    struct asym_text text = asym_text_in(f->text, sizeof f->text);
+    size_t n;
+    ASYM_AUTO_FREE struct asym_metric *metrics = asym_metrics_read(report, &n);
+    for (size_t i = 0; i < n; i++) {
+        char line[192];
+        snprintf(line, sizeof line, "\n%s ", metrics[i].name);
+        assert_null(strstr(f->text, line)); /* each name once */
+        assert_true(asym_text_add(&text, "%s%g\n", line, metrics[i].value));
+        f->n_samples[metrics[i].row - asym_metric_row_at(0)]++;
+    }
 }
 
 TEST_F(counters_count)
@@ -633,7 +637,7 @@ TEST_F(counters_count)
     for (int i = 0; i < 3; i++)
         assert_int_equal(asym_service_cycle(&f->s), 0);
     assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), 0);
-    assert_int_equal(asym_service_counters(&f->s, add_counter, f), 0);
+    read_counters(f);
     static const char *const lines[] = {"\ncycles_total 5\n",
                                         "\nactions_total{kind=\"steer\",outcome=\"done\"} 1\n",
                                         "\nactions_total{kind=\"release\",outcome=\"done\"} 1\n",
@@ -655,7 +659,7 @@ TEST_F(each_family_has_a_sample)
     struct asym_error err = {""};
     const struct asym_bus_config config = {.event = f->s.event, .no_system_bus = true};
     assert_int_equal(asym_bus_open(&config, &f->s.bus, &err), 0);
-    assert_int_equal(asym_service_counters(&f->s, add_counter, f), 0);
+    read_counters(f);
     for (size_t i = 0; i < ASYM_N_METRICS; i++)
         if (f->n_samples[i] == 0)
             fail_msg("no sample of %s", asym_metric_row_at(i)->name);
