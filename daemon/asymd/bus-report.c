@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "daemon/asymd/bus-waits.h"
 #include "daemon/asymd/service-control.h"
 #include "daemon/asymd/service-internal.h"
 #include "explain/explain-text.h"
@@ -352,7 +351,7 @@ static int report_waits(const struct report *r, uint64_t argument, json_t **ret)
     const int32_t id = id_of(argument);
     if (asym_service_explain(r->s, id, &e) < 0 || !may_see_subject(r, &e.e))
         return -ESRCH;
-    *ret = asym_bus_waits(r->s, r->caller, &e.e, id, asym_clock_now());
+    *ret = asym_service_waits(r->s, r->caller, &e.e, id, asym_clock_now());
     return 0;
 }
 

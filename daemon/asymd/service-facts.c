@@ -252,7 +252,7 @@ json_t *asym_service_counters(const struct asym_service *s)
         {ASYM_METRIC_REPORTING_PROGRAMS, (double)asym_rtxd_count(s->rtx)},
         {ASYM_METRIC_PROCESSES_WITH_ORDERS, facts.orders},
         {ASYM_METRIC_PAUSED, facts.paused},
-        /* Without a bus nobody asks. */
+        /* Without a bus no user asks. */
         {ASYM_METRIC_BUS_CALLS, (double)bus.calls},
         {ASYM_METRIC_BUS_REFUSED, (double)bus.refused},
         {ASYM_METRIC_BUS_LOST, (double)bus.lost},

@@ -190,11 +190,15 @@ void asym_service_phases_housekeeping(struct asym_service *s);
 /* service-waits.c: who waits for whom, measured while users ask. */
 
 /**
- * A user asks about the application. Begins to measure, unless it does so already. Returns its number, for asym_waits_each() on
- * s->waits.kernel; -errno with err: it cannot be measured, a clause.
+ * Make the report on the thread or program of the explanation, which the caller may see (org.asymd.Manager(5), GetReport). Begins to
+ * measure, unless it does so already. A user other than root gets it for processes of its own only, whatever /proc shows: which
+ * thread wakes which stands nowhere else. Returns it; NULL: no memory.
  */
-int asym_service_waits_ask(struct asym_service *s, const struct asym_taskid *app, asym_usec now,
-                           struct asym_error *err);
+json_t *asym_service_waits(struct asym_service *s, const struct asym_bus_caller *caller,
+                           const struct asym_explanation *e, int32_t id, asym_usec now);
+
+/** Returns the sentences on these threads of the report. measured: in us. tid: of the question; 0: it is about the program. */
+json_t *asym_service_waits_sentences(const json_t *threads, double measured, int32_t tid);
 
 /** Call it about every second: ends the measurement when no user has asked for some seconds. */
 void asym_service_waits_housekeeping(struct asym_service *s, asym_usec now);
