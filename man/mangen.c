@@ -95,7 +95,7 @@ static void put_operand(FILE *out, const char *word, size_t n)
 
 static void put_operands(FILE *out, const char *usage)
 {
-    while (*usage) {
+    while (usage && *usage) {
         const size_t n = strcspn(usage, " ");
         put_operand(out, usage, n);
         usage += n + strspn(usage + n, " ");

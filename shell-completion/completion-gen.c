@@ -63,7 +63,7 @@ static enum offer operand_offer(const struct asym_verb *verb, size_t n)
     };
     if (verb->operands >= ASYM_OPERANDS_RUN)
         return n == 0 ? OFFER_COMMAND : OFFER_NOTHING;
-    const char *usage = verb->usage + (*verb->usage == '[');
+    const char *given = verb->usage ? verb->usage : "", *usage = given + (*given == '[');
     for (size_t i = 0; i < ASYM_LENGTH(operands); i++)
         if (strncmp(usage, operands[i].usage, strlen(operands[i].usage)) == 0)
             return operands[i].offers[n];
@@ -491,7 +491,7 @@ int main(int argc, char **argv)
     struct program p = {.name = argc == 4 ? argv[2] : ""};
     if (strcmp(p.name, "asymd") == 0) {
         asym_cli_rows(p.rows);
-        p.only = (struct asym_verb){.name = "", .args = p.rows, .usage = ""};
+        p.only = (struct asym_verb){.name = "", .args = p.rows};
     }
     for (size_t i = 0; argc == 4 && i < ASYM_LENGTH(shells); i++) {
         if (strcmp(argv[1], shells[i].name) != 0)

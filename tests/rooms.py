@@ -50,7 +50,7 @@ ROOMS = {
     "daemon/asymd": "lib/base lib/core lib/explain lib/report lib/bus lib/app lib/linux/sys"
                     " lib/linux/observe lib/linux/enforce",
     "daemon/asymctl": "lib/base lib/core lib/client lib/config lib/profile lib/record lib/report lib/top lib/app lib/experiment"
-                      " lib/linux/sys lib/linux/perf lib/linux/enforce",
+                      " lib/linux/sys lib/linux/observe lib/linux/perf lib/linux/enforce",
     "daemon/exporter": "lib/base lib/client lib/report lib/app",
 }
 # rooms without a folder in tests/unit, and where they are tested

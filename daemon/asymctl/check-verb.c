@@ -40,8 +40,6 @@ static int check(const void *parsed, char **operands)
 const struct asym_verb asym_verb_check = {
     .name = "check",
     .args = args,
-    .args_size = sizeof(struct arguments),
-    .usage = "",
     .summary = "say whether asymd can help this machine, and what the machine offers and lacks",
     .help = "Prints what asymd --check prints: a verdict in the first line, then a line for each thing that this\n"
             "machine offers or lacks, with a remedy, for the configuration of the running asymd or the installed one. "

@@ -76,8 +76,6 @@ static int metrics(const void *parsed, char **operands)
 const struct asym_verb asym_verb_metrics = {
     .name = "metrics",
     .args = args,
-    .args_size = sizeof(struct arguments),
-    .usage = "",
     .summary = "print the counters of the running asymd, as OpenMetrics text or as a table",
     .help = "Prints what the running asymd has counted since its start, and its present state in figures, as\n"
             "OpenMetrics text, which Prometheus reads; with --table for people. With --json prints an object with\n"

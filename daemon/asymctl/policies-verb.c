@@ -31,8 +31,6 @@ static int policies(const void *parsed, char **operands)
 const struct asym_verb asym_verb_policies = {
     .name = "policies",
     .args = asym_verb_json_args,
-    .args_size = sizeof(struct asym_verb_json),
-    .usage = "",
     .summary = "list every policy, what it needs, and whether it can run here",
     .help = "Prints for each policy: its name and what it does in one line; the paper and section that it comes\n"
             "from; the signals (measurements) that it needs; the mask that it gives a thread; and whether it\n"

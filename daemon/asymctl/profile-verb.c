@@ -159,7 +159,6 @@ static int profile(const void *parsed, char **operands)
 const struct asym_verb asym_verb_profile = {
     .name = "profile",
     .args = args,
-    .args_size = sizeof(struct arguments),
     .operands = ASYM_OPERANDS_BEHIND,
     .usage = "-- COMMAND...",
     .needs = "a program to run",

@@ -288,7 +288,6 @@ static int record(const void *parsed, char **operands)
 const struct asym_verb asym_verb_record = {
     .name = "record",
     .args = args,
-    .args_size = sizeof(struct arguments),
     .operands = ASYM_OPERANDS_MUST,
     .usage = "FILE",
     .needs = "a file to write",

@@ -199,7 +199,6 @@ static int run_replay(const void *parsed, char **operands)
 const struct asym_verb asym_verb_replay = {
     .name = "replay",
     .args = args,
-    .args_size = sizeof(struct arguments),
     .operands = ASYM_OPERANDS_MUST,
     .usage = "FILE",
     .needs = "a record",

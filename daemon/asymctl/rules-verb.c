@@ -10,7 +10,6 @@
 #include <asym/settings.h>
 
 #include "app/command-line.h"
-#include "app/rule-subject.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
@@ -18,6 +17,9 @@
 #include "daemon/asymctl/machine-run.h"
 #include "daemon/asymctl/process-name.h"
 #include "daemon/asymctl/verb.h"
+#include "linux/observe/proc-owner.h"
+#include "linux/observe/proc-reader.h"
+#include "linux/sys/proc-parse.h"
 #include "report/columns.h"
 #include "report/json.h"
 
@@ -276,6 +278,72 @@ static const struct asym_arg args[] = {
     {.option = {.key = NULL}},
 };
 
+/* The attributes of a process that rules match, as the service reads them. */
+struct texts {
+    struct asym_rule_subject of; /* a text that this user may not read is NULL */
+    char comm[ASYM_COMM_LEN], exe[4096], cgroup[4096];
+    char cmdline[ASYM_READ_CMDLINE_MAX];
+};
+
+static void read_exe(const struct asym_root *root, int32_t pid, struct texts *ret)
+{
+    char path[64];
+    snprintf(path, sizeof path, "proc/%d/exe", (int)pid);
+    const ssize_t n = readlinkat(root->fd, path, ret->exe, sizeof ret->exe - 1);
+    if (n < 0)
+        return;
+    ret->exe[n] = '\0';
+    ret->of.exe = ret->exe;
+}
+
+static void read_cgroup(const struct asym_root *root, int32_t pid, struct texts *ret)
+{
+    char path[64], text[8192];
+    const char *name;
+    size_t len;
+    snprintf(path, sizeof path, "proc/%d/cgroup", (int)pid);
+    const ssize_t n = asym_root_read(root, path, text, sizeof text);
+    if (n < 0 || asym_parse_cgroup_name(text, (size_t)n, &name, &len) < 0)
+        return;
+    snprintf(ret->cgroup, sizeof ret->cgroup, "%.*s", (int)len, name);
+    ret->of.cgroup = ret->cgroup;
+}
+
+static int read_cmdline(const struct asym_root *root, int32_t pid, uint64_t start, struct texts *ret)
+{
+    const struct asym_read_request request = {.pid = pid, .what = ASYM_READ_CMDLINE, .start = start};
+    ASYM_AUTO_FREE struct asym_read_answer *answer = malloc(sizeof *answer);
+    if (!answer)
+        return -ENOMEM;
+    asym_proc_read(root, &request, answer);
+    if (answer->error == 0) {
+        memcpy(ret->cmdline, answer->cmdline, sizeof ret->cmdline);
+        ret->of.cmdline = ret->cmdline;
+    }
+    return answer->error == -ESRCH ? -ESRCH : 0;
+}
+
+/* It can delay the call: the command line is in the memory of the process. Returns 0; -ESRCH, -errno with err. */
+static int read_subject(const struct asym_root *root, int32_t pid, struct texts *ret, struct asym_error *err)
+{
+    struct asym_stat stat;
+    uint32_t uid;
+    *ret = (struct texts){.of = {.uid = (uid_t)-1}};
+    int r = asym_read_stat(root, pid, 0, &stat);
+    if (r == -ENOENT || r == -ESRCH)
+        return asym_fail(err, -ESRCH, "there is no process %d", (int)pid);
+    if (r >= 0) {
+        memcpy(ret->comm, stat.comm, sizeof ret->comm);
+        ret->of.comm = ret->comm;
+        read_exe(root, pid, ret);
+        read_cgroup(root, pid, ret);
+        if (asym_proc_owner(root, pid, &uid) == 0)
+            ret->of.uid = (uid_t)uid;
+        r = read_cmdline(root, pid, stat.start, ret);
+    }
+    return r < 0 ? asym_fail(err, r, "cannot read process %d: %s", (int)pid, strerror(-r)) : 0;
+}
+
 /* A number that no process can have is no name, either. */
 static bool is_subject(const char *word)
 {
@@ -293,8 +361,8 @@ static int test(const struct arguments *a, const struct asym_settings *s, const 
 static int test_process(const struct arguments *a, const struct asym_settings *s, const struct asym_root *root,
                         uint32_t pid, struct asym_error *err)
 {
-    ASYM_AUTO_FREE struct asym_rule_subject_texts *texts = malloc(sizeof *texts);
-    const int r = texts ? asym_rule_subject_read(root, (int32_t)pid, texts, err) : asym_fail(err, -ENOMEM, "no memory");
+    ASYM_AUTO_FREE struct texts *texts = malloc(sizeof *texts);
+    const int r = texts ? read_subject(root, (int32_t)pid, texts, err) : asym_fail(err, -ENOMEM, "no memory");
     return r < 0 ? asym_verb_fail(ASYM_EXIT_FAILED, err->text) : test(a, s, &texts->of);
 }
 
@@ -367,7 +435,6 @@ static int rules(const void *parsed, char **operands)
 const struct asym_verb asym_verb_rules = {
     .name = "rules",
     .args = args,
-    .args_size = sizeof(struct arguments),
     .operands = ASYM_OPERANDS_SOME,
     .usage = "[test] [PID|NAME]",
     .summary = "list the rules in force, or say which one matches a program",

@@ -238,7 +238,6 @@ static int run(const void *parsed, char **operands)
 const struct asym_verb asym_verb_run_program = {
     .name = "run",
     .args = args,
-    .args_size = sizeof(struct arguments),
     .operands = ASYM_OPERANDS_RUN,
     .usage = "[--] PROGRAM [ARGUMENT...]",
     .needs = "a program",

@@ -293,7 +293,6 @@ static int simulate(const void *parsed, char **operands)
 const struct asym_verb asym_verb_sim = {
     .name = "sim",
     .args = args,
-    .args_size = sizeof(struct arguments),
     .operands = ASYM_OPERANDS_MAY,
     .usage = "[SCENARIO.ini]",
     .needs = "a scenario",

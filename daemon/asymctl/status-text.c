@@ -39,11 +39,6 @@ static void print_line(const struct asym_terminal *t, const char *name, const ch
     fputc('\n', t->out);
 }
 
-static const char *member(const json_t *object, const char *key, char *buf, size_t size)
-{
-    return asym_text_show(asym_json_get_text(object, key), buf, size);
-}
-
 static void print_head(const struct asym_status *s, const struct asym_terminal *t)
 {
     const bool paused = asym_json_get_flag(s->of, "paused");
@@ -52,7 +47,7 @@ static void print_head(const struct asym_status *s, const struct asym_terminal *
     char version[64], since[ASYM_UNITS_SIZE], age[ASYM_UNITS_SIZE], until[ASYM_UNITS_SIZE] = "you run asymctl resume",
                                                                     text[256];
     const char *word = paused ? "paused" : "running";
-    size_t at = (size_t)fprintf(t->out, "asymd %s %s ", member(s->of, "version", version, sizeof version),
+    size_t at = (size_t)fprintf(t->out, "asymd %s %s ", asym_name_member(s->of, "version", version, sizeof version),
                                 paused ? "is" : "has been");
     asym_columns_cell(t->out, word, strlen(word), !t->colour ? NULL : paused ? YELLOW : GREEN);
     at += strlen(word);
@@ -323,7 +318,7 @@ static int add_program(struct asym_report_table *table, const json_t *app)
     snprintf(threads, sizeof threads, "%" PRId64 " thread%s", steered, steered == 1 ? "" : "s");
     snprintf(share, sizeof share, "%.0f %% on fast", 100 * asym_json_get_number(app, "fast_share"));
     const char *const cells[] = {asym_text_show(text, name, sizeof name), process > 0 ? pid : "cgroup",
-                                 member(app, "class_name", class, sizeof class), threads, share};
+                                 asym_name_member(app, "class_name", class, sizeof class), threads, share};
     return asym_report_table_row(table, cells);
 }
 
@@ -375,7 +370,7 @@ static void print_inputs(const json_t *status, const struct asym_terminal *t)
     static const char *const rows[][2] = {{"Reads", "observer"}, {"Profiles", "profile"}};
     char text[512];
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
-        if (*member(status, rows[i][1], text, sizeof text))
+        if (*asym_name_member(status, rows[i][1], text, sizeof text))
             print_line(t, rows[i][0], text);
 }
 

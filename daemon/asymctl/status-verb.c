@@ -66,8 +66,6 @@ static int status(const void *parsed, char **operands)
 const struct asym_verb asym_verb_status = {
     .name = "status",
     .args = asym_verb_json_args,
-    .args_size = sizeof(struct asym_verb_json),
-    .usage = "",
     .summary = "print on one screen what the running asymd does",
     .help = "Prints since when asymd runs, its policy and why it is that one, which CPUs are fast, the speed of\n"
             "each core type relative to the slowest CPU, its load, the programs whose threads asymd steers now,\n"

@@ -295,8 +295,6 @@ static int run_top(const void *parsed, char **operands)
 const struct asym_verb asym_verb_top = {
     .name = "top",
     .args = args,
-    .args_size = sizeof(struct arguments),
-    .usage = "",
     .summary = "show live what runs on which type of core, and what asymd does",
     .help = "Shows the CPUs by type of core with what runs there, and the applications: class, runnable threads,\n"
             "the share of their running time on fast CPUs, changes of CPUs in a minute, and the reason of asymd.\n"

@@ -490,7 +490,6 @@ static int try_asymd(const void *parsed, char **operands)
 const struct asym_verb asym_verb_trial = {
     .name = "trial",
     .args = args,
-    .args_size = sizeof(struct arguments),
     .operands = ASYM_OPERANDS_ANY,
     .usage = "[NAME...]",
     .summary = "measure what asymd gains here, by turns of steering and of pause",

@@ -2,7 +2,7 @@
 #include "daemon/asymctl/verb.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/macro.h"
@@ -113,7 +113,7 @@ void asym_verb_usage(const struct asym_verb *verb, const struct asym_terminal *t
     const bool is_command = verb->operands >= ASYM_OPERANDS_RUN;
     const size_t indent = (size_t)fprintf(terminal->out, "usage: asymctl %s", verb->name);
     size_t at = indent;
-    if (*verb->usage && !is_command)
+    if (verb->usage && !is_command)
         at = put_word(terminal, verb->usage, at, indent);
     for (const struct asym_arg *row = verb->args; row && row->option.key; row++) {
         char words[160], name[64];
@@ -194,13 +194,16 @@ int asym_verb_wrong_usage(const struct asym_verb *verb, const char *what)
 
 int asym_verb_run(const struct asym_verb *verb, int argc, char **argv)
 {
-    ASYM_AUTO_FREE void *args = calloc(1, verb->args_size + 1);
+    union {
+        unsigned char bytes[ASYM_ARGS_MAX];
+        max_align_t aligned;
+    } args = {.bytes = {0}};
     struct asym_error err = {""};
     char *operands[ASYM_OPERANDS_MAX + 1] = {NULL}, needs[64];
-    int r = args ? asym_args_default(verb->args ? verb->args : no_args, args) : -ENOMEM;
+    int r = asym_args_default(verb->args ? verb->args : no_args, &args);
     if (r < 0)
         return asym_verb_fail(ASYM_EXIT_FAILED, strerror(-r));
-    r = parse(verb, argc, argv, args, operands, &err);
+    r = parse(verb, argc, argv, &args, operands, &err);
     if (r < 0)
         return asym_verb_wrong_usage(verb, err.text);
     const bool is_command = verb->operands >= ASYM_OPERANDS_RUN;
@@ -208,5 +211,5 @@ int asym_verb_run(const struct asym_verb *verb, int argc, char **argv)
         snprintf(needs, sizeof needs, "needs %s", verb->needs);
         return asym_verb_wrong_usage(verb, needs);
     }
-    return verb->run(args, is_command ? argv + r : operands);
+    return verb->run(&args, is_command ? argv + r : operands);
 }

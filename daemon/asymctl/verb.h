@@ -42,16 +42,15 @@ extern const struct asym_arg asym_verb_json_args[];
 struct asym_verb {
     const char *name;
     const struct asym_arg *args; /**< the last row has no key; NULL: the verb has no options */
-    size_t args_size;            /**< bytes of the struct that holds the parsed options */
     enum asym_operands operands;
-    const char *usage;       /**< the operands in the usage line: "SCENARIO.ini"; "": none */
+    const char *usage;       /**< the operands in the usage line: "SCENARIO.ini"; NULL: none */
     const char *needs;       /**< the operands in an error: "a scenario", "a PID and an action" */
     const char *summary;     /**< one line, for asymctl help */
     const char *help;        /**< for asymctl help VERB; ends in a newline */
     const char *file_option; /**< the option whose default is an installed file; NULL: none */
     enum asym_path file;
     /**
-     * args has args_size bytes; operands ends in NULL. Prints errors on stderr, except those of writing to stdout. Returns the exit
+     * args: the struct of the rows; operands ends in NULL. Prints errors on stderr, except those of writing to stdout. Returns the exit
      * status.
      */
     int (*run)(const void *args, char **operands);

@@ -42,12 +42,11 @@ struct watch {
 
 static void print_text(const struct asym_terminal *terminal, const json_t *e)
 {
-    const char *name = asym_json_get_text(e, "comm");
     char time[ASYM_UNITS_SIZE], comm[64], shown[64], cpus[ASYM_DECISION_CPUS], text[600];
     const int at = fprintf(terminal->out, "%s %7" PRId64 " %-15s %s ",
                            asym_units_time_ms((asym_usec)asym_json_get_int(e, "time_us"), time),
                            asym_json_get_int(e, "tid"),
-                           asym_columns_cut(asym_text_show(name, comm, sizeof comm), 15, shown, sizeof shown),
+                           asym_columns_cut(asym_name_member(e, "comm", comm, sizeof comm), 15, shown, sizeof shown),
                            asym_decision_cpus(e, cpus));
     asym_decision_what(e, text, sizeof text);
     /* A program that reads the output gets a decision a line. */
@@ -148,7 +147,6 @@ static int watch(const void *parsed, char **operands)
 const struct asym_verb asym_verb_watch = {
     .name = "watch",
     .args = args,
-    .args_size = sizeof(struct arguments),
     .operands = ASYM_OPERANDS_MAY,
     .usage = "[PID|NAME]",
     .summary = "print each decision of asymd as it happens, until Ctrl-C",

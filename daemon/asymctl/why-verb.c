@@ -36,27 +36,22 @@ static void print_sentences(json_t *sentences, const struct asym_terminal *termi
     fputc('\n', terminal->out);
 }
 
-static const char *member(const json_t *object, const char *key, char *buf, size_t size)
-{
-    const char *text = asym_json_get_text(object, key);
-    return asym_text_show(text, buf, size);
-}
-
 static void print_evidence(json_t *evidence, const struct asym_terminal *terminal)
 {
     size_t width = 0, i;
     json_t *pair;
     char name[256], value[2048];
-    json_array_foreach(evidence, i, pair) width = asym_columns_wider(width, member(pair, "name", name, sizeof name));
+    json_array_foreach(evidence, i, pair)
+        width = asym_columns_wider(width, asym_name_member(pair, "name", name, sizeof name));
     width = ASYM_MIN(width, (size_t)30) + 2;
     fputs(json_array_size(evidence) > 0 ? "\n" : "", terminal->out);
     json_array_foreach(evidence, i, pair)
     {
         char cut[256];
-        member(pair, "name", name, sizeof name);
+        asym_name_member(pair, "name", name, sizeof name);
         fputs("  ", terminal->out);
         asym_columns_cell(terminal->out, asym_columns_cut(name, width - 2, cut, sizeof cut), width, NULL);
-        asym_columns_wrap(terminal, member(pair, "value", value, sizeof value), width + 2, width + 2);
+        asym_columns_wrap(terminal, asym_name_member(pair, "value", value, sizeof value), width + 2, width + 2);
         fputc('\n', terminal->out);
     }
 }
@@ -255,7 +250,6 @@ static int why(const void *parsed, char **operands)
 const struct asym_verb asym_verb_why = {
     .name = "why",
     .args = asym_verb_json_args,
-    .args_size = sizeof(struct asym_verb_json),
     .operands = ASYM_OPERANDS_MUST,
     .usage = "PID|NAME",
     .needs = "a PID or the name of a program",

@@ -109,12 +109,16 @@ const char *asym_name_user_of_policy(const char *reason, char *buf, size_t size)
     return name_user(reason, "set by ", " over the bus", buf, size);
 }
 
+const char *asym_name_member(const json_t *object, const char *key, char *buf, size_t size)
+{
+    return asym_text_show(asym_json_get_text(object, key), buf, size);
+}
+
 const char *asym_name_policy(const json_t *status, char buf[ASYM_POLICY_NAMED])
 {
     char policy[128], reason[2048], named[1024];
-    const char *name = asym_json_get_text(status, "policy");
     asym_name_user_of_policy(asym_json_get_text(status, "policy_reason"), named, sizeof named);
-    snprintf(buf, ASYM_POLICY_NAMED, "%s (%s)", asym_text_show(name, policy, sizeof policy),
+    snprintf(buf, ASYM_POLICY_NAMED, "%s (%s)", asym_name_member(status, "policy", policy, sizeof policy),
              asym_text_show(named, reason, sizeof reason));
     return buf;
 }
@@ -157,10 +161,9 @@ const char *asym_decision_cpus(const json_t *decision, char buf[ASYM_DECISION_CP
 
 const char *asym_decision_what(const json_t *decision, char *buf, size_t size)
 {
-    const char *what = asym_json_get_text(decision, "what"), *reason = asym_json_get_text(decision, "reason");
     char shown[64], why[512];
-    asym_text_show(what, shown, sizeof shown);
-    asym_text_show(reason, why, sizeof why);
+    asym_name_member(decision, "what", shown, sizeof shown);
+    asym_name_member(decision, "reason", why, sizeof why);
     snprintf(buf, size, *why ? "%s (%s)" : "%s", shown, why);
     return buf;
 }

@@ -27,6 +27,9 @@ const char *asym_units_time_ms(asym_usec t, char *buf);
 /** Copy a reason for the policy: "set by uid 0 over the bus" becomes "set by root (uid 0) over the bus". Returns buf. */
 const char *asym_name_user_of_policy(const char *reason, char *buf, size_t size);
 
+/** Write a text of a report in printable characters. Returns buf. */
+const char *asym_name_member(const json_t *object, const char *key, char *buf, size_t size);
+
 enum { ASYM_POLICY_NAMED = 2300 };
 
 /** Write the policy of a status, and its reason, in printable characters: "pa (set by root (uid 0) over the bus)". Returns buf. */

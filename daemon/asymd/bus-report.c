@@ -68,7 +68,7 @@ static const char *class_text(enum asym_class class)
     return class == ASYM_CLASS_NONE ? "" : asym_class_name(class);
 }
 
-static void add_lack(void *ctx, const char *sentence)
+static void add_lack(void *ctx, bool missed, const char *sentence)
 {
     json_t **list = ctx;
     asym_json_append(list, asym_json_text(sentence));
@@ -282,18 +282,16 @@ static int report_thread(const struct report *r, uint64_t argument, json_t **ret
     return 0;
 }
 
-static int add_sentence(void *ctx, const char *sentence)
+static void add_sentence(void *ctx, const char *sentence)
 {
     json_t **list = ctx;
     asym_json_append(list, asym_json_text(sentence));
-    return 0;
 }
 
-static int add_evidence(void *ctx, const char *name, const char *value)
+static void add_evidence(void *ctx, const char *name, const char *value)
 {
     json_t **list = ctx;
     asym_json_append(list, json_pack("{s:s, s:o}", "name", name, "value", asym_json_text(value)));
-    return 0;
 }
 
 /* Another user's processes that hold the fast CPUs are in an explanation: hidepid hides them from all but root. */

@@ -111,8 +111,9 @@ void asym_service_facts(const struct asym_service *s, struct asym_service_facts 
 /** Returns the resident bytes of asymd, without its helpers. It reads a file; 0: it cannot. */
 uint64_t asym_service_memory(void);
 
-/** Call say for each thing that asymd cannot do here, as a sentence. */
-void asym_service_lacks(const struct asym_service *s, void (*say)(void *ctx, const char *sentence), void *ctx);
+/** Call say for each thing that asymd cannot do here, as a sentence (asym_coverage_each). */
+void asym_service_lacks(const struct asym_service *s, void (*say)(void *ctx, bool missed, const char *sentence),
+                        void *ctx);
 
 /** The settings of a thread now, and those that it would have without asymd. */
 struct asym_service_thread {

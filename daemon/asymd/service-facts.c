@@ -87,40 +87,29 @@ void asym_service_facts(const struct asym_service *s, struct asym_service_facts 
     name_observers(s, ret->observer, sizeof ret->observer);
 }
 
-struct saying {
-    void (*say)(void *ctx, const char *sentence);
-    void *ctx;
-};
-
-static void say_coverage(void *ctx, bool missed, const char *text)
+void asym_service_lacks(const struct asym_service *s, void (*say)(void *ctx, bool missed, const char *sentence),
+                        void *ctx)
 {
-    const struct saying *saying = ctx;
-    saying->say(saying->ctx, text);
-}
-
-void asym_service_lacks(const struct asym_service *s, void (*say)(void *ctx, const char *sentence), void *ctx)
-{
-    struct saying saying = {say, ctx};
     const struct asym_alike *alike = asym_describe_alike(s->run->machine, &s->run->notes);
     if (s->run->cli->n_pids > 0)
-        say(ctx, "asymd follows only the processes of --pid: its plan counts no other load of a CPU.");
+        say(ctx, true, "asymd follows only the processes of --pid: its plan counts no other load of a CPU.");
     if (s->ledger_failed)
-        say(ctx, "asymd cannot write the ledger, so it steers nothing.");
+        say(ctx, true, "asymd cannot write the ledger, so it steers nothing.");
     if (alike) {
         char text[192];
         snprintf(text, sizeof text, "There is no fast CPU to give to a thread: %s.", alike->why);
-        say(ctx, text);
+        say(ctx, true, text);
     }
     if (s->run->keep_nice)
-        say(ctx, "asymd changes no nice value, because it could not restore it.");
+        say(ctx, true, "asymd changes no nice value, because it could not restore it.");
     for (size_t i = 0; i < s->rivals.n; i++) {
         const struct asym_fact *f = &s->rivals.lines[i].fact;
         char text[512];
         snprintf(text, sizeof text, "%s: %s%s%s.", s->rivals.lines[i].name, f->text, *f->remedy ? "; remedy: " : "",
                  f->remedy);
-        say(ctx, text);
+        say(ctx, true, text);
     }
-    asym_coverage_each(&s->cycle.snapshot.coverage, say_coverage, &saying);
+    asym_coverage_each(&s->cycle.snapshot.coverage, say, ctx);
 }
 
 /*

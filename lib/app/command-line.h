@@ -4,6 +4,7 @@
 #define ASYM_APP_COMMAND_LINE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include <asym/error.h>
@@ -33,26 +34,31 @@ struct asym_arg {
     bool or_next;         /**< the user gives this option or the one of the next row: "[--fast | --slow]" */
 };
 
-/** A row of a verb, as ASYM_ARG below, that excludes the next row. */
-#define ASYM_ARG_OR(key_, type_, argument_, field_, ...)                                                               \
+/** The most bytes of a struct with the parsed options of a verb. */
+#define ASYM_ARGS_MAX 256
+
+/** Where a field is in such a struct. A larger struct does not compile. */
+#define ASYM_ARG_AT(struct_, field_)                                                                                   \
+    (offsetof(struct_, field_) + 0 * sizeof(char[sizeof(struct_) <= ASYM_ARGS_MAX ? 1 : -1]))
+
+/** The fields of a row of a verb: key, type, argument, a field of that struct, and further fields of the option. */
+#define ASYM_ARG_FIELDS(struct_, key_, type_, argument_, field_, ...)                                                  \
+    .option = {.key = key_, .type = ASYM_OPTION_##type_, .offset = ASYM_ARG_AT(struct_, field_), __VA_ARGS__},         \
+    .argument = argument_
+
+#define ASYM_ARG_OF(...)                                                                                               \
     {                                                                                                                  \
-        .option = {.key = key_,                                                                                        \
-                   .type = ASYM_OPTION_##type_,                                                                        \
-                   .offset = offsetof(struct arguments, field_),                                                       \
-                   __VA_ARGS__},                                                                                       \
-        .argument = argument_, .or_next = true                                                                         \
+        ASYM_ARG_FIELDS(__VA_ARGS__)                                                                                   \
     }
 
-/** A row of a verb: key, type, argument, a field of that struct, and further fields of the option. */
-#define ASYM_ARG_OF(struct_, key_, type_, argument_, field_, ...)                                                      \
+/** A row, with a field of the struct arguments of that file, that excludes the next row. */
+#define ASYM_ARG_OR(...)                                                                                               \
     {                                                                                                                  \
-        .option = {.key = key_, .type = ASYM_OPTION_##type_, .offset = offsetof(struct_, field_), __VA_ARGS__},        \
-        .argument = argument_                                                                                          \
+        ASYM_ARG_FIELDS(struct arguments, __VA_ARGS__), .or_next = true                                                \
     }
 
 /** The same with a field of the struct arguments of that file. */
-#define ASYM_ARG(key_, type_, argument_, field_, ...)                                                                  \
-    ASYM_ARG_OF(struct arguments, key_, type_, argument_, field_, __VA_ARGS__)
+#define ASYM_ARG(...) ASYM_ARG_OF(struct arguments, __VA_ARGS__)
 
 /** Set the defaults of the rows in base, which must be zero. Returns 0; -EINVAL, -ENOMEM. */
 int asym_args_default(const struct asym_arg *rows, void *base);

@@ -14,19 +14,20 @@
 #include "core/classify.h"
 #include "explain/explain.h"
 
-enum { SENTENCE = 768, NAME = ASYM_EXPLAIN_NAME, SPAN = 32 };
+enum { SENTENCE = 768, NAME = 4 * ASYM_COMM_LEN + 48, SPAN = 32 };
 
-typedef int say_fn(void *ctx, const char *sentence);
-typedef int show_fn(void *ctx, const char *name, const char *value);
+typedef void say_fn(void *ctx, const char *sentence);
+typedef void show_fn(void *ctx, const char *name, const char *value);
 
-const char *asym_explain_task(const char comm[ASYM_COMM_LEN], int32_t id, char buf[ASYM_EXPLAIN_NAME])
+/* Writes the name of a process or thread, and its number; id 0: of a control group. */
+static const char *name_task(const char comm[ASYM_COMM_LEN], int32_t id, char buf[NAME])
 {
     char shown[4 * ASYM_COMM_LEN + 1];
     asym_text_escape(comm, strnlen(comm, ASYM_COMM_LEN), shown, sizeof shown);
     if (id > 0)
-        snprintf(buf, ASYM_EXPLAIN_NAME, "%s (%d)", *shown ? shown : "a program without a name", (int)id);
+        snprintf(buf, NAME, "%s (%d)", *shown ? shown : "a program without a name", (int)id);
     else
-        snprintf(buf, ASYM_EXPLAIN_NAME, "the control group of %s", *shown ? shown : "a program without a name");
+        snprintf(buf, NAME, "the control group of %s", *shown ? shown : "a program without a name");
     return buf;
 }
 
@@ -39,7 +40,7 @@ int32_t asym_explain_number(const struct asym_monitor_app *app)
 /* "make (1234)", of several processes "make (1234, 9 processes)". */
 static const char *name_app(const struct asym_monitor_app *app, char buf[NAME])
 {
-    asym_explain_task(app->comm, asym_explain_number(app), buf);
+    name_task(app->comm, asym_explain_number(app), buf);
     if (app->id.tid > 0 && app->n_procs > 1)
         snprintf(buf + strlen(buf) - 1, NAME - strlen(buf) + 1, ", %" PRIu32 " processes)", app->n_procs);
     return buf;
@@ -98,7 +99,7 @@ static bool is_idle(const struct asym_monitor_app *app, asym_usec now)
     return app->phase == ASYM_PHASE_IDLE || app->runnable < ASYM_IDLE_BELOW || app->seen != now;
 }
 
-static int say_idle(const struct asym_explanation *e, say_fn *say, void *ctx)
+static void say_idle(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     char buf[SENTENCE], name[NAME], span[SPAN];
     const asym_usec seen = e->of_program ? seen_of(e) : e->app->seen;
@@ -107,7 +108,7 @@ static int say_idle(const struct asym_explanation *e, say_fn *say, void *ctx)
     else
         snprintf(buf, sizeof buf, "%s is idle: it has not needed a CPU for %s.", name_app(e->app, name),
                  span_of(seen, e->now, span));
-    return say(ctx, buf);
+    say(ctx, buf);
 }
 
 /* In whole threads, but near the limit a whole number could seem to be on its other side. */
@@ -128,11 +129,13 @@ static void add_count(const struct asym_explanation *e, struct asym_text *t)
         asym_text_add(t, ": it has %ld runnable thread%s.", n, n == 1 ? "" : "s");
 }
 
-static int say_class(const struct asym_explanation *e, say_fn *say, void *ctx)
+static void say_class(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     char buf[SENTENCE], name[NAME];
-    if (is_idle(e->app, e->now))
-        return say_idle(e, say, ctx);
+    if (is_idle(e->app, e->now)) {
+        say_idle(e, say, ctx);
+        return;
+    }
     struct asym_text t = asym_text_in(buf, sizeof buf);
     const struct asym_monitor_app *app = e->app;
     asym_text_add(&t, "%s is ", name_app(app, name));
@@ -145,7 +148,7 @@ static int say_class(const struct asym_explanation *e, say_fn *say, void *ctx)
         asym_text_add(&t, "%s", asym_explain_class_name(app));
         add_count(e, &t);
     }
-    return say(ctx, buf);
+    say(ctx, buf);
 }
 
 static void add_holder(struct asym_text *t, const struct asym_monitor_app *app)
@@ -164,23 +167,23 @@ static bool is_without_fast_cpu(const struct asym_explanation *e)
 }
 
 /* For example after taskset, and asymctl adopt. */
-static int say_own_affinity(const struct asym_explanation *e, say_fn *say, void *ctx)
+static void say_own_affinity(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     const struct asym_mask *own = e->context.own_mask;
     char buf[SENTENCE];
     if (e->standing != ASYM_STANDING_STEERED_SLOW || !own || asym_mask_meets(own, &e->context.machine->fast))
-        return 0;
+        return;
     snprintf(buf, sizeof buf, "The %s's own affinity leaves out all fast CPUs.", e->of_program ? "program" : "thread");
-    return say(ctx, buf);
+    say(ctx, buf);
 }
 
-static int say_own_fast_cpus(const struct asym_explanation *e, say_fn *say, void *ctx)
+static void say_own_fast_cpus(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     char buf[SENTENCE];
     if (!is_without_fast_cpu(e) || e->n_own_fast == 0)
-        return 0;
+        return;
     snprintf(buf, sizeof buf, "Threads of this program have %u of the %u fast CPUs.", e->n_own_fast, e->n_fast_cpus);
-    return say(ctx, buf);
+    say(ctx, buf);
 }
 
 /* Returns whether threads of this program and of another one have the same fast CPU as their target. */
@@ -190,7 +193,7 @@ static bool shares_fast_cpus(const struct asym_explanation *e)
 }
 
 /* The other programs that have fast CPUs. */
-static int say_holders(const struct asym_explanation *e, say_fn *say, void *ctx)
+static void say_holders(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     char buf[SENTENCE];
     struct asym_text t = asym_text_in(buf, sizeof buf);
@@ -200,7 +203,7 @@ static int say_holders(const struct asym_explanation *e, say_fn *say, void *ctx)
     } words[] = {{"belongs to", "belong to", " to "}, {"has threads of", "have threads of", " of "}}, *w;
     w = &words[shares_fast_cpus(e)];
     if (!is_without_fast_cpu(e))
-        return 0;
+        return;
     if (e->n_held_fast < e->n_fast_cpus)
         asym_text_add(&t, "%u of the %u fast CPUs %s ", e->n_held_fast, e->n_fast_cpus,
                       e->n_held_fast == 1 ? w->one : w->many);
@@ -222,44 +225,41 @@ static int say_holders(const struct asym_explanation *e, say_fn *say, void *ctx)
         asym_text_add(&t, ", and%s%zu more program%s", w->next, e->n_holders - n, e->n_holders - n == 1 ? "" : "s");
     /* hidepid: the caller may not see the other ones. */
     asym_text_add(&t, e->hides_holders ? " and%sothers." : ".", w->next);
-    return say(ctx, buf);
+    say(ctx, buf);
 }
 
 /* Both programs have their names here: "it" could be either, or a CPU. */
-static int say_if_holder_stopped(const struct asym_explanation *e, say_fn *say, void *ctx)
+static void say_if_holder_stopped(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     char buf[SENTENCE], holder[NAME], name[NAME];
     const long without = lround(e->app->runnable) - (long)e->n_own_fast;
     const long n = ASYM_MIN(without, (long)e->n_held_fast);
     if (!is_without_fast_cpu(e) || e->n_holders != 1 || e->hides_holders || e->n_free_fast > 0 || shares_fast_cpus(e) ||
         n < 1)
-        return 0;
+        return;
     snprintf(buf, sizeof buf, "If %s stopped, %ld%s thread%s of %s could use %s.", name_app(e->holders[0], holder), n,
              e->n_own_fast > 0 ? " more" : "", n == 1 ? "" : "s", name_app(e->app, name),
              n == 1 ? "a fast CPU" : "fast CPUs");
-    return say(ctx, buf);
+    say(ctx, buf);
 }
 
-static int say_rule(const struct asym_explanation *e, say_fn *say, void *ctx)
+static void say_rule(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     char buf[SENTENCE];
-    return asym_explain_rule(e, buf, sizeof buf) ? say(ctx, buf) : 0;
+    if (asym_explain_rule(e, buf, sizeof buf))
+        say(ctx, buf);
 }
 
-static int say_program(const struct asym_explanation *e, say_fn *say, void *ctx)
+static void say_program(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     if (!e->app)
-        return 0;
-    int r = say_class(e, say, ctx);
-    if (r >= 0)
-        r = say_own_affinity(e, say, ctx);
-    if (r >= 0)
-        r = say_own_fast_cpus(e, say, ctx);
-    if (r >= 0)
-        r = say_holders(e, say, ctx);
-    if (r >= 0)
-        r = say_if_holder_stopped(e, say, ctx);
-    return r < 0 ? r : say_rule(e, say, ctx);
+        return;
+    say_class(e, say, ctx);
+    say_own_affinity(e, say, ctx);
+    say_own_fast_cpus(e, say, ctx);
+    say_holders(e, say, ctx);
+    say_if_holder_stopped(e, say, ctx);
+    say_rule(e, say, ctx);
 }
 
 /* Returns whether the reason says how many threads run, as the sentence on the class does. */
@@ -280,31 +280,32 @@ static bool has_said_reason(const struct asym_explanation *e)
 }
 
 /* The reason for the CPU of a thread that sleeps does not count any more. */
-static int say_sleep(const struct asym_explanation *e, const char *subject, say_fn *say, void *ctx)
+static void say_sleep(const struct asym_explanation *e, const char *subject, say_fn *say, void *ctx)
 {
     char buf[SENTENCE], span[SPAN];
     /* The sentence on the program has said it. */
     if (e->app && is_idle(e->app, e->now) && (e->of_program || seen_of(e) == e->app->seen))
-        return 0;
+        return;
     if (seen_of(e) == e->now)
-        return say(ctx, asym_explain_reason(asym_why(ASYM_WHY_IDLE), (double[2]){0}, subject, buf, sizeof buf));
-    snprintf(buf, sizeof buf, "%s has not needed a CPU for %s.", subject, span_of(seen_of(e), e->now, span));
-    return say(ctx, buf);
+        asym_explain_reason(asym_why(ASYM_WHY_IDLE), (double[2]){0}, subject, buf, sizeof buf);
+    else
+        snprintf(buf, sizeof buf, "%s has not needed a CPU for %s.", subject, span_of(seen_of(e), e->now, span));
+    say(ctx, buf);
 }
 
-static int say_reason(const struct asym_explanation *e, say_fn *say, void *ctx)
+static void say_reason(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     char buf[SENTENCE], name[NAME];
     if (!e->reason || has_said_reason(e))
-        return 0;
-    const char *subject = e->thread ? asym_explain_task(e->thread->comm, e->thread->id.tid, name)
-                                    : name_app(e->app, name);
+        return;
+    const char *subject = e->thread ? name_task(e->thread->comm, e->thread->id.tid, name) : name_app(e->app, name);
     if (e->standing == ASYM_STANDING_IDLE)
-        return say_sleep(e, subject, say, ctx);
-    return say(ctx, asym_explain_reason(e->reason, e->figure, subject, buf, sizeof buf));
+        say_sleep(e, subject, say, ctx);
+    else
+        say(ctx, asym_explain_reason(e->reason, e->figure, subject, buf, sizeof buf));
 }
 
-static int say_place(const struct asym_explanation *e, say_fn *say, void *ctx)
+static void say_place(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     static const char *const kinds[] = {
         [ASYM_STANDING_STEERED_FAST] = "a fast CPU",
@@ -313,17 +314,17 @@ static int say_place(const struct asym_explanation *e, say_fn *say, void *ctx)
     };
     char buf[SENTENCE], name[NAME];
     if (e->standing > ASYM_STANDING_STEERED)
-        return 0;
+        return;
     struct asym_text t = asym_text_in(buf, sizeof buf);
     /* The thread that ran most stands for an application of many. */
     const bool is_one = e->app && e->app->n_threads > 1;
     asym_text_add(&t, "asymd has given the thread %s%sCPU %d, %s",
-                  is_one ? asym_explain_task(e->thread->comm, e->thread->id.tid, name) : "", is_one ? " " : "",
+                  is_one ? name_task(e->thread->comm, e->thread->id.tid, name) : "", is_one ? " " : "",
                   (int)e->thread->target, kinds[e->standing]);
     if (e->thread->cpu != e->thread->target)
         asym_text_add(&t, "; it ran last on CPU %d", (int)e->thread->cpu);
     asym_text_add(&t, ".");
-    return say(ctx, buf);
+    say(ctx, buf);
 }
 
 /* Tells the user how to end an exclusion. The texts take the PID, and the PID only. */
@@ -342,37 +343,35 @@ static const struct {
     {ASYM_WHY_OUTSIDE, "asymd was started with --pid, for other processes only."},
 };
 
-static int say_left_alone(const struct asym_explanation *e, say_fn *say, void *ctx)
+static void say_left_alone(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     char buf[SENTENCE], span[SPAN];
     const int32_t pid = e->thread ? e->thread->id.tgid : e->app->id.tid;
     if (e->standing != ASYM_STANDING_LEFT_ALONE || has_said_reason(e))
-        return 0;
-    int r = 0;
+        return;
     if (e->reason_since > 0) {
         snprintf(buf, sizeof buf, "asymd has left the thread alone for %s.", span_of(e->reason_since, e->now, span));
-        r = say(ctx, buf);
+        say(ctx, buf);
     }
-    for (size_t i = 0; r >= 0 && i < ASYM_LENGTH(advices); i++) {
+    for (size_t i = 0; i < ASYM_LENGTH(advices); i++) {
         if (e->reason != asym_why(advices[i].why))
             continue;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
         snprintf(buf, sizeof buf, advices[i].advice, (int)pid);
 #pragma GCC diagnostic pop
-        r = say(ctx, buf);
+        say(ctx, buf);
     }
-    return r;
 }
 
 /* The question was about the program, and the answer so far is about the thread that ran most. */
-static int say_others_left_alone(const struct asym_explanation *e, say_fn *say, void *ctx)
+static void say_others_left_alone(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     char buf[SENTENCE], why[160];
     const bool also = e->standing == ASYM_STANDING_LEFT_ALONE;
     const struct asym_monitor_thread *t = e->left_alone;
     if (e->n_left_alone == 0)
-        return 0;
+        return;
     /* The question about its number is the one about the program. */
     if (t->id.tid == t->id.tgid)
         snprintf(buf, sizeof buf,
@@ -383,14 +382,14 @@ static int say_others_left_alone(const struct asym_explanation *e, say_fn *say, 
         snprintf(buf, sizeof buf, "asymd leaves %u %sthread%s of this program alone%s: asymctl why %d says why.",
                  e->n_left_alone, also ? "more " : "", e->n_left_alone == 1 ? "" : "s", also ? ", too" : "",
                  (int)t->id.tid);
-    return say(ctx, buf);
+    say(ctx, buf);
 }
 
-static int say_rest(const struct asym_explanation *e, say_fn *say, void *ctx)
+static void say_rest(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     char buf[SENTENCE];
     if (!e->app || e->standing > ASYM_STANDING_STEERED_SLOW)
-        return 0;
+        return;
     struct asym_text t = asym_text_in(buf, sizeof buf);
     asym_text_add(&t, "In the last minute the program spent %.0f %% of its running time on fast CPUs, and asymd ",
                   100 * e->app->fast_share);
@@ -398,33 +397,26 @@ static int say_rest(const struct asym_explanation *e, say_fn *say, void *ctx)
         asym_text_add(&t, "moved none of its threads.");
     else
         asym_text_add(&t, "gave its threads another CPU %u time%s.", e->app->moves, e->app->moves == 1 ? "" : "s");
-    return say(ctx, buf);
+    say(ctx, buf);
 }
 
-int asym_explain_sentences(const struct asym_explanation *e, say_fn *say, void *ctx)
+void asym_explain_sentences(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
-    int r = say_program(e, say, ctx);
-    if (r >= 0 && e->context.paused)
-        r = say(ctx, "asymd is paused: it has restored all masks and nice values, and steers nothing. To end the "
-                     "pause: asymctl resume.");
-    if (r >= 0)
-        r = say_reason(e, say, ctx);
-    if (r >= 0)
-        r = say_place(e, say, ctx);
-    if (r >= 0)
-        r = say_left_alone(e, say, ctx);
-    if (r >= 0)
-        r = say_others_left_alone(e, say, ctx);
-    if (r >= 0)
-        r = say_rest(e, say, ctx);
-    return r < 0 ? r : 0;
+    say_program(e, say, ctx);
+    if (e->context.paused)
+        say(ctx, "asymd is paused: it has restored all masks and nice values, and steers nothing. To end the pause: "
+                 "asymctl resume.");
+    say_reason(e, say, ctx);
+    say_place(e, say, ctx);
+    say_left_alone(e, say, ctx);
+    say_others_left_alone(e, say, ctx);
+    say_rest(e, say, ctx);
 }
 
-static int append_sentence(void *ctx, const char *sentence)
+static void append_sentence(void *ctx, const char *sentence)
 {
     struct asym_text *text = ctx;
     asym_text_add(text, "%s%s", text->used > 0 ? " " : "", sentence);
-    return 0;
 }
 
 const char *asym_explain_summary(const struct asym_explanation *e, char *buf, size_t size)
@@ -441,7 +433,6 @@ const char *asym_explain_summary(const struct asym_explanation *e, char *buf, si
 struct table {
     show_fn *show;
     void *ctx;
-    int r;
 };
 
 static void row(struct table *t, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -450,12 +441,10 @@ static void row(struct table *t, const char *name, const char *format, ...)
 {
     char value[512];
     va_list args;
-    if (t->r < 0)
-        return;
     va_start(args, format);
     vsnprintf(value, sizeof value, format, args);
     va_end(args);
-    t->r = t->show(t->ctx, name, value);
+    t->show(t->ctx, name, value);
 }
 
 static void show_app(struct table *t, const struct asym_explanation *e)
@@ -483,7 +472,7 @@ static void show_thread(struct table *t, const struct asym_explanation *e)
 {
     const struct asym_monitor_thread *thread = e->thread;
     char name[NAME], span[SPAN], list[ASYM_MASK_LIST_MAX], text[256];
-    row(t, "thread", "%s", asym_explain_task(thread->comm, thread->id.tid, name));
+    row(t, "thread", "%s", name_task(thread->comm, thread->id.tid, name));
     if (thread->class == ASYM_CLASS_SP)
         row(t, "serial phase", "for %s", span_of(thread->class_since, e->now, span));
     row(t, "runnable, running", "%.2f, %.2f of the last interval", thread->runnable, thread->running);
@@ -505,10 +494,10 @@ static void show_thread(struct table *t, const struct asym_explanation *e)
         row(t, "adopted", "yes");
 }
 
-int asym_explain_evidence(const struct asym_explanation *e, show_fn *show, void *ctx)
+void asym_explain_evidence(const struct asym_explanation *e, show_fn *show, void *ctx)
 {
     const struct asym_engine_config *config = e->context.config;
-    struct table t = {show, ctx, 0};
+    struct table t = {show, ctx};
     char list[ASYM_MASK_LIST_MAX], rule[256];
     if (e->app)
         show_app(&t, e);
@@ -524,5 +513,4 @@ int asym_explain_evidence(const struct asym_explanation *e, show_fn *show, void 
         config->classify.estimator == ASYM_ESTIMATOR_MEAN ? "as the mean over the interval" : "at the sample");
     row(&t, "fast CPUs", "%s; without a thread: %u of %u",
         asym_mask_format_list(&e->context.machine->fast, list, sizeof list), e->n_free_fast, e->n_fast_cpus);
-    return t.r < 0 ? t.r : 0;
 }

@@ -5,26 +5,18 @@
 
 #include "explain/explain.h"
 
-/**
- * Call say for each sentence, the most important first, each with a full stop. A negative return ends it. Returns 0, or that.
- */
-int asym_explain_sentences(const struct asym_explanation *e, int (*say)(void *ctx, const char *sentence), void *ctx);
+/** Call say for each sentence, the most important first, each with a full stop. */
+void asym_explain_sentences(const struct asym_explanation *e, void (*say)(void *ctx, const char *sentence), void *ctx);
 
-/** Call show for each piece of evidence: a name and a value, for people. A negative return ends it. Returns 0, or that. */
-int asym_explain_evidence(const struct asym_explanation *e, int (*show)(void *ctx, const char *name, const char *value),
-                          void *ctx);
+/** Call show for each piece of evidence: a name and a value, for people. */
+void asym_explain_evidence(const struct asym_explanation *e,
+                           void (*show)(void *ctx, const char *name, const char *value), void *ctx);
 
 /**
  * Write the first sentences: what the program is, and why the thread has its CPU. The journal has them for a change of class.
  * Returns buf.
  */
 const char *asym_explain_summary(const struct asym_explanation *e, char *buf, size_t size);
-
-/** The bytes of a name with a number, such as "gzip (4712)". */
-enum { ASYM_EXPLAIN_NAME = 4 * ASYM_COMM_LEN + 48 };
-
-/** Write the name of a process or thread, and its number; id 0: of a control group. Returns buf. */
-const char *asym_explain_task(const char comm[ASYM_COMM_LEN], int32_t id, char buf[ASYM_EXPLAIN_NAME]);
 
 /**
  * Returns the number by which users know an application: of its process, of the process group for a job of several processes; 0: it
