@@ -50,8 +50,8 @@ struct asym_verb {
     const char *file_option; /**< the option whose default is an installed file; NULL: none */
     enum asym_path file;
     /**
-     * args: the struct of the rows; operands ends in NULL. Prints errors on stderr, except those of writing to stdout. Returns the exit
-     * status.
+     * args: the struct of the rows; operands ends in NULL. Prints errors on stderr, except those of writing to stdout. Returns the
+     * exit status.
      */
     int (*run)(const void *args, char **operands);
 };

@@ -190,8 +190,8 @@ void asym_service_phases_housekeeping(struct asym_service *s);
 /* service-waits.c: who waits for whom, measured while users ask. */
 
 /**
- * Make the report on the thread or program of the explanation, which the caller may see (org.asymd.Manager(5), GetReport). Begins to
- * measure, unless it does so already. A user other than root gets it for processes of its own only, whatever /proc shows: which
+ * Make the report on the thread or program of the explanation, which the caller may see (org.asymd.Manager(5), GetReport). Begins
+ * to measure, unless it does so already. A user other than root gets it for processes of its own only, whatever /proc shows: which
  * thread wakes which stands nowhere else. Returns it; NULL: no memory.
  */
 json_t *asym_service_waits(struct asym_service *s, const struct asym_bus_caller *caller,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The report on who waits for whom. The BPF program of waits-kernel.h measures it while users ask. It stays loaded after the first question,
- * because a load takes much longer than to attach it.
+ * The report on who waits for whom. The BPF program of waits-kernel.h measures it while users ask. It stays loaded after the first
+ * question, because a load takes much longer than to attach it.
  */
 #include "daemon/asymd/service-internal.h"
 

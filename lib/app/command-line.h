@@ -37,7 +37,7 @@ struct asym_arg {
 /** The most bytes of a struct with the parsed options of a verb. */
 #define ASYM_ARGS_MAX 256
 
-/** Where a field is in such a struct. A larger struct does not compile. */
+/** The place of a field in such a struct. A larger struct does not compile. */
 #define ASYM_ARG_AT(struct_, field_)                                                                                   \
     (offsetof(struct_, field_) + 0 * sizeof(char[sizeof(struct_) <= ASYM_ARGS_MAX ? 1 : -1]))
 
