@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Measures how soon asymd serves the serial phase of a program that tells nothing, by each observer.
+"""Measures how soon asymd serves the serial phase of a program that tells nothing, and what an idle service takes, by each observer.
 
 usage: phases.py BUILD_DIR [ROUNDS]
 """
@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 build = os.path.abspath(sys.argv[1])
 rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 200
@@ -23,6 +24,7 @@ OBSERVERS = ("procfs", "bpf")
 SHARES = {5: 80, 10: 90, 20: 95, 50: 98}
 ANSWERS = {"nothing else running": (150, 1000), "all CPUs busy": (300, 2000)}
 NEVER = float("inf")
+IDLE_SECONDS, IDLE_ROUNDS = 20, 3
 
 
 def run(observer, serial, parallel, burners, watch=lambda asymd, program: None):
@@ -124,6 +126,40 @@ def print_trace():
           ", ".join(f"{name} after {statistics.median(p[i] for p in phases):.0f} us" for i, name in enumerate(names)))
 
 
+def cpu_seconds(pid):
+    """The CPU time of all threads of a process so far."""
+    return sum(int(open(f"/proc/{pid}/task/{tid}/schedstat", encoding="ascii").read().split()[0]) for tid in os.listdir(f"/proc/{pid}/task")) / 1e9
+
+
+def idle_share(observer):
+    """Per cent of a CPU that asymd takes beside 1,000 threads that sleep, once it knows them."""
+    with tempfile.TemporaryDirectory() as state:
+        sleepers = subprocess.Popen([f"{build}/tests/load-sleepers", "1000", "20", "600"], stdout=subprocess.PIPE, text=True)
+        if sleepers.stdout.readline() != "ready\n":
+            sys.exit("the kernel does not allow 1,000 more threads")
+        asymd = subprocess.Popen([f"{build}/daemon/asymd", "--service", f"--slow={os.cpu_count() // 2}", f"--set=asymd.state_dir={state}",
+                                  f"--set=asymd.observer={observer}"], stderr=subprocess.DEVNULL)
+        time.sleep(5)
+        begun, before = time.monotonic(), cpu_seconds(asymd.pid)
+        time.sleep(IDLE_SECONDS)
+        share = (cpu_seconds(asymd.pid) - before) / (time.monotonic() - begun) * 100
+        for p in asymd, sleepers:
+            p.terminate()
+            p.wait()
+    return share
+
+
+def print_idle():
+    """The observers take turns, so that neither has the quieter machine."""
+    shares = {observer: [] for observer in OBSERVERS}
+    for i in range(IDLE_ROUNDS * len(OBSERVERS)):
+        observer = OBSERVERS[i % len(OBSERVERS)]
+        shares[observer].append(idle_share(observer))
+    for observer in OBSERVERS:
+        print(f"idle service beside 1,000 threads that sleep, {observer}: {statistics.median(shares[observer]):.2f} % of a CPU" +
+              (" (asked 0.1 %)" if observer == "bpf" else ""), flush=True)
+
+
 def shown(us):
     return "never" if us == NEVER else f"{us:.0f} us"
 
@@ -139,6 +175,7 @@ def main():
                 print(f"{beside}, {observer}, serial phases of {serial} ms: answered after {shown(median)} in the median, "
                       f"99 % {shown(late)}; {share:.1f} % of them on the fast CPU{asked}", flush=True)
     print_trace()
+    print_idle()
     print(f"load of the machine at the end: {os.getloadavg()[0]:.1f}")
 
 
