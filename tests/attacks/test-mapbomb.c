@@ -193,7 +193,6 @@ static void sample(pid_t pid, unsigned *ret_runs, unsigned *ret_realtime)
 
 static int is_realtime(pid_t pid, int none)
 {
-    (void)none;
     return (sched_getscheduler(pid) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO;
 }
 

@@ -28,7 +28,6 @@ static pid_t creator; /* of the process that holds the lock */
 
 static int hold_lock(void *none)
 {
-    (void)none;
     asym_process_end_with(creator);
     mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, mapped_file, 0);
     for (;;)
@@ -130,13 +129,11 @@ static pid_t start_reader(pid_t pid, const char *const *names)
 static int has_ended(pid_t pid, int none)
 {
     siginfo_t info = {.si_pid = 0};
-    (void)none;
     return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
 }
 
 static int is_blocked(pid_t pid, int none)
 {
-    (void)none;
     return asym_process_state(pid) == 'D';
 }
 

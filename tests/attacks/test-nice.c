@@ -58,7 +58,6 @@ static void leave_a_child(void)
 
 static void work(void *arg)
 {
-    (void)arg;
     for (;;) {
         for (volatile int i = 0; i < 100000; i++)
             ;

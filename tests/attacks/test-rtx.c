@@ -51,8 +51,6 @@ static struct {
 
 static void on_refused(void *ctx, enum asym_rtxd_refusal refusal, pid_t pid, uid_t uid)
 {
-    (void)pid;
-    (void)uid;
     ((size_t *)ctx)[refusal]++;
 }
 
@@ -97,7 +95,6 @@ static void open_server(void)
 
 static int set_up(void **state)
 {
-    (void)state;
     if (geteuid() != 0)
         fail_msg("%s", "setresuid: Operation not permitted (run as root)");
     alarm(2 * HOLD_SEC);
@@ -117,7 +114,6 @@ static int tear_down(void **state)
 {
     static const char *const left[] = {"mount", "fuse", "sleep"};
     char name[96];
-    (void)state;
     asym_rtxd_server_close(server);
     server = NULL;
     umount2(path, MNT_DETACH);

@@ -47,13 +47,11 @@ static pid_t fork_guard_of(pid_t asymd)
 
 static int has_fork_guard(pid_t asymd, int none)
 {
-    (void)none;
     return fork_guard_of(asymd) != 0;
 }
 
 static int is_realtime(pid_t tid, int none)
 {
-    (void)none;
     return (sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO;
 }
 

@@ -38,7 +38,6 @@ static int my_cpus(void)
 
 static void *spin(void *arg)
 {
-    (void)arg;
     while (atomic_load(&parallel))
         ;
     return NULL;

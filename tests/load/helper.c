@@ -89,8 +89,6 @@ static int tell(int orders, int reports)
 
 static int hang(int orders, int reports)
 {
-    (void)orders;
-    (void)reports;
     while (pause() < 0)
         ;
     return 0;

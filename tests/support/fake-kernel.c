@@ -200,8 +200,7 @@ int asym_thread_may_boost(void)
 }
 
 /* Every clock shows the same time. */
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+WRAPPED(int, clock_gettime, clockid_t clock, struct timespec *ret)
 {
     *ret = (struct timespec){.tv_sec = (time_t)(now / ASYM_SEC), .tv_nsec = (long)(now % ASYM_SEC) * 1000};
     return 0;

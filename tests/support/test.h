@@ -75,6 +75,15 @@
         return test_run(setup, teardown);                                                                              \
     }
 
+/**
+ * Begins a function that the linker puts in the place of another one (--wrap, tests/CMakeLists.txt), with its parameters; its body
+ * may call that one, __real_NAME.
+ */
+#define WRAPPED(type, name, ...)                                                                                       \
+    type __real_##name(__VA_ARGS__);                                                                                   \
+    type __wrap_##name(__VA_ARGS__);                                                                                   \
+    type __wrap_##name(__VA_ARGS__)
+
 /** Add a test of this program, which stands in that line. For the macros. */
 void test_add(const struct CMUnitTest *test, int line);
 

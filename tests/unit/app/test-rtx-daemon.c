@@ -35,9 +35,7 @@ static int run_cycle(void *userdata)
 
 static unsigned n_received;
 
-void __real_asym_rtxd_server_receive(struct asym_rtxd_server *s, asym_usec now);
-void __wrap_asym_rtxd_server_receive(struct asym_rtxd_server *s, asym_usec now);
-void __wrap_asym_rtxd_server_receive(struct asym_rtxd_server *s, asym_usec now)
+WRAPPED(void, asym_rtxd_server_receive, struct asym_rtxd_server *s, asym_usec now)
 {
     asym_pretended_cpu += receive_takes;
     n_received++;
@@ -46,9 +44,7 @@ void __wrap_asym_rtxd_server_receive(struct asym_rtxd_server *s, asym_usec now)
 
 static asym_usec charged;
 
-void __real_asym_rtxd_server_charge(struct asym_rtxd_server *s, asym_usec cpu);
-void __wrap_asym_rtxd_server_charge(struct asym_rtxd_server *s, asym_usec cpu);
-void __wrap_asym_rtxd_server_charge(struct asym_rtxd_server *s, asym_usec cpu)
+WRAPPED(void, asym_rtxd_server_charge, struct asym_rtxd_server *s, asym_usec cpu)
 {
     charged += cpu;
     __real_asym_rtxd_server_charge(s, cpu);
@@ -58,9 +54,7 @@ void __wrap_asym_rtxd_server_charge(struct asym_rtxd_server *s, asym_usec cpu)
 static asym_usec served_at[8], last_served;
 static size_t n_served;
 
-bool __real_asym_rtxd_server_serve(struct asym_rtxd_server *s, asym_usec now);
-bool __wrap_asym_rtxd_server_serve(struct asym_rtxd_server *s, asym_usec now);
-bool __wrap_asym_rtxd_server_serve(struct asym_rtxd_server *s, asym_usec now)
+WRAPPED(bool, asym_rtxd_server_serve, struct asym_rtxd_server *s, asym_usec now)
 {
     last_served = now;
     if (n_served < ASYM_LENGTH(served_at))
@@ -71,9 +65,7 @@ bool __wrap_asym_rtxd_server_serve(struct asym_rtxd_server *s, asym_usec now)
 /* The server always has an answer that is due 1 us after the last call. */
 static bool is_always_due;
 
-asym_usec __real_asym_rtxd_server_due(const struct asym_rtxd_server *s);
-asym_usec __wrap_asym_rtxd_server_due(const struct asym_rtxd_server *s);
-asym_usec __wrap_asym_rtxd_server_due(const struct asym_rtxd_server *s)
+WRAPPED(asym_usec, asym_rtxd_server_due, const struct asym_rtxd_server *s)
 {
     return is_always_due ? last_served + 1 : __real_asym_rtxd_server_due(s);
 }
@@ -262,8 +254,7 @@ TEST_WITH(asymd_pauses_however_soon_an_answer_is_due, set_up, tear_down)
 /* The calls that change the priority, and the sleeps, one character each. They take effect nowhere. */
 static char calls[16];
 
-int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *param);
-int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *param)
+WRAPPED(int, sched_setscheduler, pid_t pid, int policy, const struct sched_param *param)
 {
     const bool fifo = (policy & ~SCHED_RESET_ON_FORK) == SCHED_FIFO;
     assert_int_equal(pid, 0);
@@ -272,8 +263,7 @@ int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *p
     return 0;
 }
 
-int __wrap_nanosleep(const struct timespec *duration, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *duration, struct timespec *left)
+WRAPPED(int, nanosleep, const struct timespec *duration, struct timespec *left)
 {
     assert_true(duration->tv_sec == 0 && duration->tv_nsec > 0 && duration->tv_nsec < 1000000);
     strcat(calls, "s");

@@ -24,8 +24,7 @@ struct bus_fixture {
 
 static struct bus_fixture *fixture;
 
-void __wrap_asym_bus_emit_changed(struct asym_bus *bus, char *const *names);
-void __wrap_asym_bus_emit_changed(struct asym_bus *bus, char *const *names)
+WRAPPED(void, asym_bus_emit_changed, struct asym_bus *bus, char *const *names)
 {
     char *heard = fixture->heard;
     assert_ptr_equal(bus, fixture->s.bus);

@@ -47,9 +47,7 @@ static struct control_fixture *fixture;
 /* Flags that each process has, in addition to its own: the linker puts this function in place of the call. */
 static uint32_t more_flags;
 
-int __real_asym_thread_get_stat(pid_t tgid, pid_t tid, struct asym_stat *ret);
-int __wrap_asym_thread_get_stat(pid_t tgid, pid_t tid, struct asym_stat *ret);
-int __wrap_asym_thread_get_stat(pid_t tgid, pid_t tid, struct asym_stat *ret)
+WRAPPED(int, asym_thread_get_stat, pid_t tgid, pid_t tid, struct asym_stat *ret)
 {
     const int r = __real_asym_thread_get_stat(tgid, tid, ret);
     if (r >= 0)
@@ -72,15 +70,13 @@ static void note(const char *step)
         strcat(steps, step);
 }
 
-int __wrap_sched_getscheduler(pid_t pid);
-int __wrap_sched_getscheduler(pid_t pid)
+WRAPPED(int, sched_getscheduler, pid_t pid)
 {
     assert_int_equal(pid, 0);
     return own_policy;
 }
 
-int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *param);
-int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *param)
+WRAPPED(int, sched_setscheduler, pid_t pid, int policy, const struct sched_param *param)
 {
     const bool fifo = policy == (SCHED_FIFO | SCHED_RESET_ON_FORK);
     assert_int_equal(pid, 0);
@@ -95,8 +91,7 @@ int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *p
     return 0;
 }
 
-int __wrap_asym_observer_rule_of(struct asym_observer *o, const struct asym_taskid *id, struct asym_proc *ret);
-int __wrap_asym_observer_rule_of(struct asym_observer *o, const struct asym_taskid *id, struct asym_proc *ret)
+WRAPPED(int, asym_observer_rule_of, struct asym_observer *o, const struct asym_taskid *id, struct asym_proc *ret)
 {
     assert_non_null(o);
     *ret = (struct asym_proc){.id = *id};
@@ -107,10 +102,8 @@ int __wrap_asym_observer_rule_of(struct asym_observer *o, const struct asym_task
 static struct asym_taskid members[2];
 static int32_t job;
 
-void __wrap_asym_observer_job_each(struct asym_observer *o, int32_t pgrp,
-                                   void (*fn)(void *ctx, const struct asym_taskid *proc), void *ctx);
-void __wrap_asym_observer_job_each(struct asym_observer *o, int32_t pgrp,
-                                   void (*fn)(void *ctx, const struct asym_taskid *proc), void *ctx)
+WRAPPED(void, asym_observer_job_each, struct asym_observer *o, int32_t pgrp,
+        void (*fn)(void *ctx, const struct asym_taskid *proc), void *ctx)
 {
     assert_non_null(o);
     for (size_t i = 0; job > 0 && pgrp == job && i < ASYM_LENGTH(members); i++)
@@ -120,9 +113,7 @@ void __wrap_asym_observer_job_each(struct asym_observer *o, int32_t pgrp,
 /* The share of a CPU that reading other processes may take, as last set. */
 static double reading_share;
 
-void __real_asym_proc_reader_set(struct asym_proc_reader *reader, double percent);
-void __wrap_asym_proc_reader_set(struct asym_proc_reader *reader, double percent);
-void __wrap_asym_proc_reader_set(struct asym_proc_reader *reader, double percent)
+WRAPPED(void, asym_proc_reader_set, struct asym_proc_reader *reader, double percent)
 {
     reading_share = percent;
     __real_asym_proc_reader_set(reader, percent);

@@ -94,16 +94,14 @@ TEST_WITH(failed_samples_are_skipped_and_a_hundred_intervals_of_them_end_the_loo
 }
 
 /* The linker gives the loop this function (tests/CMakeLists.txt). */
-void __wrap_asym_bus_begin_turn(struct asym_bus *bus);
-void __wrap_asym_bus_begin_turn(struct asym_bus *bus)
+WRAPPED(void, asym_bus_begin_turn, struct asym_bus *bus)
 {
     assert_null(bus);
     note("b");
 }
 
 /* So is this one. */
-void __wrap_asym_service_housekeeping(struct asym_service *s, asym_usec now);
-void __wrap_asym_service_housekeeping(struct asym_service *s, asym_usec now)
+WRAPPED(void, asym_service_housekeeping, struct asym_service *s, asym_usec now)
 {
     assert_non_null(s->housekeeping);
     assert_in_range(now, asym_clock_now() - ASYM_SEC, asym_clock_now());
@@ -111,8 +109,7 @@ void __wrap_asym_service_housekeeping(struct asym_service *s, asym_usec now)
 }
 
 /* And this one. */
-void __wrap_asym_service_update_budget(struct asym_service *s, asym_usec now);
-void __wrap_asym_service_update_budget(struct asym_service *s, asym_usec now)
+WRAPPED(void, asym_service_update_budget, struct asym_service *s, asym_usec now)
 {
     assert_ptr_equal(s->event, sd_event_source_get_event(s->timer));
     assert_in_range(now, asym_clock_now() - ASYM_SEC, asym_clock_now());

@@ -18,63 +18,46 @@ static struct {
     asym_usec takes, charged; /* CPU time that a cycle seems to take */
 } fake;
 
-int __wrap_asym_bpf_fd(const struct asym_source *source);
-int __wrap_asym_bpf_fd(const struct asym_source *source)
+WRAPPED(int, asym_bpf_fd, const struct asym_source *source)
 {
-    (void)source;
     return fake.fd;
 }
 
-bool __wrap_asym_bpf_take(struct asym_source *source);
-bool __wrap_asym_bpf_take(struct asym_source *source)
+WRAPPED(bool, asym_bpf_take, struct asym_source *source)
 {
-    (void)source;
     fake.n_taken++;
     return fake.changes;
 }
 
-void __wrap_asym_bpf_charge(struct asym_source *source, asym_usec cost);
-void __wrap_asym_bpf_charge(struct asym_source *source, asym_usec cost)
+WRAPPED(void, asym_bpf_charge, struct asym_source *source, asym_usec cost)
 {
-    (void)source;
     fake.charged += cost;
 }
 
-void __wrap_asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings *settings, bool hears);
-void __wrap_asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings *settings, bool hears)
+WRAPPED(void, asym_bpf_set, struct asym_source *source, const struct asym_daemon_settings *settings, bool hears)
 {
-    (void)source;
-    (void)settings;
     fake.hears = hears;
 }
 
-bool __wrap_asym_bpf_housekeeping(struct asym_source *source);
-bool __wrap_asym_bpf_housekeeping(struct asym_source *source)
+WRAPPED(bool, asym_bpf_housekeeping, struct asym_source *source)
 {
-    (void)source;
     return fake.follows;
 }
 
-int __wrap_asym_service_prompt_cycle(struct asym_service *s);
-int __wrap_asym_service_prompt_cycle(struct asym_service *s)
+WRAPPED(int, asym_service_prompt_cycle, struct asym_service *s)
 {
-    (void)s;
     fake.n_cycles++;
     asym_pretended_cpu += fake.takes;
     return 0;
 }
 
-bool __wrap_asym_overrides_is_paused(const struct asym_overrides *o);
-bool __wrap_asym_overrides_is_paused(const struct asym_overrides *o)
+WRAPPED(bool, asym_overrides_is_paused, const struct asym_overrides *o)
 {
-    (void)o;
     return fake.is_paused;
 }
 
-int __wrap_asym_prompt_want(struct asym_prompt *p, unsigned who, bool wants);
-int __wrap_asym_prompt_want(struct asym_prompt *p, unsigned who, bool wants)
+WRAPPED(int, asym_prompt_want, struct asym_prompt *p, unsigned who, bool wants)
 {
-    (void)p;
     assert_int_equal(who, ASYM_PROMPT_BPF);
     fake.wants = wants;
     return 0;
@@ -90,7 +73,6 @@ static struct asym_service s;
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(&fake, 0, sizeof fake);
     asym_pretended_cpu = 0;
     fake.fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -107,7 +89,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     asym_service_phases_detach(&s);
     sd_event_unref(s.event);
     asym_settings_free(settings);

@@ -20,9 +20,7 @@ static struct asym_error err;
 /* The linker puts this before sd_bus_call (tests/CMakeLists.txt). */
 static uint64_t timeout;
 static bool may_ask;
-int __real_sd_bus_call(sd_bus *bus, sd_bus_message *m, uint64_t usec, sd_bus_error *error, sd_bus_message **ret);
-int __wrap_sd_bus_call(sd_bus *bus, sd_bus_message *m, uint64_t usec, sd_bus_error *error, sd_bus_message **ret);
-int __wrap_sd_bus_call(sd_bus *bus, sd_bus_message *m, uint64_t usec, sd_bus_error *error, sd_bus_message **ret)
+WRAPPED(int, sd_bus_call, sd_bus *bus, sd_bus_message *m, uint64_t usec, sd_bus_error *error, sd_bus_message **ret)
 {
     timeout = usec;
     may_ask = sd_bus_get_allow_interactive_authorization(bus) > 0;
@@ -31,9 +29,7 @@ int __wrap_sd_bus_call(sd_bus *bus, sd_bus_message *m, uint64_t usec, sd_bus_err
 
 /* And this before sd_bus_wait. */
 static uint64_t longest_wait;
-int __real_sd_bus_wait(sd_bus *bus, uint64_t usec);
-int __wrap_sd_bus_wait(sd_bus *bus, uint64_t usec);
-int __wrap_sd_bus_wait(sd_bus *bus, uint64_t usec)
+WRAPPED(int, sd_bus_wait, sd_bus *bus, uint64_t usec)
 {
     longest_wait = ASYM_MAX(longest_wait, usec);
     return __real_sd_bus_wait(bus, usec);
@@ -41,12 +37,8 @@ int __wrap_sd_bus_wait(sd_bus *bus, uint64_t usec)
 
 /* And this before sd_bus_call_async. */
 static unsigned n_questions;
-int __real_sd_bus_call_async(sd_bus *bus, sd_bus_slot **slot, sd_bus_message *m, sd_bus_message_handler_t handler,
-                             void *userdata, uint64_t usec);
-int __wrap_sd_bus_call_async(sd_bus *bus, sd_bus_slot **slot, sd_bus_message *m, sd_bus_message_handler_t handler,
-                             void *userdata, uint64_t usec);
-int __wrap_sd_bus_call_async(sd_bus *bus, sd_bus_slot **slot, sd_bus_message *m, sd_bus_message_handler_t handler,
-                             void *userdata, uint64_t usec)
+WRAPPED(int, sd_bus_call_async, sd_bus *bus, sd_bus_slot **slot, sd_bus_message *m, sd_bus_message_handler_t handler,
+        void *userdata, uint64_t usec)
 {
     n_questions++;
     return __real_sd_bus_call_async(bus, slot, m, handler, userdata, usec);

@@ -53,9 +53,6 @@ OPEN(c)
 static int cannot_open(const struct asym_observer_context *context, struct asym_source *inner, struct asym_source **ret,
                        struct asym_error *err)
 {
-    (void)context;
-    (void)inner;
-    (void)ret;
     return asym_fail(err, -EPERM, "no BTF");
 }
 

@@ -152,7 +152,6 @@ TEST(a_known_process_has_one_start_time)
 /* The process changes its user when it gets a signal. */
 static void become(int signal)
 {
-    (void)signal;
     if (setresuid(2003, 2003, 2003) < 0)
         _exit(1);
 }

@@ -77,10 +77,8 @@ static int refuse(int error)
     return error ? -1 : 0;
 }
 
-ssize_t __real_write(int fd, const void *buf, size_t size);
-ssize_t __wrap_write(int fd, const void *buf, size_t size);
 /* Whatever fails, the watching thread stops: tear_down hangs if it waits for a write of process-events.c. */
-ssize_t __wrap_write(int fd, const void *buf, size_t size)
+WRAPPED(ssize_t, write, int fd, const void *buf, size_t size)
 {
     return fd == kernel.fd ? __real_write(fd, buf, size) : refuse(EIO);
 }
@@ -111,8 +109,7 @@ static void answer(uint32_t ack, int status)
     put(&d);
 }
 
-int __wrap_socket(int domain, int type, int protocol);
-int __wrap_socket(int domain, int type, int protocol)
+WRAPPED(int, socket, int domain, int type, int protocol)
 {
     int ends[2];
     assert_true(domain == AF_NETLINK && protocol == NETLINK_CONNECTOR && type & SOCK_NONBLOCK && type & SOCK_CLOEXEC);
@@ -123,24 +120,19 @@ int __wrap_socket(int domain, int type, int protocol)
     return ends[0];
 }
 
-int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size);
-int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size)
+WRAPPED(int, bind, int fd, const struct sockaddr *address, socklen_t size)
 {
     struct sockaddr_nl nl;
-    (void)fd;
     assert_int_equal(size, sizeof nl);
     memcpy(&nl, address, sizeof nl);
     assert_int_equal(nl.nl_groups, CN_IDX_PROC);
     return refuse(kernel.bind);
 }
 
-ssize_t __wrap_send(int fd, const void *buf, size_t size, int flags);
-ssize_t __wrap_send(int fd, const void *buf, size_t size, int flags)
+WRAPPED(ssize_t, send, int fd, const void *buf, size_t size, int flags)
 {
     struct message message;
     enum proc_cn_mcast_op op;
-    (void)fd;
-    (void)flags;
     assert_int_equal(size, sizeof(struct nlmsghdr) + sizeof message + sizeof op);
     memcpy(&message, (const char *)buf + sizeof(struct nlmsghdr), sizeof message);
     memcpy(&op, (const char *)buf + size - sizeof op, sizeof op);
@@ -157,9 +149,7 @@ ssize_t __wrap_send(int fd, const void *buf, size_t size, int flags)
     return (ssize_t)size;
 }
 
-int __real_recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *timeout);
-int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *timeout);
-int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *timeout)
+WRAPPED(int, recvmmsg, int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *timeout)
 {
     struct nlmsghdr header;
     if (refuse(atomic_exchange(&kernel.receive, atomic_exchange(&kernel.receive_then, 0))) < 0)
@@ -173,26 +163,22 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags, str
     return r;
 }
 
-int __wrap_stat(const char *path, struct stat *ret);
-int __wrap_stat(const char *path, struct stat *ret)
+WRAPPED(int, stat, const char *path, struct stat *ret)
 {
     assert_string_equal(path, "/proc/self/ns/pid");
     *ret = (struct stat){.st_ino = kernel.namespace};
     return 0;
 }
 
-int __wrap_pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *param);
-int __wrap_pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *param)
+WRAPPED(int, pthread_setschedparam, pthread_t thread, int policy, const struct sched_param *param)
 {
-    (void)thread;
     assert_true(policy & SCHED_RESET_ON_FORK); /* children do not inherit the priority */
     assert_int_equal((policy & ~SCHED_RESET_ON_FORK) == SCHED_FIFO, param->sched_priority > 0);
     kernel.priority = param->sched_priority;
     return 0;
 }
 
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+WRAPPED(int, clock_gettime, clockid_t clock, struct timespec *ret)
 {
     const unsigned long long t = clock == CLOCK_MONOTONIC ? kernel.now : kernel.cpu;
     kernel.paces += clock != CLOCK_MONOTONIC;
@@ -210,9 +196,7 @@ static void check_spent(void)
 }
 
 /* The watching thread sleeps in debt: it waits for one descriptor, which tells it to stop. */
-int __real_poll(struct pollfd *fds, nfds_t n, int ms);
-int __wrap_poll(struct pollfd *fds, nfds_t n, int ms);
-int __wrap_poll(struct pollfd *fds, nfds_t n, int ms)
+WRAPPED(int, poll, struct pollfd *fds, nfds_t n, int ms)
 {
     if (!kernel.skips_sleeps || n != 1 || ms <= 0)
         return __real_poll(fds, n, ms);
@@ -246,7 +230,6 @@ static void note(void *ctx, const struct asym_process_event *event)
 
 static int set_up(void **state)
 {
-    (void)state;
     alarm(120); /* ends the test if a thread does not end */
     memset(&kernel, 0, sizeof kernel);
     kernel.namespace = INITIAL_PID_NAMESPACE;
@@ -259,7 +242,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     asym_process_events_close(process_events);
     process_events = NULL;
     if (kernel.fd >= 0)
@@ -630,7 +612,6 @@ static atomic_int event_us; /* what an event costs in spend() */
 static void spend(void *ctx, const struct asym_process_event *event)
 {
     struct received *received = ctx;
-    (void)event;
     kernel.cpu += (unsigned)event_us;
     received->n++;
 }

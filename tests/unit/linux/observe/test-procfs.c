@@ -16,9 +16,7 @@
 /* The error of each listing of threads; 0: none. The linker puts this function in its place (--wrap, tests/CMakeLists.txt). */
 static int listing_error;
 
-int __real_asym_root_openat(const struct asym_root *root, const char *path, int flags);
-int __wrap_asym_root_openat(const struct asym_root *root, const char *path, int flags);
-int __wrap_asym_root_openat(const struct asym_root *root, const char *path, int flags)
+WRAPPED(int, asym_root_openat, const struct asym_root *root, const char *path, int flags)
 {
     const char *name = strrchr(path, '/');
     if (listing_error < 0 && name && strcmp(name, "/task") == 0)
@@ -31,9 +29,7 @@ static struct {
     int error;
 } unreadable;
 
-ssize_t __real_asym_root_read(const struct asym_root *root, const char *path, char *buf, size_t size);
-ssize_t __wrap_asym_root_read(const struct asym_root *root, const char *path, char *buf, size_t size);
-ssize_t __wrap_asym_root_read(const struct asym_root *root, const char *path, char *buf, size_t size)
+WRAPPED(ssize_t, asym_root_read, const struct asym_root *root, const char *path, char *buf, size_t size)
 {
     return unreadable.path && strcmp(path, unreadable.path) == 0 ? unreadable.error
                                                                  : __real_asym_root_read(root, path, buf, size);
@@ -45,10 +41,8 @@ static struct connector {
     int n;
 } connector;
 
-int __wrap_asym_process_events_drain(struct asym_process_events *events,
-                                     void (*fn)(void *ctx, const struct asym_process_event *event), void *ctx);
-int __wrap_asym_process_events_drain(struct asym_process_events *events,
-                                     void (*fn)(void *ctx, const struct asym_process_event *event), void *ctx)
+WRAPPED(int, asym_process_events_drain, struct asym_process_events *events,
+        void (*fn)(void *ctx, const struct asym_process_event *event), void *ctx)
 {
     struct connector *c = (struct connector *)(void *)events;
     const int n = c->n;
@@ -66,9 +60,7 @@ static struct {
     int error; /* what the call sets errno to, if it is not 0 */
 } affinity;
 
-int __real_sched_getaffinity(pid_t tid, size_t size, cpu_set_t *ret);
-int __wrap_sched_getaffinity(pid_t tid, size_t size, cpu_set_t *ret);
-int __wrap_sched_getaffinity(pid_t tid, size_t size, cpu_set_t *ret)
+WRAPPED(int, sched_getaffinity, pid_t tid, size_t size, cpu_set_t *ret)
 {
     if (affinity.before)
         affinity.before(affinity.ctx);
@@ -917,7 +909,6 @@ static void feed_back(struct fixture *f, uint64_t start, enum asym_outcome_kind 
 
 static bool is_twenty(void *ctx, const struct asym_taskid *app)
 {
-    (void)ctx;
     return app->tgid == 20;
 }
 

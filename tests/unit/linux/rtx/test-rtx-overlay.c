@@ -39,7 +39,6 @@ static struct asym_snapshot snapshot(void)
 
 static int next(struct asym_source *source, struct asym_snapshot *ret)
 {
-    (void)source;
     if (w.pieces > 0) {
         w.pieces--;
         return -EINPROGRESS;
@@ -56,14 +55,12 @@ static int next(struct asym_source *source, struct asym_snapshot *ret)
 
 static void refresh(struct asym_source *source)
 {
-    (void)source;
     w.refresh = true;
 }
 
 static size_t ask(struct asym_rtxd_provider *provider, asym_usec now, unsigned how,
                   const struct asym_rtxd_program_report **ret)
 {
-    (void)provider;
     assert_int_equal(now, w.now);
     w.finals += how & ASYM_ASK_FINAL;
     w.n_refresh_asks += (how & ASYM_ASK_REFRESH) != 0;
@@ -78,7 +75,6 @@ static asym_usec now(void)
 
 static int set_up(void **state)
 {
-    (void)state;
     static const int32_t tids[N_TASKS] = {10, 11, 12, 13, 20, 21};
     memset(&w, 0, sizeof w);
     w.now = 1000;
@@ -102,7 +98,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     w.source->close(w.source);
     return 0;
 }

@@ -18,7 +18,6 @@ static struct asym_rtxd_thread_report said[N];
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(&page, 0, sizeof page);
     memset(readings, 0, sizeof readings);
     page_state = (struct asym_rtxd_page_state){.readings = readings};

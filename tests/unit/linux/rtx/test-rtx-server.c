@@ -34,7 +34,6 @@ static uint32_t notify_min;
 
 static void on_refused(void *ctx, enum asym_rtxd_refusal refusal, pid_t pid, uid_t uid)
 {
-    (void)uid;
     assert_true(pid > 0);
     ((size_t *)ctx)[refusal]++;
 }
@@ -71,9 +70,7 @@ static const char *path_of(const struct page *p, char ret[256])
 static bool is_honest; /* processes and files have the users that they have */
 static pid_t has_ended, acts_for_root;
 
-int __real_asym_rtxd_open_page(const struct asym_rtxd_server *s, struct asym_rtxd_client *c);
-int __wrap_asym_rtxd_open_page(const struct asym_rtxd_server *s, struct asym_rtxd_client *c);
-int __wrap_asym_rtxd_open_page(const struct asym_rtxd_server *s, struct asym_rtxd_client *c)
+WRAPPED(int, asym_rtxd_open_page, const struct asym_rtxd_server *s, struct asym_rtxd_client *c)
 {
     char name[64];
     if (c->uid == geteuid())
@@ -83,32 +80,24 @@ int __wrap_asym_rtxd_open_page(const struct asym_rtxd_server *s, struct asym_rtx
     return fd < 0 ? -errno : fd;
 }
 
-int __real_asym_rtxd_open_process(pid_t pid);
-int __wrap_asym_rtxd_open_process(pid_t pid);
-int __wrap_asym_rtxd_open_process(pid_t pid)
+WRAPPED(int, asym_rtxd_open_process, pid_t pid)
 {
     return __real_asym_rtxd_open_process(pid < ELSEWHERE ? pid : getpid());
 }
 
-bool __real_asym_rtxd_is_of_user(const struct asym_rtxd_client *c);
-bool __wrap_asym_rtxd_is_of_user(const struct asym_rtxd_client *c);
-bool __wrap_asym_rtxd_is_of_user(const struct asym_rtxd_client *c)
+WRAPPED(bool, asym_rtxd_is_of_user, const struct asym_rtxd_client *c)
 {
     return c->pid != acts_for_root && (!is_honest || __real_asym_rtxd_is_of_user(c));
 }
 
-int __real_kill(pid_t pid, int sig);
-int __wrap_kill(pid_t pid, int sig);
-int __wrap_kill(pid_t pid, int sig)
+WRAPPED(int, kill, pid_t pid, int sig)
 {
     if (pid >= ELSEWHERE && pid != has_ended)
         return 0;
     return __real_kill(pid, sig);
 }
 
-int __real_asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret);
-int __wrap_asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret);
-int __wrap_asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret)
+WRAPPED(int, asym_thread_get_stat, int32_t tgid, int32_t tid, struct asym_stat *ret)
 {
     if (tgid < ELSEWHERE)
         return __real_asym_thread_get_stat(tgid, tid, ret);
@@ -119,9 +108,7 @@ int __wrap_asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret
 /* Bytes that the server has asked pread(2) for. */
 static size_t bytes_requested;
 
-ssize_t __real_pread(int fd, void *buf, size_t size, off_t offset);
-ssize_t __wrap_pread(int fd, void *buf, size_t size, off_t offset);
-ssize_t __wrap_pread(int fd, void *buf, size_t size, off_t offset)
+WRAPPED(ssize_t, pread, int fd, void *buf, size_t size, off_t offset)
 {
     bytes_requested += size;
     return __real_pread(fd, buf, size, offset);
@@ -138,7 +125,6 @@ static void raise_limit(void)
 
 static int set_up(void **state)
 {
-    (void)state;
     raise_limit();
     memset(refused, 0, sizeof refused);
     for (size_t i = 0; i < PAGES; i++)
@@ -170,7 +156,6 @@ static void go(int i)
 
 static int tear_down(void **state)
 {
-    (void)state;
     for (int i = 0; i < PAGES; i++)
         go(i);
     asym_rtxd_server_close(server);

@@ -866,11 +866,8 @@ TEST_F(bad_xml_that_hwloc_crashes_over_harms_nothing)
 
 static bool hwloc_crashes;
 
-int __real_hwloc_topology_init(hwloc_topology_t *t);
-int __wrap_hwloc_topology_init(hwloc_topology_t *t);
-
 /* hwloc 2.9 crashes so at about 20 of its allocations. */
-int __wrap_hwloc_topology_init(hwloc_topology_t *t)
+WRAPPED(int, hwloc_topology_init, hwloc_topology_t *t)
 {
     if (hwloc_crashes)
         raise(SIGSEGV);

@@ -196,7 +196,6 @@ TEST(waits_of_the_one_are_not_forgotten_for_the_other)
 
 static void *work(void *arg)
 {
-    (void)arg;
     a.thread_begin(ompt_thread_worker, &a.thread);
     a.implicit_task(ompt_scope_begin, &a.region, &a.task, 4, 1, ompt_task_implicit);
     b.thread_begin(ompt_thread_initial, &b.thread);
