@@ -122,11 +122,6 @@ void sim_span(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint
     *ret_end = s->llcs[last].first + s->llcs[last].n;
 }
 
-double sim_load(const struct asym_sim *s, uint32_t cpu, uint32_t more)
-{
-    return (sim_count(s, cpu) + more) / s->machine->cpus[cpu].speed;
-}
-
 /* Returns the n-th CPU of a set, from 0; -1: the set has fewer. */
 static int nth(const struct asym_mask *set, unsigned n)
 {
@@ -170,25 +165,10 @@ struct asym_mask sim_whole_cores(const struct asym_sim *s, const struct asym_mas
     return asym_mask_empty(&whole) ? *set : whole;
 }
 
-/* Returns the lowest CPU in both sets from first to end - 1; -1: none. */
-static int next_of_both(const struct asym_mask *a, const struct asym_mask *b, uint32_t first, uint32_t end)
-{
-    uint64_t from_first = ~UINT64_C(0) << first % 64;
-    for (uint32_t word = first / 64; word * 64 < end; word++, from_first = ~UINT64_C(0)) {
-        const uint64_t bits = a->w[word] & b->w[word] & from_first;
-        const uint32_t cpu = word * 64 + (bits ? (uint32_t)__builtin_ctzll(bits) : 0);
-        if (bits)
-            return cpu < end ? (int)cpu : -1;
-    }
-    return -1;
-}
-
 /* Searches first to end - 1 for a CPU whose core is idle; else keeps the first idle CPU, unless *found has one. */
-static bool find_idle(const struct asym_sim *s, const struct asym_mask *allowed, uint32_t first, uint32_t end,
-                      int *found)
+static bool find_idle(const struct asym_sim *s, const struct asym_mask *idle, uint32_t first, uint32_t end, int *found)
 {
-    for (int c = next_of_both(&s->idle, allowed, first, end); c >= 0;
-         c = next_of_both(&s->idle, allowed, (uint32_t)c + 1, end)) {
+    for (int c = asym_mask_next(idle, (int)first); c >= 0 && c < (int)end; c = asym_mask_next(idle, c + 1)) {
         const bool core_is_idle = sim_core_is_idle(s, (uint32_t)c);
         if (core_is_idle || *found < 0)
             *found = c;
@@ -202,17 +182,24 @@ static bool find_idle(const struct asym_sim *s, const struct asym_mask *allowed,
 int sim_idle_near(const struct asym_sim *s, uint32_t cpu, const struct asym_mask *allowed)
 {
     const struct sim_llc *l = &s->llcs[s->cpus[cpu].llc];
+    const struct asym_mask idle = asym_mask_and(&s->idle, allowed);
     const uint32_t from = l->first + cpu % l->n;
     int found = -1;
-    if (!find_idle(s, allowed, from, l->first + l->n, &found))
-        find_idle(s, allowed, l->first, from, &found);
+    if (!find_idle(s, &idle, from, l->first + l->n, &found))
+        find_idle(s, &idle, l->first, from, &found);
     return found;
 }
 
-static uint32_t least_loaded(struct asym_sim *s, const struct asym_mask *allowed)
+/* The CPUs of allowed with the least load: from the sets by their number of threads, if that is the load. */
+static struct asym_mask least_loaded(const struct asym_sim *s, const struct asym_mask *allowed)
 {
     struct asym_mask least = {0};
     double most = (double)INFINITY;
+    for (uint32_t n = 0; n < SIM_LAST_LEVEL && s->scenario->scheduler.capacity == ASYM_SIM_CAPACITY_IGNORED; n++) {
+        least = asym_mask_and(allowed, &s->levels[n]);
+        if (s->at_level[n] > 0 && !asym_mask_empty(&least))
+            return least;
+    }
     ASYM_MASK_FOREACH (c, allowed) {
         const double load = sim_load(s, (uint32_t)c, 0);
         if (load > most)
@@ -222,35 +209,12 @@ static uint32_t least_loaded(struct asym_sim *s, const struct asym_mask *allowed
         most = load;
         asym_mask_set(&least, (unsigned)c);
     }
-    return (uint32_t)sim_any_of(s, &least);
+    return least;
 }
 
 uint32_t sim_emptiest(struct asym_sim *s, const struct asym_mask *allowed)
 {
-    struct asym_mask least = asym_mask_and(allowed, &s->idle);
-    uint32_t fewest = UINT32_MAX;
-    if (!asym_mask_empty(&least)) {
-        least = sim_whole_cores(s, &least);
-        return (uint32_t)sim_any_of(s, &least);
-    }
-    if (s->scenario->scheduler.capacity != ASYM_SIM_CAPACITY_IGNORED)
-        return least_loaded(s, allowed);
-    for (uint32_t level = 0; level < SIM_LAST_LEVEL; level++) {
-        if (s->at_level[level] == 0)
-            continue;
-        least = asym_mask_and(allowed, &s->levels[level]);
-        if (!asym_mask_empty(&least))
-            return (uint32_t)sim_any_of(s, &least);
-    }
-    /* All CPUs of allowed are at the last level: compare their counts. */
-    ASYM_MASK_FOREACH (c, allowed) {
-        const uint32_t n = sim_count(s, (uint32_t)c);
-        if (n > fewest)
-            continue;
-        if (n < fewest)
-            least = (struct asym_mask){0};
-        fewest = n;
-        asym_mask_set(&least, (unsigned)c);
-    }
-    return (uint32_t)sim_any_of(s, &least);
+    const struct asym_mask idle = asym_mask_and(allowed, &s->idle);
+    const struct asym_mask best = asym_mask_empty(&idle) ? least_loaded(s, allowed) : sim_whole_cores(s, &idle);
+    return (uint32_t)sim_any_of(s, &best);
 }

@@ -15,42 +15,6 @@ static void link_between(struct asym_sim *s, struct sim_cpu *c, uint32_t thread,
     *(next == SIM_NONE ? &c->tail : &s->threads[next].prev) = thread;
 }
 
-/* Counts a mask without an own counter in others. While others > 0, a mask's own count may be too low. */
-static void take_census(struct sim_census *census, uint32_t mask, int sign)
-{
-    unsigned unused = SIM_CENSUS;
-    for (unsigned i = 0; i < SIM_CENSUS; i++) {
-        if (census->n[i] == 0) {
-            unused = i;
-        } else if (census->mask[i] == mask) {
-            census->n[i] += (uint32_t)sign;
-            return;
-        }
-    }
-    if (sign > 0 && unused < SIM_CENSUS) {
-        census->mask[unused] = mask;
-        census->n[unused] = 1;
-    } else {
-        census->others += (uint32_t)sign;
-    }
-}
-
-/* Other CPUs cannot pull a thread whose mask has one CPU, so the counts by mask leave it out. */
-void sim_queue_count(struct asym_sim *s, const struct sim_thread *t, int sign)
-{
-    struct sim_cpu *c = &s->cpus[t->cpu];
-    s->n_waiting += (uint32_t)sign;
-    if (!t->roams)
-        return;
-    sim_masks_wait(s->masks, t->mask, sign);
-    take_census(&c->census, t->mask, sign);
-    c->n_roaming += (uint32_t)sign;
-    if (sign > 0 && c->n_roaming == 1)
-        asym_mask_set(&s->overloaded, (unsigned)t->cpu);
-    else if (c->n_roaming == 0)
-        asym_mask_clear(&s->overloaded, (unsigned)t->cpu);
-}
-
 void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread)
 {
     struct sim_cpu *c = &s->cpus[cpu];
@@ -69,7 +33,7 @@ void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread)
     sim_set_state(s, thread, SIM_QUEUED);
     t->queued_at = s->now;
     c->n_queued++;
-    sim_queue_count(s, t, 1);
+    s->n_waiting++;
 }
 
 void sim_queue_remove(struct asym_sim *s, uint32_t thread)
@@ -80,5 +44,5 @@ void sim_queue_remove(struct asym_sim *s, uint32_t thread)
     *(t->next == SIM_NONE ? &c->tail : &s->threads[t->next].prev) = t->prev;
     t->waited += s->now - t->queued_at;
     c->n_queued--;
-    sim_queue_count(s, t, -1);
+    s->n_waiting--;
 }

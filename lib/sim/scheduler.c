@@ -54,7 +54,7 @@ void sim_obey(struct asym_sim *s, uint32_t thread)
     sim_kick(s);
 }
 
-/* Selects the running thread. The number of threads stays: sim_move has counted a thread that is pulled. */
+/* Selects the running thread. */
 static void choose(struct asym_sim *s, uint32_t cpu)
 {
     struct sim_cpu *c = &s->cpus[cpu];

@@ -69,7 +69,7 @@ uint32_t sim_heap_take(struct sim_heap *h);
 
 enum { SIM_MAX_DEPTH = 4 };
 
-/** CPUs are kept in sets by their number of threads, up to SIM_LAST_LEVEL. The CPUs of the last set are searched one by one. */
+/** CPUs are kept in sets by their number of threads, so that thousands of threads find a CPU each. The last set is not searched. */
 enum { SIM_LEVELS = 64, SIM_LAST_LEVEL = SIM_LEVELS - 1 };
 
 enum sim_state { SIM_NEW /* before its start or after its end */, SIM_ASLEEP, SIM_QUEUED, SIM_RUNNING };
@@ -83,7 +83,6 @@ struct sim_thread {
     uint8_t mode;
     bool spinning, newborn, counted, has_run;
     int8_t nice;
-    bool roams; /* its mask has more than one CPU */
     uint32_t proc;
     int32_t cpu;         /* its current or last CPU; -1: none yet */
     int32_t node;        /* of its memory; -1: none yet */
@@ -119,16 +118,9 @@ struct sim_critical {
     double total, from, then; /* ns: up to its last sleep; the team's sum when it woke; the total at the last sample */
 };
 
-/** Masks that a CPU counts apart among its queued threads. Mostly all threads have the same mask. */
-enum { SIM_CENSUS = 4 };
-
 struct sim_cpu {
     uint32_t running, last; /* thread; SIM_NONE */
     uint32_t head, tail, n_queued;
-    uint32_t n_roaming; /* queued threads that may run on another CPU, too */
-    struct sim_census {
-        uint32_t mask[SIM_CENSUS], n[SIM_CENSUS], others;
-    } census;       /* of n_roaming: threads by mask; others: all further masks together */
     uint32_t level; /* in asym_sim.levels */
     uint32_t core, llc, node;
     bool pending, preempt; /* preempt: compare the first of the queue with the running thread */
@@ -200,10 +192,9 @@ struct asym_sim {
     bool over;
     const volatile sig_atomic_t *stop; /* borrowed; NULL: none */
     uint32_t polled;
-    struct asym_mask idle, overloaded;   /* idle CPUs; CPUs with n_roaming > 0 */
+    struct asym_mask idle;               /* idle CPUs */
     struct asym_mask levels[SIM_LEVELS]; /* CPUs by their number of threads; the last: that many or more */
     uint32_t at_level[SIM_LEVELS];       /* number of CPUs in each */
-    uint32_t top_level;                  /* the highest level that has CPUs */
     uint32_t n_waiting;                  /* threads in all queues */
     uint32_t *newborn, n_newborn;        /* threads that begin at this instant, in the order of their programs */
     uint32_t starter;                    /* CPU of the starter at this instant (cpu-search.c); SIM_NONE: none */
@@ -252,12 +243,6 @@ const struct asym_mask *sim_masks_at(const struct sim_masks *m, uint32_t id);
 /** Returns the number of mask and adds a user. There is room for n_most masks. */
 uint32_t sim_masks_get(struct sim_masks *m, const struct asym_mask *mask);
 void sim_masks_put(struct sim_masks *m, uint32_t id);
-/** Counts a thread with this mask that waits for a CPU: sign +1, or -1 when it no longer waits. */
-void sim_masks_wait(struct sim_masks *m, uint32_t id, int sign);
-/** Returns whether any waiting thread may run on cpu. If not, an idle CPU need not search the queues. */
-bool sim_masks_any_waits(const struct sim_masks *m, uint32_t cpu);
-/** Returns whether this mask has more than one CPU. */
-bool sim_masks_roams(const struct sim_masks *m, uint32_t id);
 
 /* thread-progress.c: the progress of running threads. */
 /** Updates the running thread's counts up to now. */
@@ -274,20 +259,12 @@ void sim_profile(const struct asym_sim *s, const struct asym_sim_program *progra
 /* run-queue.c: threads that wait for a CPU, by virtual runtime. */
 void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread);
 void sim_queue_remove(struct asym_sim *s, uint32_t thread);
-/** Adds (+1) or removes (-1) a waiting thread in the counts by mask. */
-void sim_queue_count(struct asym_sim *s, const struct sim_thread *t, int sign);
 
 /* cpu-search.c: searches for a CPU. */
 enum sim_reach { SIM_REACH_LLC, SIM_REACH_NODE, SIM_REACH_ALL, SIM_N_REACHES };
 /** The CPUs at this distance from cpu and nearer have consecutive numbers, first to end - 1. */
 void sim_span(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t *ret_first, uint32_t *ret_end);
-/** Returns the threads of the CPU, and that many more, per speed. */
-double sim_load(const struct asym_sim *s, uint32_t cpu, uint32_t more);
-/**
- * Returns a CPU of allowed with the fewest threads, on an idle core if there is one; with the fewest per speed if the scheduler
- * knows the speeds; ties at random.
- * allowed must not be empty.
- */
+/** Returns a CPU of allowed with the least load, on an idle core if there is one; ties at random. allowed must not be empty. */
 uint32_t sim_emptiest(struct asym_sim *s, const struct asym_mask *allowed);
 /**
  * Returns an idle CPU of allowed under cpu's LLC, preferably one whose siblings are idle, too. The search goes by number from a
@@ -304,6 +281,12 @@ static inline uint32_t sim_count(const struct asym_sim *s, uint32_t cpu)
 {
     return s->cpus[cpu].n_queued + (s->cpus[cpu].running != SIM_NONE);
 }
+/** Returns the threads of the CPU, and that many more; per speed if the scheduler knows the speeds. */
+static inline double sim_load(const struct asym_sim *s, uint32_t cpu, uint32_t more)
+{
+    const double n = sim_count(s, cpu) + more;
+    return s->scenario->scheduler.capacity == ASYM_SIM_CAPACITY_IGNORED ? n : n / s->machine->cpus[cpu].speed;
+}
 
 /* The critical time of threads. */
 /** Sets the state of the thread. Each change of a state goes through it. */
@@ -319,10 +302,10 @@ void sim_set_mask(struct asym_sim *s, uint32_t thread, const struct asym_mask *m
 void sim_stop(struct asym_sim *s, uint32_t thread, enum sim_state state);
 /** Moves a running or queued thread to a CPU that its mask allows. */
 void sim_move(struct asym_sim *s, uint32_t thread, uint32_t cpu);
+/** Updates the CPU's level. To be called after each change of its number of threads, before a search for a CPU. */
+void sim_recount(struct asym_sim *s, uint32_t cpu);
 /** Marks the CPU for sim_settle. */
 void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt);
-/** Updates the CPU's level. To be called after each change of its number of threads, before a search by level. */
-void sim_recount(struct asym_sim *s, uint32_t cpu);
 /** Moves a thread that is on no queue to cpu: it pays for the migration, and its virtual runtime becomes relative to cpu's. */
 void sim_settle_on(struct asym_sim *s, uint32_t thread, uint32_t cpu);
 /** Runs a thread that is on no queue on this CPU, which runs none. */
@@ -331,12 +314,6 @@ void sim_run_on(struct asym_sim *s, uint32_t cpu, uint32_t thread);
 void sim_take_off(struct asym_sim *s, uint32_t cpu);
 
 /* load-balance.c */
-/**
- * Searches the CPUs at exactly that distance that have more than least threads. Returns the one with the most threads among
- * those with a thread that cpu may pull, and that thread; on a tie the first in order after cpu. SIM_NONE: none.
- */
-uint32_t sim_busiest(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t least,
-                     uint32_t *ret_thread);
 /** Moves a waiting thread to this idle CPU's queue. Returns false when it finds none. */
 bool sim_pull(struct asym_sim *s, uint32_t cpu);
 void sim_balance(struct asym_sim *s, uint32_t cpu);

@@ -177,12 +177,8 @@ static void begin_life(struct asym_sim *s, struct sim_proc *p, uint64_t arrived)
         struct sim_thread *t = &s->threads[p->first + i];
         const uint32_t mask = sim_masks_get(s->masks, &allowed);
         sim_masks_put(s->masks, t->mask);
-        *t = (struct sim_thread){.proc = (uint32_t)(p - s->procs),
-                                 .cpu = -1,
-                                 .node = -1,
-                                 .mask = mask,
-                                 .roams = sim_masks_roams(s->masks, mask),
-                                 .newborn = true};
+        *t = (struct sim_thread){
+            .proc = (uint32_t)(p - s->procs), .cpu = -1, .node = -1, .mask = mask, .newborn = true};
         t->memory = &s->scenario->memories[0];
         sim_set_nice(s, p->first + i, nice);
         (void)sim_take_critical(s, p->first + i);

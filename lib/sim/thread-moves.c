@@ -69,14 +69,8 @@ void sim_set_nice(struct asym_sim *s, uint32_t thread, int nice)
 void sim_set_mask(struct asym_sim *s, uint32_t thread, const struct asym_mask *mask)
 {
     struct sim_thread *t = &s->threads[thread];
-    const uint32_t id = sim_masks_get(s->masks, mask);
     const uint32_t old = t->mask;
-    if (t->state == SIM_QUEUED)
-        sim_queue_count(s, t, -1);
-    t->mask = id;
-    t->roams = sim_masks_roams(s->masks, id);
-    if (t->state == SIM_QUEUED)
-        sim_queue_count(s, t, 1);
+    t->mask = sim_masks_get(s->masks, mask);
     sim_masks_put(s->masks, old);
 }
 
@@ -84,16 +78,11 @@ void sim_recount(struct asym_sim *s, uint32_t cpu)
 {
     struct sim_cpu *c = &s->cpus[cpu];
     const uint32_t level = ASYM_MIN(sim_count(s, cpu), (uint32_t)SIM_LAST_LEVEL);
-    if (level == c->level)
-        return;
     asym_mask_clear(&s->levels[c->level], cpu);
     asym_mask_set(&s->levels[level], cpu);
     s->at_level[c->level]--;
     s->at_level[level]++;
     c->level = level;
-    s->top_level = ASYM_MAX(s->top_level, level);
-    while (s->at_level[s->top_level] == 0)
-        s->top_level--;
 }
 
 void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt)
