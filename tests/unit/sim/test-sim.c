@@ -26,24 +26,25 @@ struct sim_fixture {
 #define FREE                                                                                                           \
     "[scheduler]\nswitch_cost=0ns\ntick_cost=0ns\nmigrate_llc=0ns\nmigrate_across=0ns\nmigrate_node=0ns\nrefill=0\n"
 
-static void begin_only(struct sim_fixture *w, const char *text, uint64_t seed, int only)
-{
-    struct asym_error err = {""};
-    *w = (struct sim_fixture){0};
-    if (asym_scenario_parse(text, strlen(text), "test", &w->scenario, &err) < 0)
-        fail_msg("%s", err.text);
-    assert_int_equal(asym_sim_new(w->scenario, only, seed, &w->sim), 0);
-}
-
-static void begin(struct sim_fixture *w, const char *text)
-{
-    begin_only(w, text, 1, -1);
-}
-
 static void end(struct sim_fixture *w)
 {
     asym_sim_free(w->sim);
     asym_scenario_free(w->scenario);
+}
+
+/* Sets up the scenario that the format and its arguments say. */
+__attribute__((format(printf, 3, 4))) static void begin(struct sim_fixture *w, uint64_t seed, const char *format, ...)
+{
+    char text[1024];
+    struct asym_error err = {""};
+    va_list args;
+    va_start(args, format);
+    assert_in_range(vsnprintf(text, sizeof text, format, args), 1, sizeof text - 1);
+    va_end(args);
+    *w = (struct sim_fixture){0};
+    if (asym_scenario_parse(text, strlen(text), "test", &w->scenario, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(asym_sim_new(w->scenario, -1, seed, &w->sim), 0);
 }
 
 /* Runs to the end of the scenario. */
@@ -52,6 +53,16 @@ static void finish(struct sim_fixture *w)
     while (asym_sim_until(w->sim, UINT64_MAX))
         ;
 }
+
+/* Declare a simulation that lasts until the end of the block: at its begin, and at the end of its scenario. */
+#define BEGIN_AS(w, seed, ...)                                                                                         \
+    ASYM_CLEANUP(end) struct sim_fixture w;                                                                            \
+    begin(&w, seed, __VA_ARGS__)
+#define RUN_AS(w, seed, ...)                                                                                           \
+    BEGIN_AS(w, seed, __VA_ARGS__);                                                                                    \
+    finish(&w)
+#define BEGIN(w, ...) BEGIN_AS(w, 1, __VA_ARGS__)
+#define RUN(w, ...)   RUN_AS(w, 1, __VA_ARGS__)
 
 static void near(double got, double want, double share)
 {
@@ -102,79 +113,57 @@ TEST(work_takes_its_time_by_speed)
 {
     static const double speeds[] = {1, 2, 7};
     for (size_t i = 0; i < ASYM_LENGTH(speeds); i++) {
-        char text[512];
-        struct sim_fixture w;
         /* The affinity allows only the second core. */
-        snprintf(text, sizeof text,
-                 "[machine]\ncounts=1,1\nspeeds=1,%g\nfrequency=2\n[run]\nuntil=done\n" FREE
-                 "[program a]\naffinity=1\npasses=2\nstep=serial 700M\n",
-                 speeds[i] > 1 ? speeds[i] : 1);
-        begin(&w, text);
-        finish(&w);
+        RUN(w,
+            "[machine]\ncounts=1,1\nspeeds=1,%g\nfrequency=2\n[run]\nuntil=done\n" FREE
+            "[program a]\naffinity=1\npasses=2\nstep=serial 700M\n",
+            speeds[i] > 1 ? speeds[i] : 1);
         const struct asym_sim_tally t = asym_sim_tally(w.sim, 0);
         assert_int_equal(t.ended, 1);
         near(t.times, 1.4 / 2 / speeds[i], 1e-8);
         near(t.work, 1.4e9, 1e-9);
         near(t.cpu_ended, t.times, 1e-9);
-        end(&w);
     }
     /* The run uses the scenario's speeds, although those of a machine are relative to its slowest CPU. */
-    struct sim_fixture w;
-    begin(&w, "[machine]\ncounts=1,1\nspeeds=1.6,4\n[run]\nuntil=done\n" FREE
-              "[program a]\naffinity=1\npasses=1\nstep=serial 1G\n");
-    finish(&w);
+    RUN(w, "[machine]\ncounts=1,1\nspeeds=1.6,4\n[run]\nuntil=done\n" FREE
+           "[program a]\naffinity=1\npasses=1\nstep=serial 1G\n");
     near(asym_sim_tally(w.sim, 0).times, 0.25, 1e-8);
-    end(&w);
 }
 
 TEST(costs_are_paid_once_each)
 {
-    struct sim_fixture w;
-    begin(&w, "[machine]\ncounts=1\nspeeds=1\n[run]\nuntil=done\n"
-              "[scheduler]\nswitch_cost=1ms\ntick=4ms\ntick_cost=40us\n[program a]\npasses=1\nstep=serial 100M\n");
-    finish(&w);
+    RUN(w, "[machine]\ncounts=1\nspeeds=1\n[run]\nuntil=done\n"
+           "[scheduler]\nswitch_cost=1ms\ntick=4ms\ntick_cost=40us\n[program a]\npasses=1\nstep=serial 100M\n");
     near(asym_sim_tally(w.sim, 0).times, 0.001 + 0.1 / 0.99, 1e-7);
-    end(&w);
 }
 
 TEST(threads_share_a_cpu_by_nice_weight)
 {
-    struct sim_fixture w;
-    begin(&w, "[machine]\ncounts=1\nspeeds=1\n[run]\nduration=100s\n" FREE
-              "[program a]\nstep=serial 1G\n[program b]\nnice=5\nstep=serial 1G\n[program c]\nstep=serial 1G\n");
-    finish(&w);
+    RUN(w, "[machine]\ncounts=1\nspeeds=1\n[run]\nduration=100s\n" FREE
+           "[program a]\nstep=serial 1G\n[program b]\nnice=5\nstep=serial 1G\n[program c]\nstep=serial 1G\n");
     const double a = asym_sim_tally(w.sim, 0).cpu, b = asym_sim_tally(w.sim, 1).cpu, c = asym_sim_tally(w.sim, 2).cpu;
     near(a + b + c, 100, 1e-6);
     near(a, c, 0.005);
     near(a / b, 1024 / 335.0, 0.02); /* Linux's table */
-    end(&w);
 }
 
 TEST(masks_are_obeyed_and_no_cpu_idles_beside_a_waiting_thread)
 {
-    struct sim_fixture w;
-    begin(&w, "[machine]\ncounts=4\nspeeds=1\n[run]\nduration=10s\n" FREE
-              "[program pinned]\ncount=3\naffinity=2\nstep=serial 1G\n[program free]\ncount=3\nstep=serial 1G\n");
-    finish(&w);
+    RUN(w, "[machine]\ncounts=4\nspeeds=1\n[run]\nduration=10s\n" FREE
+           "[program pinned]\ncount=3\naffinity=2\nstep=serial 1G\n[program free]\ncount=3\nstep=serial 1G\n");
     near(asym_sim_totals(w.sim).busy, 40, 1e-3);
     near(asym_sim_tally(w.sim, 0).cpu, 10, 1e-3);
     near(asym_sim_tally(w.sim, 1).cpu, 30, 1e-3);
-    end(&w);
 }
 
 /* Returns the seconds for 1 G instructions on a core of that speed. */
 static double time_on(double speed, const char *memory)
 {
-    char text[512];
-    struct sim_fixture w;
-    snprintf(text, sizeof text,
-             "[machine]\ncounts=1,1\nspeeds=1,%g\nmax_ipc=4\nmiss=80ns\n[run]\nuntil=done\n" FREE
-             "[memory m]\n%s\n[program a]\naffinity=1\npasses=1\nstep=serial 1G memory=m\n",
-             speed, memory);
-    begin(&w, text);
-    finish(&w);
+    RUN(w,
+        "[machine]\ncounts=1,1\nspeeds=1,%g\nmax_ipc=4\nmiss=80ns\n[run]\nuntil=done\n" FREE
+        "[memory m]\n%s\n[program a]\naffinity=1\npasses=1\nstep=serial 1G memory=m\n",
+        speed, memory);
     const double t = asym_sim_tally(w.sim, 0).times;
-    end(&w);
     return t;
 }
 
@@ -200,29 +189,21 @@ TEST(an_llc_that_is_too_small_makes_misses)
                                "[memory m]\nmpki=1\napki=31\nworking_set=6144\n"
                                "[program a]\npasses=1\ncount=%u\nstep=serial 1G memory=m\n";
     for (unsigned n = 1; n <= 2; n++) {
-        char scenario[512];
-        struct sim_fixture w;
-        snprintf(scenario, sizeof scenario, text, n);
-        begin(&w, scenario);
-        finish(&w);
+        RUN(w, text, n);
         const double mpki = n == 1 ? 1 : 11;
         near(asym_sim_tally(w.sim, 0).times / n, 1 + mpki / 1000 * 100, 1e-6);
-        end(&w);
     }
 }
 
 TEST(an_llc_keeps_small_working_sets_whole)
 {
-    struct sim_fixture w;
     /* The small thread keeps its 1 MiB of 8. The other keeps 7 of its 14, so half of its hits become misses. */
-    begin(&w, "[machine]\ncounts=2\nspeeds=1\nllc_kib=8192\n[run]\nduration=1s\n" FREE
-              "[memory small]\nmpki=1\napki=31\nworking_set=1024\n[memory big]\nmpki=1\napki=21\nworking_set=14336\n"
-              "[program a]\naffinity=0-0\nstep=serial 1G memory=small\n"
-              "[program b]\naffinity=1-1\nstep=serial 1G memory=big\n");
-    finish(&w);
+    RUN(w, "[machine]\ncounts=2\nspeeds=1\nllc_kib=8192\n[run]\nduration=1s\n" FREE
+           "[memory small]\nmpki=1\napki=31\nworking_set=1024\n[memory big]\nmpki=1\napki=21\nworking_set=14336\n"
+           "[program a]\naffinity=0-0\nstep=serial 1G memory=small\n"
+           "[program b]\naffinity=1-1\nstep=serial 1G memory=big\n");
     near(asym_sim_tally(w.sim, 0).work, 1e9 / (1 + 0.1), 1e-5);
     near(asym_sim_tally(w.sim, 1).work, 1e9 / (1 + 1.1), 1e-5);
-    end(&w);
 }
 
 TEST(smt_siblings_compete_for_issue_slots)
@@ -230,30 +211,26 @@ TEST(smt_siblings_compete_for_issue_slots)
     static const struct {
         const char *fetch;
         int nice;
-        double ipc, a, b, lost; /* demand of each; the two shares of a width of 4; fetch_lost */
+        double ipc, a, b, lost, loss; /* demand of each; the two shares of a width of 4; fetch_lost; smt_loss */
     } rows[] = {
-        {"even", 0, 1.5, 1.5, 1.5, 0},
-        {"even", 0, 3, 2, 2, 0.5},
-        {"priority", 13, 3, 3, 1, 0}, /* 19 : 6; b gets the slots that a cannot use */
-        {"priority", 13, 4, 3.04, 0.96, 0},
-        {"priority", 19, 4, 4, 0, 0},
-        {"priority", 13, 1.5, 1.5, 1.5, 0},
-        {"priority", 13, 1.5, 1.5, 1.23, 0.5}, /* b gets half of what it would get beyond its 0.96 */
-        {"priority", 13, 1.5, 1.5, 0.96, 1},
+        {"even", 0, 1.5, 1.5, 1.5, 0, 0},
+        {"even", 0, 3, 2, 2, 0.5, 0},
+        {"even", 0, 1.5, 1.35, 1.35, 0, 0.1},
+        {"priority", 13, 3, 3, 1, 0, 0}, /* 19 : 6; b gets the slots that a cannot use */
+        {"priority", 13, 4, 3.04, 0.96, 0, 0},
+        {"priority", 19, 4, 4, 0, 0, 0},
+        {"priority", 13, 1.5, 1.5, 1.5, 0, 0},
+        {"priority", 13, 1.5, 1.5, 1.23, 0.5, 0}, /* b gets half of what it would get beyond its 0.96 */
+        {"priority", 13, 1.5, 1.5, 0.96, 1, 0},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        char text[512];
-        struct sim_fixture w;
-        snprintf(text, sizeof text,
-                 "[machine]\ncounts=1\nspeeds=1\nsmt=2\nmax_ipc=4\nsmt_loss=0\nfetch=%s\nfetch_lost=%g\n[run]"
-                 "\nduration=10s\n" FREE "[memory m]\nipc=%g\n[program a]\nstep=serial 1G memory=m\n"
-                 "[program b]\nnice=%d\nstep=serial 1G memory=m\n",
-                 rows[i].fetch, rows[i].lost, rows[i].ipc, rows[i].nice);
-        begin(&w, text);
-        finish(&w);
+        RUN(w,
+            "[machine]\ncounts=1\nspeeds=1\nsmt=2\nmax_ipc=4\nsmt_loss=%g\nfetch=%s\nfetch_lost=%g\n[run]"
+            "\nduration=10s\n" FREE "[memory m]\nipc=%g\n[program a]\nstep=serial 1G memory=m\n"
+            "[program b]\nnice=%d\nstep=serial 1G memory=m\n",
+            rows[i].loss, rows[i].fetch, rows[i].lost, rows[i].ipc, rows[i].nice);
         near(asym_sim_tally(w.sim, 0).work, rows[i].a * 10e9, 1e-4);
         assert_true(fabs(asym_sim_tally(w.sim, 1).work - rows[i].b * 10e9) < 1e6);
-        end(&w);
     }
 }
 
@@ -269,34 +246,24 @@ TEST(an_idle_core_takes_over_one_of_two_siblings)
         {"load", "1-2", 0.2 + 2.9 * 1.25, 2.9 * 1.25},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        char text[768];
-        struct sim_fixture w;
-        snprintf(text, sizeof text,
-                 "[machine]\ncounts=1,1\nspeeds=2,1\nsmt=2,1\nmax_ipc=1.25\nsmt_loss=0\n[run]\nduration=3s\n" FREE
-                 "capacity=%s\nbalance=1ms\n[memory m]\nipc=1\n[program a]\naffinity=0\nstep=serial 1G memory=m\n"
-                 "[program b]\nstart=100ms\naffinity=%s\nstep=serial 1G memory=m\n"
-                 "[program c]\naffinity=2\npasses=1\nstep=serial 1G memory=m\n",
-                 rows[i].capacity, rows[i].affinity);
-        begin(&w, text);
+        BEGIN(w,
+              "[machine]\ncounts=1,1\nspeeds=2,1\nsmt=2,1\nmax_ipc=1.25\nsmt_loss=0\n[run]\nduration=3s\n" FREE
+              "capacity=%s\nbalance=1ms\n[memory m]\nipc=1\n[program a]\naffinity=0\nstep=serial 1G memory=m\n"
+              "[program b]\nstart=100ms\naffinity=%s\nstep=serial 1G memory=m\n"
+              "[program c]\naffinity=2\npasses=1\nstep=serial 1G memory=m\n",
+              rows[i].capacity, rows[i].affinity);
         assert_int_equal(asym_scenario_cpus(w.scenario), 3);
         finish(&w);
         near(asym_sim_tally(w.sim, 0).work, rows[i].a * 1e9, 0.001);
         near(asym_sim_tally(w.sim, 1).work, rows[i].b * 1e9, 0.001);
-        end(&w);
     }
 }
 
 static double fork_join(const char *machine, const char *program)
 {
-    char text[768];
-    struct sim_fixture w;
-    snprintf(text, sizeof text, "[machine]\n%s\n[run]\nuntil=done\nduration=1000s\n" FREE "[program a]\npasses=1\n%s\n",
-             machine, program);
-    begin(&w, text);
-    finish(&w);
+    RUN(w, "[machine]\n%s\n[run]\nuntil=done\nduration=1000s\n" FREE "[program a]\npasses=1\n%s\n", machine, program);
     const struct asym_sim_tally t = asym_sim_tally(w.sim, 0);
     assert_int_equal(t.ended, 1);
-    end(&w);
     return t.times;
 }
 
@@ -325,49 +292,36 @@ TEST(waiting_costs_cpu_time_only_while_it_spins)
         double cpu;
     } rows[] = {{"0ms", 11}, {"100ms", 11.3}, {"forever", 14}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        char text[512];
-        struct sim_fixture w;
         /* One second in parallel on four CPUs; then one second alone, while the others wait. */
-        snprintf(text, sizeof text,
-                 "[machine]\ncounts=4\nspeeds=1\n[run]\nuntil=done\n" FREE
-                 "[program a]\nthreads=4\nspin=%s\npasses=1\nstep=parallel 10G\nstep=serial 1G\n",
-                 rows[i].spin);
-        begin(&w, text);
-        finish(&w);
+        RUN(w,
+            "[machine]\ncounts=4\nspeeds=1\n[run]\nuntil=done\n" FREE
+            "[program a]\nthreads=4\nspin=%s\npasses=1\nstep=parallel 10G\nstep=serial 1G\n",
+            rows[i].spin);
         near(asym_sim_tally(w.sim, 0).cpu_ended, rows[i].cpu, 1e-4);
         near(asym_sim_tally(w.sim, 0).work, 11e9, 1e-6);
-        end(&w);
     }
 }
 
 TEST(programs_arrive_by_rate_and_wait_for_a_free_instance)
 {
-    struct sim_fixture w;
-    begin(&w, "[machine]\ncounts=1\nspeeds=1\n[run]\nduration=2000s\n" FREE
-              "[program a]\ncount=1\nrate=5\npasses=1\nstep=serial 100M exponential\n");
-    finish(&w);
+    RUN(w, "[machine]\ncounts=1\nspeeds=1\n[run]\nduration=2000s\n" FREE
+           "[program a]\ncount=1\nrate=5\npasses=1\nstep=serial 100M exponential\n");
     const struct asym_sim_tally t = asym_sim_tally(w.sim, 0);
     near(t.ended, 10000, 0.05);
     near(t.cpu_ended / t.ended, 0.1, 0.05);
     /* In an M/M/1 queue at half load a job takes twice its service time. */
     near(t.times / t.ended, 0.2, 0.1);
-    end(&w);
 }
 
 TEST(jobs_that_arrive_are_the_same_however_fast_the_machine_is)
 {
     double work[2];
     for (int k = 0; k < 2; k++) {
-        struct sim_fixture w;
-        char text[512];
-        snprintf(text, sizeof text,
-                 "[machine]\ncounts=1\nspeeds=1\nfrequency=%d\n[run]\nduration=2000s\n" FREE
-                 "[program a]\ncount=20\nrate=5\npasses=1\nstep=serial 100M exponential\n",
-                 k + 1);
-        begin(&w, text);
-        finish(&w);
+        RUN(w,
+            "[machine]\ncounts=1\nspeeds=1\nfrequency=%d\n[run]\nduration=2000s\n" FREE
+            "[program a]\ncount=20\nrate=5\npasses=1\nstep=serial 100M exponential\n",
+            k + 1);
         work[k] = asym_sim_tally(w.sim, 0).work;
-        end(&w);
     }
     /* All but the last few of 10,000 jobs end; two samples of that size differ by 1.4 %. */
     near(work[0], work[1], 2e-3);
@@ -375,15 +329,12 @@ TEST(jobs_that_arrive_are_the_same_however_fast_the_machine_is)
 
 TEST(restarts_go_on_until_each_has_run_so_often)
 {
-    struct sim_fixture w;
-    begin(&w, "[machine]\ncounts=2\nspeeds=1\n[run]\nuntil=runs\nruns=3\nduration=1000s\n" FREE
-              "[program short]\nrestart=yes\npasses=1\nstep=serial 100M\n"
-              "[program long]\nrestart=yes\npasses=1\nstep=serial 1G\n");
-    finish(&w);
+    RUN(w, "[machine]\ncounts=2\nspeeds=1\n[run]\nuntil=runs\nruns=3\nduration=1000s\n" FREE
+           "[program short]\nrestart=yes\npasses=1\nstep=serial 100M\n"
+           "[program long]\nrestart=yes\npasses=1\nstep=serial 1G\n");
     assert_int_equal(asym_sim_tally(w.sim, 1).ended, 3);
     assert_in_range(asym_sim_tally(w.sim, 0).ended, 29, 30);
     near((double)asym_sim_now(w.sim), 3e9, 1e-6);
-    end(&w);
 }
 
 TEST(the_same_seed_gives_the_same_run_and_nothing_is_allocated)
@@ -395,13 +346,11 @@ TEST(the_same_seed_gives_the_same_run_and_nothing_is_allocated)
                                "step=parallel 20M exponential chunk=1M lock=100k io=2ms\n";
     double work[3];
     for (unsigned i = 0; i < 3; i++) {
-        struct sim_fixture w;
-        begin_only(&w, text, i == 2 ? 2 : 1, -1);
+        BEGIN_AS(w, i == 2 ? 2 : 1, "%s", text);
         const size_t before = count_allocations;
         finish(&w);
         assert_int_equal(count_allocations, before);
         work[i] = asym_sim_tally(w.sim, 0).work + asym_sim_tally(w.sim, 1).work;
-        end(&w);
     }
     assert_memory_equal(&work[0], &work[1], sizeof work[0]);
     assert_true(work[0] < work[2] || work[0] > work[2]);
@@ -415,21 +364,16 @@ static void serial_beside_parallel(unsigned n, double a, unsigned seeds, double 
     *ret_least = INFINITY;
     *ret_most = 0;
     for (unsigned seed = 1; seed <= seeds; seed++) {
-        char text[512];
-        struct sim_fixture w;
         /* Threads begin on random CPUs, as in the paper's runs. One of the n CPUs is the large core. */
-        snprintf(text, sizeof text,
-                 "[machine]\ncounts=%u,1\nspeeds=1,%g\n[scheduler]\nplacement=random\n[run]\nduration=3s\n"
-                 "[program serial]\nstep=serial 1000G\n[program parallel]\nthreads=%u\nstart=1ms\n"
-                 "step=parallel 10000G chunk=10M\n",
-                 n - 1, a, n);
-        begin_only(&w, text, seed, -1);
-        finish(&w);
+        RUN_AS(w, seed,
+               "[machine]\ncounts=%u,1\nspeeds=1,%g\n[scheduler]\nplacement=random\n[run]\nduration=3s\n"
+               "[program serial]\nstep=serial 1000G\n[program parallel]\nthreads=%u\nstart=1ms\n"
+               "step=parallel 10000G chunk=10M\n",
+               n - 1, a, n);
         const double speedup = asym_sim_tally(w.sim, 0).work / 3e9 / ((n - 1 + a) / n);
         sum += speedup;
         *ret_least = fmin(*ret_least, speedup);
         *ret_most = fmax(*ret_most, speedup);
-        end(&w);
     }
     *ret_mean = sum / seeds;
 }
@@ -470,14 +414,12 @@ TEST(the_seed_draws_the_order_in_which_threads_begin)
                                     "[program one]\nstep=serial 1G\n[program many]\nthreads=3\nstep=parallel 1G\n";
     unsigned at[4] = {0};
     for (unsigned seed = 0; seed < 400; seed++) {
-        struct sim_fixture w;
         struct starts starts = {0};
-        begin_only(&w, text, seed, -1);
+        BEGIN_AS(w, seed, "%s", text);
         asym_sim_trace(w.sim, &(struct asym_sim_tracer){.event = note_start, .ctx = &starts});
         finish(&w);
         assert_int_equal(starts.n, 4);
         at[starts.one_at]++;
-        end(&w);
     }
     /* 100 of each is expected; five standard deviations are 43. */
     for (unsigned i = 0; i < 4; i++)
@@ -503,13 +445,19 @@ static void note_place(void *ctx, const struct asym_sim_event *event)
 
 static struct places places_of(const char *text, unsigned seed)
 {
-    struct sim_fixture w;
     struct places places = {0};
-    begin_only(&w, text, seed, -1);
+    BEGIN_AS(w, seed, "%s", text);
     asym_sim_trace(w.sim, &(struct asym_sim_tracer){.event = note_place, .ctx = &places});
     finish(&w);
-    end(&w);
     return places;
+}
+
+static unsigned taken_by(const struct places *places)
+{
+    unsigned taken = 0;
+    for (unsigned i = 0; i < places->n; i++)
+        taken |= 1U << places->cpu[i];
+    return taken;
 }
 
 /* Two nodes of four CPUs. */
@@ -536,13 +484,10 @@ TEST(new_threads_take_turns_between_nodes)
 {
     for (unsigned seed = 0; seed < 50; seed++) {
         const struct places all = places_of(TWO_NODES COPIES(8), seed);
-        unsigned taken = 0;
         assert_int_equal(all.n, 8);
-        for (unsigned i = 0; i < 8; i += 2) {
+        for (unsigned i = 0; i < 8; i += 2)
             assert_true(all.cpu[i] / 4 != all.cpu[i + 1] / 4);
-            taken |= 1U << all.cpu[i] | 1U << all.cpu[i + 1];
-        }
-        assert_int_equal(taken, 0xff);
+        assert_int_equal(taken_by(&all), 0xff);
         /* The starter had the last CPU: it is on the node that the first copy left. */
         assert_true(all.cpu[7] / 4 != all.cpu[0] / 4);
     }
@@ -583,10 +528,7 @@ TEST(a_master_starts_its_threads_from_its_own_cpu)
     /* No starter is there to take a CPU: eight threads have eight CPUs. */
     const struct places all = places_of(
         TWO_NODES "[program task]\nthreads=8\npasses=1\nstep=serial 5M\nstep=parallel 10G\n", 1);
-    unsigned taken = 0;
-    for (unsigned i = 0; i < 8; i++)
-        taken |= 1U << all.cpu[i];
-    assert_int_equal(taken, 0xff);
+    assert_int_equal(taken_by(&all), 0xff);
 }
 
 /* A mask bounds the search: the other node has more CPUs, but only one of them is allowed. */
@@ -594,10 +536,7 @@ TEST(only_allowed_cpus_count_as_idle)
 {
     for (unsigned seed = 0; seed < 50; seed++) {
         const struct places all = places_of(TWO_NODES COPIES(3) "affinity=1-3,6\n", seed);
-        unsigned taken = 0;
-        for (unsigned i = 0; i < 3; i++)
-            taken |= 1U << all.cpu[i];
-        assert_int_equal(taken & ~0x4eU, 0);
+        assert_int_equal(taken_by(&all) & ~0x4eU, 0);
         assert_true(all.cpu[0] < 4);
     }
 }
@@ -608,15 +547,11 @@ TEST(only_allowed_cpus_count_as_idle)
 TEST(a_scheduler_that_knows_speeds_balances_threads_per_speed)
 {
     for (unsigned seed = 0; seed < 20; seed++) {
-        struct sim_fixture w;
-        begin_only(&w,
-                   TWO_SLOW_ONE_FAST "capacity=load\n[program a]\nstep=serial 100G\n[program b]\nstep=serial 100G\n"
-                                     "[program c]\nstep=serial 100G\n[program d]\nstep=serial 100G\n",
-                   seed, -1);
-        finish(&w);
+        RUN_AS(w, seed,
+               TWO_SLOW_ONE_FAST "capacity=load\n[program a]\nstep=serial 100G\n[program b]\nstep=serial 100G\n"
+                                 "[program c]\nstep=serial 100G\n[program d]\nstep=serial 100G\n");
         for (unsigned i = 0; i < 4; i++)
             near(asym_sim_tally(w.sim, i).work, 10e9, 0.02);
-        end(&w);
     }
 }
 
@@ -627,11 +562,8 @@ TEST(an_idle_fast_cpu_takes_over_a_running_thread)
                                         TWO_SLOW_ONE_FAST "capacity=active\n[program a]\nstep=serial 100G\n"};
     double least[2] = {20e9, 20e9};
     for (unsigned i = 0; i < 40; i++) {
-        struct sim_fixture w;
-        begin_only(&w, texts[i % 2], i, -1);
-        finish(&w);
+        RUN_AS(w, i, "%s", texts[i % 2]);
         least[i % 2] = ASYM_MIN(least[i % 2], asym_sim_tally(w.sim, 0).work);
-        end(&w);
     }
     near(least[0], 10e9, 0.001);
     near(least[1], 20e9, 0.005);
@@ -639,15 +571,14 @@ TEST(an_idle_fast_cpu_takes_over_a_running_thread)
 
 TEST(a_policy_steers_it_through_the_ports)
 {
-    struct sim_fixture w;
     struct asym_snapshot s;
     const struct asym_plan *plan;
     const struct asym_action *actions;
     struct asym_outcome outcomes[64];
     struct asym_engine *e;
     size_t n, steered = 0;
-    begin(&w, "[machine]\ncounts=7,1\nspeeds=1,2\n[run]\nduration=5s\n" FREE
-              "[program serial]\nstep=serial 1000G\n[program parallel]\nthreads=8\nstep=parallel 1000G chunk=1M\n");
+    BEGIN(w, "[machine]\ncounts=7,1\nspeeds=1,2\n[run]\nduration=5s\n" FREE
+             "[program serial]\nstep=serial 1000G\n[program parallel]\nthreads=8\nstep=parallel 1000G chunk=1M\n");
     const struct asym_engine_config config = asym_settings_engine_config(w.scenario->settings, asym_policy_find("pa"));
     struct asym_source *source = asym_sim_source(w.sim, 100 * ASYM_MSEC);
     struct asym_actuator *actuator = asym_sim_actuator(w.sim);
@@ -670,17 +601,15 @@ TEST(a_policy_steers_it_through_the_ports)
     /* After half a second of settling, the serial thread has the fast CPU to itself. */
     assert_true(asym_sim_tally(w.sim, 0).work > 4.3 * 2e9);
     asym_engine_free(e);
-    end(&w);
 }
 
 /* The first thread is the master in serial steps. There is none in a parallel step. */
 TEST(a_program_with_rtx_has_a_master_in_serial_steps)
 {
-    struct sim_fixture w;
     struct asym_snapshot s;
     unsigned masters[2] = {0};
-    begin(&w, "[machine]\ncounts=4\nspeeds=1\n[run]\nduration=2100ms\n" FREE
-              "[program a]\nthreads=4\nrtx=yes\nspin=forever\nstep=parallel 4200M\nstep=serial 1000M\n");
+    BEGIN(w, "[machine]\ncounts=4\nspeeds=1\n[run]\nduration=2100ms\n" FREE
+             "[program a]\nthreads=4\nrtx=yes\nspin=forever\nstep=parallel 4200M\nstep=serial 1000M\n");
     struct asym_source *source = asym_sim_source(w.sim, 500 * ASYM_MSEC);
     /* 1.05 s in parallel, then 1 s alone. */
     for (unsigned n = 0; source->next(source, &s) > 0; n++) {
@@ -692,16 +621,14 @@ TEST(a_program_with_rtx_has_a_master_in_serial_steps)
     }
     assert_int_equal(masters[0], 0);
     assert_int_equal(masters[1], 2);
-    end(&w);
 }
 
 /* Three compilers at a time, one after the other. */
 TEST(the_processes_of_a_job_are_one_application)
 {
-    struct sim_fixture w;
     struct asym_snapshot s;
-    begin(&w, "[machine]\ncounts=4\nspeeds=1\n[run]\nduration=2s\n" FREE "[program serial]\nstep=serial 1000G\n"
-              "[program cc]\njob=yes\ncount=3\nrestart=yes\nstep=serial 100M\n");
+    BEGIN(w, "[machine]\ncounts=4\nspeeds=1\n[run]\nduration=2s\n" FREE "[program serial]\nstep=serial 1000G\n"
+             "[program cc]\njob=yes\ncount=3\nrestart=yes\nstep=serial 100M\n");
     struct asym_source *source = asym_sim_source(w.sim, 100 * ASYM_MSEC);
     struct asym_taskid id = {0};
     for (size_t n = 0; source->next(source, &s) > 0; n++) {
@@ -718,7 +645,6 @@ TEST(the_processes_of_a_job_are_one_application)
         if (s.interval > 0)
             near(s.apps[1].runnable_mean, 3, 0.05);
     }
-    end(&w);
 }
 
 static size_t that_hardly_ran(const struct asym_snapshot *s)
@@ -732,10 +658,9 @@ static size_t that_hardly_ran(const struct asym_snapshot *s)
 /* Three threads share a CPU: at the first sample one has had 2 ms; 12 ms later each has had a slice of 3 ms. */
 TEST(a_thread_that_has_hardly_run_is_reported_as_on_a_live_machine)
 {
-    struct sim_fixture w;
     struct asym_snapshot s;
-    begin(&w, "[machine]\ncounts=1\nspeeds=1\n[run]\nduration=1s\n" FREE
-              "[program a]\nthreads=3\nstep=parallel 1000G chunk=1G\n");
+    BEGIN(w, "[machine]\ncounts=1\nspeeds=1\n[run]\nduration=1s\n" FREE
+             "[program a]\nthreads=3\nstep=parallel 1000G chunk=1G\n");
     struct asym_source *source = asym_sim_source(w.sim, 2 * ASYM_MSEC);
     assert_int_equal(source->next(source, &s), 1);
     assert_int_equal(s.n_tasks, 3);
@@ -743,7 +668,6 @@ TEST(a_thread_that_has_hardly_run_is_reported_as_on_a_live_machine)
     for (int i = 0; i < 6; i++)
         assert_int_equal(source->next(source, &s), 1);
     assert_int_equal(that_hardly_ran(&s), 0);
-    end(&w);
 }
 
 struct seen_means {
@@ -754,12 +678,9 @@ struct seen_means {
 /* The means of the first two threads over four seconds, in samples of 100 ms. */
 static struct seen_means see_means(const char *run, const char *rest)
 {
-    struct sim_fixture w;
     struct asym_snapshot s;
     struct seen_means sum = {.running_beyond = -1};
-    char text[512];
-    snprintf(text, sizeof text, "[machine]\ncounts=2\nspeeds=1\n" FREE "[run]\nduration=5s\n%s%s", run, rest);
-    begin(&w, text);
+    BEGIN(w, "[machine]\ncounts=2\nspeeds=1\n" FREE "[run]\nduration=5s\n%s%s", run, rest);
     struct asym_source *source = asym_sim_source(w.sim, 100 * ASYM_MSEC);
     for (int i = 0; i < 41; i++) {
         assert_int_equal(source->next(source, &s), 1);
@@ -769,7 +690,6 @@ static struct seen_means see_means(const char *run, const char *rest)
             sum.running_beyond = ASYM_MAX(sum.running_beyond, s.tasks[t].running - s.tasks[t].runnable);
         }
     }
-    end(&w);
     return sum;
 }
 
@@ -800,11 +720,10 @@ TEST(the_source_measures_critical_shares)
 
 TEST(the_actuator_answers_as_a_kernel_does)
 {
-    struct sim_fixture w;
     struct asym_snapshot s;
     struct asym_outcome o;
-    begin(&w, "[machine]\ncounts=4\nspeeds=1\n[run]\nduration=5s\n" FREE
-              "[program a]\npasses=1\nrestart=yes\nstep=serial 1200M\n");
+    BEGIN(w, "[machine]\ncounts=4\nspeeds=1\n[run]\nduration=5s\n" FREE
+             "[program a]\npasses=1\nrestart=yes\nstep=serial 1200M\n");
     struct asym_source *source = asym_sim_source(w.sim, ASYM_SEC);
     struct asym_actuator *actuator = asym_sim_actuator(w.sim);
     assert_int_equal(source->next(source, &s), 1);
@@ -826,15 +745,13 @@ TEST(the_actuator_answers_as_a_kernel_does)
     a.mask = a.expect;
     actuator->apply(actuator, &a, 1, &o);
     assert_int_equal(o.kind, ASYM_OUTCOME_GONE);
-    end(&w);
 }
 
 TEST(samples_and_profiles_say_what_was_done)
 {
-    struct sim_fixture w;
     struct asym_snapshot s;
-    begin(&w, "[machine]\ncounts=1,1\nspeeds=1,2\nmax_ipc=2\n[run]\nduration=5s\n" FREE
-              "[memory m]\nmpki=5\n[program a]\naffinity=1\nstep=serial 1000G memory=m\n");
+    BEGIN(w, "[machine]\ncounts=1,1\nspeeds=1,2\nmax_ipc=2\n[run]\nduration=5s\n" FREE
+             "[memory m]\nmpki=5\n[program a]\naffinity=1\nstep=serial 1000G memory=m\n");
     struct asym_source *source = asym_sim_source(w.sim, 100 * ASYM_MSEC);
     assert_int_equal(source->next(source, &s), 1);
     assert_int_equal(s.n_samples, 0);
@@ -858,7 +775,6 @@ TEST(samples_and_profiles_say_what_was_done)
     assert_int_equal(s.n_samples, 0);
     assert_non_null(s.missing[ASYM_SIGNAL_SMT]);
     assert_null(s.missing[ASYM_SIGNAL_IPC]);
-    end(&w);
 }
 
 int main(void)
