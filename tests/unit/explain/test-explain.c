@@ -44,11 +44,17 @@ static void start_over(struct explain_fixture *f)
 
 #define TEST_F(name) TEST_IN(name, struct explain_fixture, f, setup, teardown)
 
+/* The monitor takes the last step of the engine. */
+static void record(struct explain_fixture *f)
+{
+    const struct asym_feedback feedback = {&f->w.snapshot, f->w.plan, f->w.actions, f->w.outcomes, f->w.n};
+    asym_monitor_record(f->m, &feedback);
+}
+
 static void run(struct explain_fixture *f, asym_usec dt)
 {
     engine_fixture_run(&f->w, dt);
-    const struct asym_feedback feedback = {&f->w.snapshot, f->w.plan, f->w.actions, f->w.outcomes, f->w.n};
-    asym_monitor_record(f->m, &feedback);
+    record(f);
 }
 
 /* A program whose threads all run, on the given CPUs in turn. */
@@ -62,14 +68,33 @@ static void program(struct explain_fixture *f, const char *comm, int32_t pid, in
     }
 }
 
-/* The fixture calls every application "app"; the monitor takes the name of the snapshot. */
-static void name_apps(struct explain_fixture *f, const char *const *names)
+/* The fixture calls every application "app"; the monitor takes the name of the snapshot: here that of its first thread. */
+static void run_named(struct explain_fixture *f)
 {
     engine_fixture_run(&f->w, TICK);
-    for (size_t i = 0; names[i]; i++)
-        snprintf(f->w.s_apps[i].comm, ASYM_COMM_LEN, "%s", names[i]);
-    const struct asym_feedback feedback = {&f->w.snapshot, f->w.plan, f->w.actions, f->w.outcomes, f->w.n};
-    asym_monitor_record(f->m, &feedback);
+    for (size_t i = f->w.n_threads; i-- > 0;)
+        memcpy(f->w.s_apps[f->w.threads[i].task.proc].comm, f->w.threads[i].task.comm, ASYM_COMM_LEN);
+    record(f);
+}
+
+/* Another program changes the mask of a thread, and asymd leaves the thread alone. */
+static void change_mask(struct explain_fixture *f, size_t thread, const char *mask)
+{
+    f->w.threads[thread].mask = engine_fixture_cpus(mask);
+    for (int i = 0; i < 4; i++)
+        run(f, TICK);
+}
+
+static void set_rule(struct explain_fixture *f, enum asym_rule_action action, const char *name)
+{
+    f->w.procs[0].rule = action;
+    f->w.procs[0].rule_name = name;
+}
+
+static void set_hp_threshold(struct explain_fixture *f, unsigned threshold)
+{
+    f->w.config.classify.hp_threshold = threshold;
+    assert_int_equal(asym_engine_configure(f->w.engine, &f->w.config), 0);
 }
 
 static void add_sentence(void *ctx, const char *sentence)
@@ -111,6 +136,14 @@ static const char *explain(struct explain_fixture *f, int32_t id, struct asym_ex
     return f->text;
 }
 
+/* Of the last explanation. */
+static const char *evidence(struct explain_fixture *f)
+{
+    *f->text = '\0';
+    asym_explain_evidence(&f->e, add_row, f);
+    return f->text;
+}
+
 static const char *why(struct explain_fixture *f, int32_t id)
 {
     return explain(f, id, (struct asym_explain_context){.paused = f->w.paused});
@@ -128,12 +161,9 @@ TEST_F(a_job_of_several_processes_says_how_many)
     engine_fixture_run(&f->w, TICK);
     snprintf(f->w.s_apps[0].comm, ASYM_COMM_LEN, "make");
     f->w.s_apps[0].n_procs = 9;
-    const struct asym_feedback feedback = {&f->w.snapshot, f->w.plan, f->w.actions, f->w.outcomes, f->w.n};
-    asym_monitor_record(f->m, &feedback);
+    record(f);
     assert_says(why(f, 100), "make (100, 9 processes) is ");
-    *f->text = '\0';
-    asym_explain_evidence(&f->e, add_row, f);
-    assert_says(f->text, "program=make (100, 9 processes)\n");
+    assert_says(evidence(f), "program=make (100, 9 processes)\n");
     assert_says(f->text, " in 9 processes\n");
 }
 
@@ -144,13 +174,10 @@ TEST_F(a_job_of_one_process_has_the_number_of_that_process)
     engine_fixture_run(&f->w, TICK);
     f->w.s_apps[0].id = (struct asym_taskid){100, 100, 1};
     f->w.s_apps[0].n_procs = 1;
-    const struct asym_feedback feedback = {&f->w.snapshot, f->w.plan, f->w.actions, f->w.outcomes, f->w.n};
-    asym_monitor_record(f->m, &feedback);
+    record(f);
     assert_says(why(f, 100), "app (120) is ");
     assert_null(strstr(f->text, "(100)"));
-    *f->text = '\0';
-    asym_explain_evidence(&f->e, add_row, f);
-    assert_says(f->text, "program=app (120)\n");
+    assert_says(evidence(f), "program=app (120)\n");
 }
 
 /* The kernel or the ledger says so in the outcome of an action. */
@@ -159,8 +186,7 @@ TEST_F(a_changed_nice_value_is_not_called_an_affinity)
     program(f, "game", 300, 1, 5, 1);
     engine_fixture_step(&f->w, TICK);
     engine_fixture_answer(&f->w, ASYM_OUTCOME_HANDS_OFF, -ESTALE);
-    const struct asym_feedback feedback = {&f->w.snapshot, f->w.plan, f->w.actions, f->w.outcomes, f->w.n};
-    asym_monitor_record(f->m, &feedback);
+    record(f);
     run(f, TICK);
     assert_says(why(f, 300), "game (300) is left alone, because its nice value was changed after asymd had set it.\n");
     assert_says(f->text, "changed the nice value: asymd cannot know which. "
@@ -169,12 +195,11 @@ TEST_F(a_changed_nice_value_is_not_called_an_affinity)
 
 TEST_F(a_program_with_high_nice_values_is_in_the_background)
 {
-    static const char *const names[] = {"updatedb", NULL};
     f->w.config.classify.background_nice = 10;
     assert_int_equal(asym_engine_configure(f->w.engine, &f->w.config), 0);
     program(f, "updatedb", 300, 1, 0, 1);
     f->w.threads[0].task.nice = 19;
-    name_apps(f, names);
+    run_named(f);
     assert_says(why(f, 300),
                 "updatedb (300) is in the background: all its runnable threads have nice value 10 or more.\n");
 }
@@ -200,7 +225,6 @@ TEST_F(a_class_has_one_name_and_a_summary)
         {ASYM_PHASE_SERIAL, ASYM_CLASS_HP, ASYM_CLASS_BY_COUNT, false, 0.2, "idle"},
         {ASYM_PHASE_IDLE, ASYM_CLASS_MP, ASYM_CLASS_BY_COUNT, false, 1, "idle"},
     };
-    static const char *const names[] = {"stockfish", NULL};
     char text[512];
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         const struct asym_monitor_app app = {.phase = rows[i].phase,
@@ -210,10 +234,9 @@ TEST_F(a_class_has_one_name_and_a_summary)
                                              .runnable = rows[i].runnable};
         assert_string_equal(asym_explain_class_name(&app), rows[i].name);
     }
-    f->w.config.classify.hp_threshold = 5;
-    assert_int_equal(asym_engine_configure(f->w.engine, &f->w.config), 0);
+    set_hp_threshold(f, 5);
     program(f, "stockfish", 300, 8, 0, 4);
-    name_apps(f, names);
+    run_named(f);
     why(f, 300);
     assert_string_equal(asym_explain_summary(&f->e, text, sizeof text),
                         "stockfish (300) is highly parallel: it has 8 runnable threads, more than the limit of 5. "
@@ -222,12 +245,10 @@ TEST_F(a_class_has_one_name_and_a_summary)
 
 TEST_F(a_parallel_program_is_explained_which_threads_have_the_fast_cpus)
 {
-    static const char *const names[] = {"stockfish", "gzip", NULL};
-    f->w.config.classify.hp_threshold = 5;
-    assert_int_equal(asym_engine_configure(f->w.engine, &f->w.config), 0);
+    set_hp_threshold(f, 5);
     program(f, "stockfish", 300, 8, 0, 4);
     program(f, "gzip", 200, 4, 4, 4);
-    name_apps(f, names);
+    run_named(f);
     assert_says(why(f, 300),
                 "stockfish (300) is highly parallel: it has 8 runnable threads, more than the limit of 5.\n"
                 "The 4 fast CPUs belong to gzip (200), which has 4 runnable threads.\n"
@@ -248,11 +269,10 @@ TEST_F(a_parallel_program_is_explained_which_threads_have_the_fast_cpus)
 
 TEST_F(an_only_fast_cpu_and_a_lonely_holder)
 {
-    static const char *const names[] = {"a", "b", NULL};
     engine_fixture_machine(&f->w.machine, 3, 1, 4);
     program(f, "a", 300, 2, 0, 2);
     program(f, "b", 200, 1, 3, 1);
-    name_apps(f, names);
+    run_named(f);
     assert_says(why(f, 300), "a (300) is serial: it has 2 runnable threads.\n"
                              "The only fast CPU belongs to b (200).\n"
                              "If b (200) stopped, 1 thread of a (300) could use a fast CPU.\n");
@@ -262,12 +282,10 @@ TEST_F(an_only_fast_cpu_and_a_lonely_holder)
 /* A program of eight threads on the first CPUs, and one of a thread on the last one. */
 static void build_and_spin(struct explain_fixture *f, int32_t n_cpus)
 {
-    static const char *const names[] = {"build", "spin", NULL};
-    f->w.config.classify.hp_threshold = 5;
-    assert_int_equal(asym_engine_configure(f->w.engine, &f->w.config), 0);
+    set_hp_threshold(f, 5);
     program(f, "build", 300, 8, 0, n_cpus);
     program(f, "spin", 200, 1, 7, 1);
-    name_apps(f, names);
+    run_named(f);
 }
 
 static void assert_a_slow_thread_is_told(struct explain_fixture *f, int32_t first, int32_t n, const char *words)
@@ -301,11 +319,10 @@ TEST_F(a_fast_cpu_that_two_programs_share_belongs_to_neither)
 /* The monitor remembers threads that have ended or sleep, with the CPUs that they had. */
 TEST_F(a_program_that_has_ended_holds_no_fast_cpu)
 {
-    static const char *const names[] = {"me", "spin", "old", NULL};
     program(f, "me", 300, 2, 0, 2);
     program(f, "spin", 200, 1, 7, 1);
     program(f, "old", 400, 3, 4, 3);
-    name_apps(f, names);
+    run_named(f);
     assert_says(why(f, 300),
                 "\nThe 4 fast CPUs belong to old (400), which has 3 runnable threads, and to spin (200).\nNo rule");
     for (size_t i = 3; i < f->w.n_threads; i++)
@@ -317,11 +334,10 @@ TEST_F(a_program_that_has_ended_holds_no_fast_cpu)
 /* hidepid: the bus takes the programs out that the user may not see. */
 TEST_F(programs_that_are_hidden_are_others)
 {
-    static const char *const names[] = {"me", "spin", "hidden", NULL};
     program(f, "me", 300, 8, 0, 4);
     program(f, "spin", 200, 1, 7, 1);
     program(f, "hidden", 400, 3, 4, 3);
-    name_apps(f, names);
+    run_named(f);
     why(f, 300);
     assert_int_equal(f->e.n_holders, 2);
     f->e.holders[0] = asym_monitor_app_of(f->m, 200);
@@ -334,14 +350,13 @@ TEST_F(programs_that_are_hidden_are_others)
 
 TEST_F(of_many_holders_those_with_most_fast_cpus_are_named)
 {
-    static const char *const names[] = {"me", "one", "two", "three", "four", NULL};
     engine_fixture_machine(&f->w.machine, 4, 8, 12);
     program(f, "me", 300, 1, 0, 1);
     program(f, "one", 410, 1, 4, 1);
     program(f, "two", 420, 2, 5, 2);
     program(f, "three", 430, 3, 7, 3);
     program(f, "four", 440, 1, 10, 1);
-    name_apps(f, names);
+    run_named(f);
     assert_says(why(f, 300),
                 "\n7 of the 8 fast CPUs belong to three (430), which has 3 runnable threads, to two (420), "
                 "which has 2 runnable threads, to one (410), and to 1 more program.\nNo rule");
@@ -352,9 +367,7 @@ TEST_F(a_thread_that_is_left_alone_is_explained_since_when_and_how_to_end_it)
 {
     program(f, "game", 300, 1, 5, 1);
     run(f, TICK);
-    f->w.threads[0].mask = engine_fixture_cpus("3");
-    for (int i = 0; i < 4; i++)
-        run(f, TICK);
+    change_mask(f, 0, "3");
     why(f, 300);
     assert_int_equal(f->e.standing, ASYM_STANDING_LEFT_ALONE);
     assert_says(f->text, "\nasymd has left the thread alone for less than a second.\n");
@@ -391,8 +404,7 @@ TEST_F(each_lasting_exclusion_says_so_and_some_what_to_do)
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         program(f, "x", 300, 1, 5, 1);
         f->w.procs[0].flags = rows[i].flags;
-        f->w.procs[0].rule = rows[i].rule;
-        f->w.procs[0].rule_name = rows[i].rule ? "mine" : NULL;
+        set_rule(f, rows[i].rule, rows[i].rule ? "mine" : NULL);
         f->w.threads[0].mask = engine_fixture_cpus(rows[i].mask);
         run(f, TICK);
         assert_says(why(f, 300), rows[i].says);
@@ -411,12 +423,9 @@ TEST_F(a_rule_that_was_not_compared_yet_or_is_not_known_is_no_rule)
     assert_says(why(f, 300), "No rule matches.\n");
     assert_says(explain(f, 300, (struct asym_explain_context){.rule_pending = true}),
                 "asymd has not compared the program with its rules yet.\n");
-    *f->text = '\0';
-    asym_explain_evidence(&f->e, add_row, f);
-    assert_says(f->text, "\nrule=not compared yet\n");
+    assert_says(evidence(f), "\nrule=not compared yet\n");
     f->e.context.proc = NULL;
-    *f->text = '\0';
-    asym_explain_evidence(&f->e, add_row, f);
+    evidence(f);
     asym_explain_sentences(&f->e, add_sentence, f);
     assert_says(f->text, "\nrule=not known\n");
     assert_null(strstr(f->text, "rules"));
@@ -447,8 +456,7 @@ TEST_F(a_process_that_sleeps_has_the_reason_of_the_rules_of_today)
     run(f, TICK);
     f->w.threads[0].listed = false;
     run(f, TICK);
-    f->w.procs[0].rule = ASYM_RULE_IGNORE;
-    f->w.procs[0].rule_name = "games";
+    set_rule(f, ASYM_RULE_IGNORE, "games");
     assert_says(why(f, 300), "To have the program steered until the program ends: asymctl set 300 steer.");
     assert_int_equal(f->e.standing, ASYM_STANDING_LEFT_ALONE);
     assert_null(strstr(f->text, "has left the thread alone for"));
@@ -466,46 +474,33 @@ TEST_F(a_rule_of_a_user_says_what_it_does_who_set_it_and_how_to_undo_it)
         enum asym_rule_action rule;
         const char *own;
         int32_t cpu; /* where the policy puts the thread */
-        const char *says;
+        const char *word, *does;
     } rows[] = {
-        {ASYM_RULE_SLOW, "0-7", 2,
-         "\nA rule that uid 1000 has set (asymctl set 300 slow) keeps the program on slow CPUs 0-3. To undo the rule: "
-         "asymctl set 300 auto.\n"},
-        {ASYM_RULE_FAST, "0-7", 6,
-         "\nA rule that uid 1000 has set (asymctl set 300 fast) keeps the program on fast CPUs 4-7. To undo the rule: "
-         "asymctl set 300 auto.\n"},
-        {ASYM_RULE_SLOW, "3-7", 2,
-         "\nA rule that uid 1000 has set (asymctl set 300 slow) keeps the program on slow CPU 3. To undo the rule: "
-         "asymctl set 300 auto.\n"},
-        {ASYM_RULE_SLOW, "4-5", 2,
-         "\nA rule that uid 1000 has set (asymctl set 300 slow) has no effect, because the program may use no slow "
-         "CPU. To undo the rule: asymctl set 300 auto.\n"},
-        {ASYM_RULE_SLOW, "8-9", 2,
-         "\nA rule that uid 1000 has set (asymctl set 300 slow) has no effect, because no CPU that the program may use "
-         "is online. To undo the rule: asymctl set 300 auto.\n"},
-        {ASYM_RULE_STEER, "0-7", 6,
-         "\nA rule that uid 1000 has set (asymctl set 300 steer) comes before the rules of the configuration. To undo "
-         "the rule: asymctl set 300 auto.\n"},
-        {ASYM_RULE_IGNORE, "0-7", 6,
-         "\nA rule that uid 1000 has set (asymctl set 300 ignore) makes asymd leave the program alone until the "
-         "program ends. To undo the rule: asymctl set 300 auto."},
+        {ASYM_RULE_SLOW, "0-7", 2, "slow", "keeps the program on slow CPUs 0-3"},
+        {ASYM_RULE_FAST, "0-7", 6, "fast", "keeps the program on fast CPUs 4-7"},
+        {ASYM_RULE_SLOW, "3-7", 2, "slow", "keeps the program on slow CPU 3"},
+        {ASYM_RULE_SLOW, "4-5", 2, "slow", "has no effect, because the program may use no slow CPU"},
+        {ASYM_RULE_SLOW, "8-9", 2, "slow", "has no effect, because no CPU that the program may use is online"},
+        {ASYM_RULE_STEER, "0-7", 6, "steer", "comes before the rules of the configuration"},
+        {ASYM_RULE_IGNORE, "0-7", 6, "ignore", "makes asymd leave the program alone until the program ends"},
     };
+    char says[256];
     program(f, "x", 300, 1, 5, 1);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         const struct asym_override order = {.id = {300, 300, 1}, .ruled = true, .rule = rows[i].rule, .ruled_by = 1000};
-        f->w.procs[0].rule = rows[i].rule;
-        f->w.procs[0].rule_name = asym_overrides_rule_name;
+        set_rule(f, rows[i].rule, asym_overrides_rule_name);
         engine_fixture_order(&f->w, 300, rows[i].cpu, false);
         run(f, TICK);
-        assert_says(why_with(f, &order, rows[i].own), rows[i].says);
+        snprintf(says, sizeof says,
+                 "\nA rule that uid 1000 has set (asymctl set 300 %s) %s. To undo the rule: asymctl set 300 auto.%s",
+                 rows[i].word, rows[i].does, rows[i].rule == ASYM_RULE_IGNORE ? "" : "\n");
+        assert_says(why_with(f, &order, rows[i].own), says);
         assert_null(strstr(f->text, "a rule says ignore"));
         assert_null(strstr(f->text, "asymctl set 300 steer."));
     }
     /* A thread that is left alone for another reason. */
     f->w.procs[0].rule = ASYM_RULE_SLOW;
-    f->w.threads[0].mask = engine_fixture_cpus("6");
-    for (int i = 0; i < 4; i++)
-        run(f, TICK);
+    change_mask(f, 0, "6");
     assert_says(why_with(f, NULL, "0-7"),
                 "\nA rule that a user has set (asymctl set 300 slow) would keep the program on slow CPUs 0-3.");
     assert_int_equal(f->e.standing, ASYM_STANDING_LEFT_ALONE);
@@ -525,59 +520,46 @@ TEST_F(a_rule_of_the_configuration_says_which_cpus_it_leaves_and_how_to_undo_tha
         int32_t cpu;
         const char *says;
     } rows[] = {
-        {ASYM_RULE_SLOW, "", "0-7", 2,
-         "\nThe rule \"backup\" keeps the program on slow CPUs 0-3. To undo that until the program ends: asymctl set "
-         "300 steer.\n"},
-        {ASYM_RULE_STEER, "2,6-7", "0-7", 2,
-         "\nThe rule \"backup\" keeps the program on CPUs 2,6-7. To undo that until the program ends: asymctl set 300 "
-         "steer.\n"},
-        {ASYM_RULE_FAST, "2,6-7", "0-7", 6,
-         "\nThe rule \"backup\" keeps the program on fast CPUs 6-7. To undo that until the program ends: asymctl set "
-         "300 steer.\n"},
-        {ASYM_RULE_FAST, "2", "0-7", 2,
-         "\nThe rule \"backup\" keeps the program on CPU 2. To undo that until the program ends: asymctl set 300 "
-         "steer.\n"},
-        {ASYM_RULE_STEER, "2", "4-7", 6,
-         "\nThe rule \"backup\" has no effect, because the program may use no CPU of the rule.\n"},
-        {ASYM_RULE_STEER, "8-9", "0-7", 6,
-         "\nThe rule \"backup\" has no effect, because no CPU of the rule is online.\n"},
-        {ASYM_RULE_SLOW, "8-9", "0-7", 2,
-         "\nThe rule \"backup\" keeps the program on slow CPUs 0-3; no CPU of the rule's list is online. To undo that "
-         "until the program ends: asymctl set 300 steer.\n"},
-        {ASYM_RULE_SLOW, "8-9", "4-7", 2,
-         "\nThe rule \"backup\" has no effect, because no CPU of the rule is online.\n"},
-        {ASYM_RULE_STEER, "2", "8-9", 2,
-         "\nThe rule \"backup\" has no effect, because no CPU that the program may use is online.\n"},
-        {ASYM_RULE_SLOW, "", "8-9", 2,
-         "\nThe rule \"backup\" has no effect, because no CPU that the program may use is online.\n"},
-        {ASYM_RULE_STEER, "", "8-9", 6, "\nThe rule \"backup\" matches.\n"},
-        {ASYM_RULE_STEER, "", "0-7", 6, "\nThe rule \"backup\" matches.\n"},
+        {ASYM_RULE_SLOW, "", "0-7", 2, "keeps the program on slow CPUs 0-3"},
+        {ASYM_RULE_STEER, "2,6-7", "0-7", 2, "keeps the program on CPUs 2,6-7"},
+        {ASYM_RULE_FAST, "2,6-7", "0-7", 6, "keeps the program on fast CPUs 6-7"},
+        {ASYM_RULE_FAST, "2", "0-7", 2, "keeps the program on CPU 2"},
+        {ASYM_RULE_STEER, "2", "4-7", 6, "has no effect, because the program may use no CPU of the rule"},
+        {ASYM_RULE_STEER, "8-9", "0-7", 6, "has no effect, because no CPU of the rule is online"},
+        {ASYM_RULE_SLOW, "8-9", "0-7", 2, "keeps the program on slow CPUs 0-3; no CPU of the rule's list is online"},
+        {ASYM_RULE_SLOW, "8-9", "4-7", 2, "has no effect, because no CPU of the rule is online"},
+        {ASYM_RULE_STEER, "2", "8-9", 2, "has no effect, because no CPU that the program may use is online"},
+        {ASYM_RULE_SLOW, "", "8-9", 2, "has no effect, because no CPU that the program may use is online"},
+        {ASYM_RULE_STEER, "", "8-9", 6, "matches"},
+        {ASYM_RULE_STEER, "", "0-7", 6, "matches"},
     };
+    char says[256];
     program(f, "x", 300, 1, 5, 1);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         const struct asym_rule_facts facts = {.cpus = engine_fixture_cpus(rows[i].cpus)};
-        f->w.procs[0].rule = rows[i].rule;
-        f->w.procs[0].rule_name = "backup";
+        set_rule(f, rows[i].rule, "backup");
         f->w.procs[0].rule_facts = &facts;
         engine_fixture_order(&f->w, 300, rows[i].cpu, false);
         run(f, TICK);
-        assert_says(why_with(f, NULL, rows[i].own), rows[i].says);
+        snprintf(says, sizeof says, "\nThe rule \"backup\" %s.%s\n", rows[i].says,
+                 strncmp(rows[i].says, "keeps ", 6) == 0
+                     ? " To undo that until the program ends: asymctl set 300 steer."
+                     : "");
+        assert_says(why_with(f, NULL, rows[i].own), says);
     }
 }
 
 /* The other program's fast CPUs are not what keeps a thread off them that may use slow ones only. */
 TEST_F(a_rule_that_allows_slow_cpus_only_is_the_reason_for_a_slow_cpu)
 {
-    static const char *const names[] = {"me", "spin", NULL};
     program(f, "me", 300, 2, 0, 2);
     program(f, "spin", 200, 4, 4, 4);
-    name_apps(f, names);
+    run_named(f);
     assert_says(why_with(f, NULL, "0-7"), "\nThe 4 fast CPUs belong to spin (200)");
     assert_null(strstr(why_with(f, NULL, "0-3"), "belong to spin"));
     assert_says(f->text, "\nThe program's own affinity leaves out all fast CPUs.\nNo rule");
-    f->w.procs[0].rule = ASYM_RULE_SLOW;
-    f->w.procs[0].rule_name = "backup";
-    name_apps(f, names);
+    set_rule(f, ASYM_RULE_SLOW, "backup");
+    run_named(f);
     assert_says(why_with(f, NULL, "0-7"), "me (300) is serial: it has 2 runnable threads.\nThe rule \"backup\" "
                                           "keeps the program on slow CPUs 0-3.");
     assert_int_equal(f->e.standing, ASYM_STANDING_STEERED_SLOW);
@@ -589,8 +571,7 @@ TEST_F(a_rule_for_a_program_that_is_too_new_will_have_its_effect)
     program(f, "x", 300, 1, 5, 1);
     f->w.procs[0].born = f->w.now;
     engine_fixture_order(&f->w, 300, 2, false);
-    f->w.procs[0].rule = ASYM_RULE_SLOW;
-    f->w.procs[0].rule_name = "backup";
+    set_rule(f, ASYM_RULE_SLOW, "backup");
     run(f, TICK);
     assert_says(why_with(f, NULL, "0-7"),
                 "\nThe rule \"backup\" will keep the program on slow CPUs 0-3. To undo that until the program ends: "
@@ -619,8 +600,7 @@ TEST_F(a_rule_keeps_a_thread_on_cpus_that_the_thread_has)
                 {"1,8-9", " keeps the program on slow CPUs 0-3."}};
     program(f, "x", 300, 1, 5, 1);
     engine_fixture_order(&f->w, 300, 2, false);
-    f->w.procs[0].rule = ASYM_RULE_SLOW;
-    f->w.procs[0].rule_name = "backup";
+    set_rule(f, ASYM_RULE_SLOW, "backup");
     for (unsigned new = 0; new < 2; new ++) {
         f->w.procs[0].born = new ? f->w.now : f->w.procs[0].born;
         run(f, TICK);
@@ -638,8 +618,7 @@ TEST_F(a_question_about_a_thread_is_answered_with_its_cpus)
     program(f, "x", 300, 2, 4, 2);
     engine_fixture_order(&f->w, 300, 2, false);
     engine_fixture_order(&f->w, 301, 2, false);
-    f->w.procs[0].rule = ASYM_RULE_SLOW;
-    f->w.procs[0].rule_name = "backup";
+    set_rule(f, ASYM_RULE_SLOW, "backup");
     run(f, TICK);
     assert_says(why_thread_with(f, 301, "3-7"), "\nThe rule \"backup\" keeps the thread on slow CPU 3.");
     assert_says(why_thread_with(f, 301, "0-3"), "\nThe thread's own affinity leaves out all fast CPUs.");
@@ -649,8 +628,7 @@ TEST_F(where_all_cpus_are_alike_a_rule_for_fast_ones_has_no_effect)
 {
     engine_fixture_machine(&f->w.machine, 0, 4, 4);
     program(f, "x", 300, 1, 1, 1);
-    f->w.procs[0].rule = ASYM_RULE_FAST;
-    f->w.procs[0].rule_name = "backup";
+    set_rule(f, ASYM_RULE_FAST, "backup");
     run(f, TICK);
     assert_says(why(f, 300), "\nThe rule \"backup\" has no effect, because no CPU is slow.\n");
     const struct asym_rule_facts facts = {.cpus = engine_fixture_cpus("1-2")};
@@ -661,9 +639,10 @@ TEST_F(where_all_cpus_are_alike_a_rule_for_fast_ones_has_no_effect)
 
 TEST_F(names_with_hostile_bytes_are_escaped)
 {
-    static const char *const names[] = {"a\n\033[31mb\\", NULL};
     program(f, "t\r\n\x7f", 300, 1, 5, 1);
-    name_apps(f, names);
+    engine_fixture_run(&f->w, TICK);
+    snprintf(f->w.s_apps[0].comm, ASYM_COMM_LEN, "a\n\033[31mb\\");
+    record(f);
     why(f, 300);
     assert_says(f->text, "a\\x0a\\x1b[31mb\\\\ (300) ");
     assert_says(f->text, "t\\x0d\\x0a\\x7f (300)");
@@ -680,8 +659,7 @@ TEST_F(evidence_has_the_figures_and_thresholds)
     struct asym_mask mask = engine_fixture_cpus("4-7"), own = engine_fixture_cpus("0-7");
     f->e.context.mask = &mask;
     f->e.context.own_mask = &own;
-    *f->text = '\0';
-    asym_explain_evidence(&f->e, add_row, f);
+    evidence(f);
     static const char *const lines[] = {"runnable threads=3.00 of 3\n",
                                         "class=mildly parallel, for ",
                                         "reason=ordered (for ",
@@ -707,18 +685,13 @@ TEST_F(evidence_on_a_program_that_sleeps_has_its_age)
     program(f, "y", 400, 1, 6, 1);
     run(f, TICK);
     why(f, 400);
-    *f->text = '\0';
-    asym_explain_evidence(&f->e, add_row, f);
-    assert_null(strstr(f->text, "age of the figures"));
+    assert_null(strstr(evidence(f), "age of the figures"));
     engine_fixture_run(&f->w, 3 * ASYM_SEC);
     f->w.snapshot.n_apps = 1;
-    const struct asym_feedback feedback = {&f->w.snapshot, f->w.plan, f->w.actions, f->w.outcomes, f->w.n};
-    asym_monitor_record(f->m, &feedback);
+    record(f);
     assert_string_equal(why(f, 400), "app (400) is idle: it has not needed a CPU for 3 s.\nNo rule matches.");
-    *f->text = '\0';
-    asym_explain_evidence(&f->e, add_row, f);
     assert_says(
-        f->text,
+        evidence(f),
         "program=app (400)\nage of the figures=3 s: the program has been idle since\nrunnable threads=1.00 of ");
 }
 
@@ -778,9 +751,7 @@ TEST_F(a_program_names_its_threads_that_are_left_alone)
     f->w.threads[0].task.running = 1;
     run(f, TICK);
     assert_null(strstr(why(f, 300), "of this program alone"));
-    f->w.threads[2].mask = engine_fixture_cpus("3");
-    for (int i = 0; i < 4; i++)
-        run(f, TICK);
+    change_mask(f, 2, "3");
     assert_says(why(f, 300), "\nasymd leaves 1 thread of this program alone: asymctl why 302 says why.\n");
     assert_null(strstr(why(f, 302), "of this program alone"));
     for (size_t i = 0; i < 4; i++)
@@ -797,15 +768,11 @@ TEST_F(a_main_thread_that_is_left_alone_is_explained_with_the_program)
     program(f, "game", 300, 4, 4, 4);
     f->w.threads[0].task.running = 0.5;
     run(f, TICK);
-    f->w.threads[0].mask = engine_fixture_cpus("3");
-    for (int i = 0; i < 4; i++)
-        run(f, TICK);
+    change_mask(f, 0, "3");
     assert_says(why(f, 300),
                 "\nasymd leaves the main thread of this program alone (its affinity changed after asymd had "
                 "set it). To have that thread steered again: asymctl adopt 300.");
-    f->w.threads[2].mask = engine_fixture_cpus("3");
-    for (int i = 0; i < 4; i++)
-        run(f, TICK);
+    change_mask(f, 2, "3");
     assert_says(why(f, 300), "\nasymd leaves 2 threads of this program alone: asymctl why 302 says why.\n");
 }
 
@@ -813,9 +780,7 @@ TEST_F(a_sleeping_thread_that_is_left_alone_says_so_and_how_to_end_it)
 {
     program(f, "game", 300, 1, 5, 1);
     run(f, TICK);
-    f->w.threads[0].mask = engine_fixture_cpus("3");
-    for (int i = 0; i < 4; i++)
-        run(f, TICK);
+    change_mask(f, 0, "3");
     f->w.threads[0].listed = false;
     run(f, 3 * ASYM_SEC);
     assert_string_equal(why(f, 300),
