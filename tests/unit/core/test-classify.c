@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <math.h>
+#include <stdio.h>
 
 #include "base/macro.h"
 #include "core/classify.h"
@@ -84,16 +85,6 @@ TEST_F(a_program_at_half_of_a_cpu_does_not_flicker)
         assert_int_equal(w->plan->apps[0].class, rows[i].is_active ? ASYM_CLASS_MP : ASYM_CLASS_NONE);
         assert_int_equal(strcmp(asym_classify_word(&w->plan->apps[0], false), "idle") != 0, rows[i].is_active);
     }
-}
-
-TEST_F(serial_max_threads_bounds_the_serial_phase)
-{
-    w->config.classify.serial_max_threads = 1;
-    configure(w);
-    tick(w, 1, 1, 0, 0);
-    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL);
-    tick(w, 2, 1, 1, 0);
-    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_PARALLEL);
 }
 
 TEST_F(hp_threshold_is_the_setting_or_fast_cores_and_one)
@@ -193,34 +184,140 @@ TEST_F(the_instant_estimator_counts_threads_in_state_r)
     assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL);
 }
 
-TEST_F(a_class_changes_only_after_it_has_held)
+/*
+ * A tick: the count, and for how much of it each thread is runnable. says: phase and class of the program, and the classes of the
+ * threads; x is any but SP, a point is any.
+ */
+struct step {
+    double count, share[3];
+    uint32_t flags[3];
+    unsigned times; /* 0: once */
+    const char *says;
+    unsigned since; /* tick in which the SP thread, or thread 100 without one, got its class; 0: not asserted */
+};
+
+#define RUN(n, a, b, c)                                                                                                \
+    {                                                                                                                  \
+        .count = n, .share = { a, b, c }                                                                               \
+    }
+#define AT(n, a, b, c, ...)                                                                                            \
+    {                                                                                                                  \
+        .count = n, .share = {a, b, c}, __VA_ARGS__                                                                    \
+    }
+
+static const struct story {
+    const char *name;
+    unsigned hysteresis; /* after the first tick; 0: the default */
+    unsigned serial_max_threads, rounds;
+    bool no_boost;
+    struct step steps[8];
+} stories[] = {
+    {"serial_max_threads bounds the serial phase", .serial_max_threads = 1,
+     .steps = {AT(1, 1, 0, 0, .says = "S. ..."), AT(2, 1, 1, 0, .says = "P. ...")}},
+    /* One interval with the old value: the count starts again. */
+    {"a class changes only after it has held", .hysteresis = 3,
+     .steps = {RUN(1, 1, 0, 0), RUN(6, 1, 1, 1), AT(6, 1, 1, 1, .says = "SM ..."), RUN(1, 1, 0, 0), RUN(6, 1, 1, 1),
+               AT(6, 1, 1, 1, .says = ".M ..."), AT(6, 1, 1, 1, .says = "PH ...")}},
+    {"other values on the way do not add up", .hysteresis = 2,
+     .steps = {RUN(1, 1, 0, 0), RUN(6, 1, 1, 1), AT(0, 0, 0, 0, .says = "S. ..."), AT(0, 0, 0, 0, .says = "I. ...")}},
+    {"SP is the one runnable thread after a parallel phase",
+     .steps = {AT(3, 1, 1, 1, .says = ".. .M."), AT(1, 0.02, 0.98, 0, .says = ".M MS.")}},
+    /* Serial by serial_max_threads, but more than one thread. */
+    {"two threads are parallel enough for SP",
+     .steps = {AT(2, 1, 1, 0, .says = "S. ..."), AT(1, 1, 0, 0, .says = ".. S..")}},
+    {"an application that was never parallel has no SP", .rounds = 3,
+     .steps = {AT(1.4, 1, 0.4, 0, .says = ".. M.."), AT(0.6, 0.6, 0, 0, .says = ".. M.."), RUN(0.1, 0.1, 0, 0)}},
+    /* The boost does not begin again by itself. */
+    {"SP lasts for amp_boost and not longer",
+     .steps = {RUN(3, 1, 1, 1), RUN(1, 1, 0, 0), AT(1, 1, 0, 0, .times = 9, .says = ".. S..", .since = 2),
+               AT(1, 1, 0, 0, .says = ".. M..", .since = 12), AT(1, 1, 0, 0, .says = ".. M..")}},
+    {"SP ends with the next parallel phase and begins anew after it",
+     .steps = {RUN(3, 1, 1, 1), RUN(1, 1, 0, 0), AT(3, 1, 1, 1, .says = ".. M.."),
+               AT(1, 1, 0, 0, .says = ".. S..", .since = 4)}},
+    {"flicker below one and a half does not end SP",
+     .steps = {RUN(3, 1, 1, 1), RUN(1.3, 0.9, 0.4, 0), RUN(1.49, 1, 0.49, 0), AT(0.6, 0.6, 0, 0, .says = ".. S.."),
+               AT(1.5, 1, 0.5, 0, .says = ".. M..")}},
+    /* The worker that ended last was busier in the first interval. There is one boost for both, not one each. */
+    {"SP follows the thread that does the serial work",
+     .steps = {RUN(3, 1, 1, 1), AT(1.4, 0.6, 0.8, 0, .says = ".. .S."),
+               AT(1, 1, 0.01, 0, .says = ".. SM.", .since = 2)}},
+    /* The others were busier in the interval before. */
+    {"a thread that the kernel calls alone is the SP thread",
+     .steps = {RUN(3, 1, 1, 1), AT(1, 1, 0.2, 0.9, .flags = {0, ASYM_TASK_ALONE}, .says = ".. .S.")}},
+    {"a spinning thread is not the SP thread",
+     .steps = {RUN(3, 1, 1, 1), AT(0.9, 1, 0.9, 0, .flags = {ASYM_TASK_SPINNING}, .says = ".. .S.")}},
+    {"a master is SP at once whatever the count, and no longer when the parallel phase begins", .hysteresis = 3,
+     .steps = {RUN(3, 1, 1, 1), RUN(3, 1, 1, 1), RUN(3, 1, 1, 1),
+               AT(3, 1, 1, 1, .flags = {0, ASYM_TASK_MASTER}, .says = ".. xS."),
+               AT(3, 1, 1, 1, .flags = {0, ASYM_TASK_MASTER}, .says = ".. .S.", .since = 4),
+               AT(3, 1, 1, 1, .says = ".. .x."),
+               AT(3, 1, 1, 1, .flags = {0, ASYM_TASK_MASTER}, .says = ".. .S.", .since = 7)}},
+    /* The program reported the serial phase and its end, so the thread count decides neither. */
+    {"the end of a reported phase ends the boost",
+     .steps = {RUN(3, 1, 1, 1), AT(1, 1, 0, 0, .flags = {ASYM_TASK_MASTER}, .says = ".. S.."),
+               AT(1, 1, 0, 0, .says = ".. M..")}},
+    {"a master that waits is not SP",
+     .steps = {AT(2, 1, 1, 1, .flags = {ASYM_TASK_MASTER | ASYM_TASK_SPINNING}, .says = ".. x..")}},
+    {"a short pause does not break the transition",
+     .steps = {RUN(3, 1, 1, 1), RUN(0.2, 0.2, 0, 0), AT(1, 1, 0, 0, .says = ".. S..")}},
+    {"a long pause does",
+     .steps = {RUN(3, 1, 1, 1), AT(0.2, 0.2, 0, 0, .times = 12), AT(1, 1, 0, 0, .says = ".. M..")}},
+    {"there is no boost with amp_boost 0", .no_boost = true,
+     .steps = {RUN(3, 1, 1, 1), AT(1, 1, 0, 0, .says = ".. M..")}},
+    {"hysteresis holds for SP too", .hysteresis = 2,
+     .steps = {RUN(3, 1, 1, 1), RUN(3, 1, 1, 1), AT(1, 1, 0, 0, .says = ".. M.."), AT(1, 1, 0, 0, .says = ".. S.."),
+               AT(3, 1, 1, 1, .says = ".. S.."), AT(3, 1, 1, 1, .says = ".. M..")}},
+};
+
+static void check(struct engine_fixture *w, const struct step *step, unsigned n)
 {
-    tick(w, 1, 1, 0, 0);
-    w->config.classify.hysteresis = 3;
-    configure(w);
-    tick(w, 6, 1, 1, 1);
-    tick(w, 6, 1, 1, 1);
-    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL);
-    assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_MP);
-    tick(w, 1, 1, 0, 0); /* one interval with the old value: the count starts again */
-    tick(w, 6, 1, 1, 1);
-    tick(w, 6, 1, 1, 1);
-    assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_MP);
-    tick(w, 6, 1, 1, 1);
-    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_PARALLEL);
-    assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_HP);
+    static const char phases[] = {[ASYM_PHASE_IDLE] = 'I', [ASYM_PHASE_SERIAL] = 'S', [ASYM_PHASE_PARALLEL] = 'P'};
+    static const char classes[] = {
+        [ASYM_CLASS_NONE] = '-', [ASYM_CLASS_MP] = 'M', [ASYM_CLASS_HP] = 'H', [ASYM_CLASS_SP] = 'S'};
+    const char *says = step->says ? step->says : ".. ...";
+    const char *sp = strchr(says + 3, 'S');
+    assert_true(says[0] == '.' || says[0] == phases[w->plan->apps[0].phase]);
+    assert_true(says[1] == '.' || says[1] == classes[w->plan->apps[0].class]);
+    for (int i = 0; i < 3; i++) {
+        const char class = classes[class_of(w, 100 + i)];
+        assert_true(says[3 + i] == '.' || (says[3 + i] == 'x' ? class != 'S' : says[3 + i] == class));
+    }
+    if (step->since)
+        assert_int_equal(w->orders.threads[sp ? sp - says - 3 : 0].class_since, w->now - (n - step->since) * TICK);
 }
 
-TEST_F(other_values_on_the_way_do_not_add_up)
+static void tell(const struct story *story)
 {
-    tick(w, 1, 1, 0, 0);
-    w->config.classify.hysteresis = 2;
-    configure(w);
-    tick(w, 6, 1, 1, 1);
-    tick(w, 0, 0, 0, 0);
-    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL);
-    tick(w, 0, 0, 0, 0);
-    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_IDLE);
+    ASYM_CLEANUP(teardown) struct engine_fixture w;
+    unsigned n = 0;
+    setup(&w);
+    if (story->serial_max_threads)
+        w.config.classify.serial_max_threads = story->serial_max_threads;
+    if (story->no_boost)
+        w.config.classify.amp_boost = 0;
+    configure(&w);
+    for (unsigned k = 0; k < ASYM_MAX(story->rounds, 1U) * ASYM_LENGTH(story->steps); k++) {
+        const struct step *s = &story->steps[k % ASYM_LENGTH(story->steps)];
+        for (unsigned i = 0; (s->says || s->count > 0) && i < ASYM_MAX(s->times, 1U); i++) {
+            for (size_t t = 0; t < 3; t++)
+                w.threads[t].task.flags = s->flags[t];
+            tick(&w, s->count, s->share[0], s->share[1], s->share[2]);
+            check(&w, s, ++n);
+        }
+        if (n == 1 && story->hysteresis) {
+            w.config.classify.hysteresis = story->hysteresis;
+            configure(&w);
+        }
+    }
+}
+
+/* The output of a test is shown where it fails: the last story is the one that does. */
+TEST(each_story_goes_as_told)
+{
+    for (size_t i = 0; i < ASYM_LENGTH(stories); i++) {
+        printf("%s\n", stories[i].name);
+        tell(&stories[i]);
+    }
 }
 
 TEST_F(an_application_that_is_not_listed_is_idle)
@@ -252,125 +349,6 @@ TEST_F(phase_since_tells_seniority)
     assert_int_equal(w->orders.apps[0].phase_since, w->now);
 }
 
-TEST_F(sp_is_the_one_runnable_thread_after_a_parallel_phase)
-{
-    tick(w, 3, 1, 1, 1);
-    assert_int_equal(class_of(w, 101), ASYM_CLASS_MP);
-    tick(w, 1, 0.02, 0.98, 0);
-    assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
-    assert_int_equal(w->plan->apps[0].class, ASYM_CLASS_MP);
-}
-
-TEST_F(two_threads_are_parallel_enough_for_sp)
-{
-    tick(w, 2, 1, 1, 0); /* serial by serial_max_threads, but more than one thread */
-    assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL);
-    tick(w, 1, 1, 0, 0);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
-}
-
-TEST_F(an_application_that_was_never_parallel_has_no_sp)
-{
-    for (int i = 0; i < 3; i++) {
-        tick(w, 1.4, 1, 0.4, 0);
-        assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
-        tick(w, 0.6, 0.6, 0, 0);
-        assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
-        tick(w, 0.1, 0.1, 0, 0);
-    }
-}
-
-TEST_F(sp_lasts_for_amp_boost_and_not_longer)
-{
-    tick(w, 3, 1, 1, 1);
-    tick(w, 1, 1, 0, 0);
-    asym_usec since = w->now;
-    for (int i = 0; i < 9; i++) {
-        tick(w, 1, 1, 0, 0);
-        assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
-        assert_int_equal(w->orders.threads[0].class_since, since);
-    }
-    tick(w, 1, 1, 0, 0);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
-    assert_int_equal(w->orders.threads[0].class_since, w->now);
-    tick(w, 1, 1, 0, 0);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP); /* the boost does not begin again by itself */
-}
-
-TEST_F(sp_ends_with_the_next_parallel_phase_and_begins_anew_after_it)
-{
-    tick(w, 3, 1, 1, 1);
-    tick(w, 1, 1, 0, 0);
-    tick(w, 3, 1, 1, 1);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
-    tick(w, 1, 1, 0, 0);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
-    assert_int_equal(w->orders.threads[0].class_since, w->now);
-}
-
-TEST_F(flicker_below_one_and_a_half_does_not_end_sp)
-{
-    tick(w, 3, 1, 1, 1);
-    tick(w, 1.3, 0.9, 0.4, 0);
-    tick(w, 1.49, 1, 0.49, 0);
-    tick(w, 0.6, 0.6, 0, 0);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
-    tick(w, 1.5, 1, 0.5, 0);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
-}
-
-TEST_F(sp_follows_the_thread_that_does_the_serial_work)
-{
-    tick(w, 3, 1, 1, 1);
-    tick(w, 1.4, 0.6, 0.8, 0); /* the worker that ended last was busier in this interval */
-    assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
-    asym_usec since = w->now;
-    tick(w, 1, 1, 0.01, 0);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
-    assert_int_equal(class_of(w, 101), ASYM_CLASS_MP);
-    assert_int_equal(w->orders.threads[0].class_since, since); /* one boost for both, not one each */
-}
-
-TEST_F(a_thread_that_the_kernel_calls_alone_is_the_sp_thread)
-{
-    tick(w, 3, 1, 1, 1);
-    w->threads[1].task.flags = ASYM_TASK_ALONE;
-    tick(w, 1, 1, 0.2, 0.9); /* the others were busier in the interval before */
-    assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
-}
-
-TEST_F(a_spinning_thread_is_not_the_sp_thread)
-{
-    tick(w, 3, 1, 1, 1);
-    w->threads[0].task.flags = ASYM_TASK_SPINNING;
-    tick(w, 0.9, 1, 0.9, 0);
-    assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
-}
-
-TEST_F(a_master_is_sp_at_once_whatever_the_count)
-{
-    w->config.classify.hysteresis = 3;
-    configure(w);
-    for (int i = 0; i < 3; i++)
-        tick(w, 3, 1, 1, 1);
-    w->threads[1].task.flags = ASYM_TASK_MASTER;
-    tick(w, 3, 1, 1, 1);
-    asym_usec since = w->now;
-    assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
-    assert_int_not_equal(class_of(w, 100), ASYM_CLASS_SP);
-    tick(w, 3, 1, 1, 1);
-    assert_int_equal(w->orders.threads[1].class_since, since);
-    /* The parallel phase begins. */
-    w->threads[1].task.flags = 0;
-    tick(w, 3, 1, 1, 1);
-    assert_int_not_equal(class_of(w, 101), ASYM_CLASS_SP);
-    w->threads[1].task.flags = ASYM_TASK_MASTER;
-    tick(w, 3, 1, 1, 1);
-    assert_int_equal(class_of(w, 101), ASYM_CLASS_SP);
-    assert_int_equal(w->orders.threads[1].class_since, w->now);
-}
-
 TEST_F(a_master_is_sp_for_amp_boost_once_a_phase)
 {
     w->threads[0].task.flags = ASYM_TASK_MASTER;
@@ -380,67 +358,6 @@ TEST_F(a_master_is_sp_for_amp_boost_once_a_phase)
         ticks += class_of(w, 100) == ASYM_CLASS_SP;
     }
     assert_int_equal(ticks, w->config.classify.amp_boost / TICK);
-}
-
-/* The program reported the serial phase and its end, so the thread count decides neither. */
-TEST_F(the_end_of_a_reported_phase_ends_the_boost)
-{
-    tick(w, 3, 1, 1, 1);
-    w->threads[0].task.flags = ASYM_TASK_MASTER;
-    tick(w, 1, 1, 0, 0);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
-    w->threads[0].task.flags = 0;
-    tick(w, 1, 1, 0, 0);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
-}
-
-TEST_F(a_master_that_waits_is_not_sp)
-{
-    w->threads[0].task.flags = ASYM_TASK_MASTER | ASYM_TASK_SPINNING;
-    tick(w, 2, 1, 1, 1);
-    assert_int_not_equal(class_of(w, 100), ASYM_CLASS_SP);
-}
-
-TEST_F(a_short_pause_does_not_break_the_transition)
-{
-    tick(w, 3, 1, 1, 1);
-    tick(w, 0.2, 0.2, 0, 0);
-    tick(w, 1, 1, 0, 0);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
-}
-
-TEST_F(a_long_pause_does)
-{
-    tick(w, 3, 1, 1, 1);
-    for (int i = 0; i < 12; i++)
-        tick(w, 0.2, 0.2, 0, 0);
-    tick(w, 1, 1, 0, 0);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
-}
-
-TEST_F(no_boost_with_amp_boost_0)
-{
-    w->config.classify.amp_boost = 0;
-    configure(w);
-    tick(w, 3, 1, 1, 1);
-    tick(w, 1, 1, 0, 0);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
-}
-
-TEST_F(hysteresis_holds_for_sp_too)
-{
-    w->config.classify.hysteresis = 2;
-    configure(w);
-    tick(w, 3, 1, 1, 1);
-    tick(w, 3, 1, 1, 1);
-    tick(w, 1, 1, 0, 0);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
-    tick(w, 1, 1, 0, 0);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
-    tick(w, 3, 1, 1, 1);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_SP);
-    tick(w, 3, 1, 1, 1);
-    assert_int_equal(class_of(w, 100), ASYM_CLASS_MP);
 }
 
 TEST_F(class_since_is_when_the_thread_got_its_class)
