@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Transit CPUs of running threads whose new mask leaves out their CPU. CPUs 0-3 are slow, 4-7 fast; two LLCs. */
+#include <stdio.h>
+
+#include "base/macro.h"
 #include "base/mask.h"
 #include "support/engine-fixture.h"
 #include "support/test.h"
@@ -24,138 +27,77 @@ static int transit_cpu(const struct engine_fixture *w, int32_t tid)
     return (int)a->transit_cpu - 1;
 }
 
-TEST_ENGINE(it_goes_to_a_cpu_where_no_thread_runs)
-{
-    const unsigned p = engine_fixture_proc(w, 100);
-    runner(w, p, 100, 4, 0);
-    runner(w, p, 101, 0, 1);
-    runner(w, p, 102, 1, 2);
-    runner(w, p, 103, 3, 3);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(transit_cpu(w, 100), 2);
-    /* a thread that stays on its CPU needs no transit CPU */
-    assert_int_equal(transit_cpu(w, 101), -1);
-    engine_fixture_assert_mask(&engine_fixture_action(w, 100)->mask, "0-3");
-}
+/* Threads 100, 101 and so on: the CPU on which each runs, its target, the CPU to which it goes first, and its kind. */
+enum { NONE = -1, ANY = -2 }; /* no transit CPU; not asserted */
+enum { OF_PROGRAM, SLEEPS, EXCLUSIVE, IGNORED, SELF };
 
-/* Thread 100 takes the fast CPU 4, and 101 leaves it for CPU 3. Threads 103 and 104 are elsewhere. */
-static void take_cpu_4(struct engine_fixture *w, int32_t on_103, int32_t on_104, int32_t to_104)
-{
-    const unsigned p = engine_fixture_proc(w, 100);
-    runner(w, p, 100, 1, 4);
-    runner(w, p, 101, 4, 3);
-    runner(w, p, 102, 0, 0);
-    runner(w, p, 103, on_103, 2);
-    runner(w, p, 104, on_104, to_104);
-    engine_fixture_order(w, 100, 4, true);
-}
+static const struct {
+    const char *name;
+    int32_t favoured, sibling; /* this CPU is favoured; this one is on the core of the one before it; 0: none */
+    size_t n;
+    int32_t rows[8][4];
+    const char *mask; /* of thread 100; NULL: not asserted */
+} cases[] = {
+    /* One that stays on its CPU needs no transit CPU. */
+    {"it goes to a CPU where no thread runs", .n = 4, .mask = "0-3",
+     .rows = {{4, 0, 2}, {0, 1, NONE}, {1, 2, ANY}, {3, 3, ANY}}},
+    /* The serial thread takes a fast CPU, and the thread there gets the CPU that the serial one left. */
+    {"one that makes room gets the CPU that is left", .n = 5, .mask = "4",
+     .rows = {{1, 4, NONE, EXCLUSIVE}, {4, 3, 1}, {0, 0, ANY}, {2, 2, ANY}, {3, 3, ANY}}},
+    {"of idle CPUs that are equal it gets the favoured one", .n = 2, .favoured = 2, .rows = {{4, 0, 2}, {0, 0, ANY}}},
+    {"no two are sent to one CPU", .n = 8,
+     .rows = {{0, 4, 4}, {1, 5, 5}, {2, 6, 6}, {3, 7, 7}, {4, 0, 0}, {5, 1, 1}, {6, 2, 2}, {7, 3, 3}}},
+    {"without an idle CPU the kernel chooses", .n = 5,
+     .rows = {{0, 0, ANY}, {1, 1, ANY}, {2, 2, ANY}, {3, 3, ANY}, {4, 0, NONE}}},
+    {"one that sleeps takes no CPU and needs none", .n = 3,
+     .rows = {{0, 0, ANY, SLEEPS}, {4, 1, NONE, SLEEPS}, {5, 0, 0}}},
+    {"an unsteered thread occupies its CPU too", .n = 3, .rows = {{2, 2, ANY, IGNORED}, {4, 2, 1}, {0, 0, ANY}}},
+    {"the CPU of asymd counts as idle but comes last", .n = 5,
+     .rows = {{2, 2, ANY, SELF}, {4, 2, 0}, {5, 2, 2}, {1, 1, ANY}, {3, 3, ANY}}},
+    {"idle cores come before idle siblings", .n = 3, .sibling = 3, .rows = {{4, 2, 0}, {3, 3, ANY}, {1, 1, ANY}}},
+};
 
-/* The case of the trace: the serial thread takes a fast CPU, and the thread there gets the CPU that the serial one left. */
-TEST_ENGINE(a_thread_that_makes_room_gets_the_cpu_that_is_left)
+TEST(a_running_thread_goes_to_an_idle_cpu_first)
 {
-    take_cpu_4(w, 2, 3, 3);
-    engine_fixture_step(w, TICK);
-    engine_fixture_assert_mask(&engine_fixture_action(w, 100)->mask, "4");
-    assert_int_equal(transit_cpu(w, 100), -1);
-    assert_int_equal(transit_cpu(w, 101), 1);
-}
-
-/* 100 would leave its CPU for one where 101 still runs, if its action came first. */
-TEST_ENGINE(others_leave_a_cpu_before_a_thread_takes_it_exclusively)
-{
-    static const int32_t order[] = {101, 103, 100, 104, 102};
-    take_cpu_4(w, 5, 5, 5);
-    engine_fixture_order(w, 104, 5, true);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->n, sizeof order / sizeof order[0]);
-    for (size_t i = 0; i < w->n; i++)
-        assert_int_equal(w->actions[i].id.tid, order[i]);
-}
-
-TEST_ENGINE(of_idle_cpus_that_are_equal_it_gets_the_favoured_one)
-{
-    const unsigned p = engine_fixture_proc(w, 100);
-    w->machine.cpus[2].favour = 1;
-    assert_int_equal(asym_machine_finish(&w->machine), 0);
-    runner(w, p, 100, 4, 0); /* its target is busy */
-    runner(w, p, 101, 0, 0);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(transit_cpu(w, 100), 2);
-}
-
-TEST_ENGINE(no_two_are_sent_to_one_cpu)
-{
-    const unsigned p = engine_fixture_proc(w, 100);
-    for (int32_t i = 0; i < 4; i++)
-        runner(w, p, 100 + i, i, 4 + i);
-    for (int32_t i = 4; i < 8; i++)
-        runner(w, p, 100 + i, i, i - 4);
-    engine_fixture_step(w, TICK);
-    struct asym_mask taken = {0};
-    for (int32_t i = 0; i < 8; i++) {
-        assert_true(transit_cpu(w, 100 + i) >= 0);
-        assert_false(asym_mask_has(&taken, transit_cpu(w, 100 + i)));
-        asym_mask_set(&taken, (unsigned)transit_cpu(w, 100 + i));
-        assert_int_equal(transit_cpu(w, 100 + i), i < 4 ? 4 + i : i - 4);
+    for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
+        ENGINE_FIXTURE(w);
+        printf("%s\n", cases[i].name);
+        const unsigned p = engine_fixture_proc(&w, 100), ignored = engine_fixture_proc(&w, 200),
+                       self = engine_fixture_proc(&w, 300);
+        w.procs[ignored].rule = ASYM_RULE_IGNORE;
+        w.procs[self].flags = ASYM_PROC_SELF;
+        if (cases[i].favoured)
+            w.machine.cpus[cases[i].favoured].favour = 1;
+        if (cases[i].sibling)
+            w.machine.cpus[cases[i].sibling].core = w.machine.cpus[cases[i].sibling - 1].core;
+        assert_int_equal(asym_machine_finish(&w.machine), 0);
+        for (size_t k = 0; k < cases[i].n; k++) {
+            const int32_t *row = cases[i].rows[k], tid = 100 + (int32_t)k, how = row[3];
+            const unsigned proc = how == IGNORED ? ignored : how == SELF ? self : p;
+            runner(&w, proc, tid, row[0], row[1])->task.state = how == SLEEPS ? 'S' : 'R';
+            engine_fixture_order(&w, tid, row[1], how == EXCLUSIVE);
+        }
+        engine_fixture_step(&w, TICK);
+        for (size_t k = 0; k < cases[i].n; k++)
+            if (cases[i].rows[k][2] != ANY)
+                assert_int_equal(transit_cpu(&w, 100 + (int32_t)k), cases[i].rows[k][2]);
+        if (cases[i].mask)
+            engine_fixture_assert_mask(&engine_fixture_action(&w, 100)->mask, cases[i].mask);
     }
 }
 
-TEST_ENGINE(without_an_idle_cpu_the_kernel_chooses)
+/* 100 takes CPU 4, and would leave its CPU for one where 101 still runs, if its action came first. */
+TEST_ENGINE(others_leave_a_cpu_before_a_thread_takes_it_exclusively)
 {
+    static const int32_t rows[][2] = {{1, 4}, {4, 3}, {0, 0}, {5, 2}, {5, 5}}, order[] = {101, 103, 100, 104, 102};
     const unsigned p = engine_fixture_proc(w, 100);
-    for (int32_t i = 0; i < 4; i++)
-        runner(w, p, 100 + i, i, i);
-    runner(w, p, 104, 4, 0);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(transit_cpu(w, 104), -1);
-}
-
-TEST_ENGINE(one_that_sleeps_takes_no_cpu_and_needs_none)
-{
-    const unsigned p = engine_fixture_proc(w, 100);
-    runner(w, p, 100, 0, 0)->task.state = 'S';
-    runner(w, p, 101, 4, 1)->task.state = 'S';
-    runner(w, p, 102, 5, 0);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(transit_cpu(w, 101), -1);
-    assert_int_equal(transit_cpu(w, 102), 0);
-}
-
-TEST_ENGINE(an_unsteered_thread_occupies_its_cpu_too)
-{
-    const unsigned p = engine_fixture_proc(w, 100), other = engine_fixture_proc(w, 200);
-    w->procs[other].rule = ASYM_RULE_IGNORE;
-    runner(w, other, 200, 2, 2);
-    runner(w, p, 100, 4, 2);
-    runner(w, p, 101, 0, 0);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(transit_cpu(w, 100), 1);
-}
-
-TEST_ENGINE(the_cpu_of_asymd_counts_as_idle_but_comes_last)
-{
-    const unsigned p = engine_fixture_proc(w, 100), self = engine_fixture_proc(w, 200);
-    w->procs[self].flags = ASYM_PROC_SELF;
-    runner(w, self, 200, 2, 2);
-    runner(w, p, 100, 4, 2);
-    runner(w, p, 101, 5, 2);
-    runner(w, p, 102, 1, 1);
-    runner(w, p, 103, 3, 3);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(transit_cpu(w, 100), 0);
-    assert_int_equal(transit_cpu(w, 101), 2);
-}
-
-TEST_ENGINE(idle_cores_come_before_idle_siblings)
-{
-    const unsigned p = engine_fixture_proc(w, 100);
-    /* CPUs 2 and 3 share a core */
-    w->machine.cpus[3].core = w->machine.cpus[2].core;
-    runner(w, p, 100, 4, 3);
-    runner(w, p, 101, 2, 2);
-    runner(w, p, 102, 1, 1);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(transit_cpu(w, 100), 0);
+    for (int32_t i = 0; i < 5; i++)
+        runner(w, p, 100 + i, rows[i][0], rows[i][1]);
+    engine_fixture_order(w, 100, 4, true);
+    engine_fixture_order(w, 104, 5, true);
+    engine_fixture_step_asks(w, TICK, ASYM_LENGTH(order));
+    for (size_t i = 0; i < w->n; i++)
+        assert_int_equal(w->actions[i].id.tid, order[i]);
 }
 
 /* A refresh repeats the CPU of the last sample: the engine must not move the thread off it a second time. */
