@@ -136,7 +136,7 @@ static const char *explain(struct explain_fixture *f, int32_t id, struct asym_ex
     return f->text;
 }
 
-/* Of the last explanation. */
+/* The evidence of the last explanation. */
 static const char *evidence(struct explain_fixture *f)
 {
     *f->text = '\0';
