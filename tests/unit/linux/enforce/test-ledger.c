@@ -15,6 +15,8 @@
 #define NOBODY 2000000000
 
 static struct tree tree;
+static struct asym_ledger *ledger; /* that of the test; NULL: it is not open */
+static struct asym_error err;      /* what its opening has said */
 
 static int set_up(void **state)
 {
@@ -22,8 +24,15 @@ static int set_up(void **state)
     return 0;
 }
 
+static void close_it(void)
+{
+    asym_ledger_close(ledger);
+    ledger = NULL;
+}
+
 static int tear_down(void **state)
 {
+    close_it();
     tree_remove(&tree);
     return 0;
 }
@@ -35,11 +44,12 @@ static const char *in_dir(const char *name)
     return path;
 }
 
-static struct asym_ledger *open_it(struct asym_error *err)
+/* Opens the ledger; if it is open, again. */
+static void open_it(void)
 {
-    struct asym_ledger *l = NULL;
-    assert_int_equal(asym_ledger_open(tree.path, &l, err), 0);
-    return l;
+    close_it();
+    err.text[0] = '\0';
+    assert_int_equal(asym_ledger_open(tree.path, &ledger, &err), 0);
 }
 
 static void boot_id(char *buf, size_t size)
@@ -109,6 +119,13 @@ static int flush(struct asym_ledger *l)
     return r;
 }
 
+/* Adds a thread to the file. */
+static void record(int32_t tid)
+{
+    add(ledger, tid);
+    assert_int_equal(flush(ledger), 0);
+}
+
 static void drop(struct asym_ledger *l, int32_t tid)
 {
     asym_ledger_lock(l);
@@ -135,56 +152,51 @@ static void assert_same(const struct asym_ledger_entry *a, const struct asym_led
 
 TEST_WITH(every_field_survives, set_up, tear_down)
 {
-    struct asym_error err = {""};
-    struct asym_ledger *l = open_it(&err);
+    open_it();
     for (int32_t tid = 1; tid <= 1000; tid++)
-        add(l, tid);
-    assert_int_equal(flush(l), 0);
+        add(ledger, tid);
+    assert_int_equal(flush(ledger), 0);
     for (int32_t tid = 1; tid <= 1000; tid += 2)
-        drop(l, tid);
-    assert_int_equal(flush(l), 0);
-    asym_ledger_close(l);
-    l = open_it(&err);
+        drop(ledger, tid);
+    assert_int_equal(flush(ledger), 0);
+    open_it();
     assert_string_equal(err.text, "");
-    assert_int_equal(asym_ledger_count(l), 500);
+    assert_int_equal(asym_ledger_count(ledger), 500);
     for (int32_t tid = 1; tid <= 1000; tid++) {
-        const struct asym_ledger_entry *e = asym_ledger_find(l, tid), want = sample(tid);
+        const struct asym_ledger_entry *e = asym_ledger_find(ledger, tid), want = sample(tid);
         assert_true((e != NULL) == (tid % 2 == 0));
         if (e)
             assert_same(e, &want);
     }
-    asym_ledger_close(l);
 }
 
 TEST_WITH(no_transit_cpu_is_no_mask, set_up, tear_down)
 {
-    struct asym_ledger *l = open_it(NULL);
+    open_it();
     struct asym_ledger_entry e = {.under_way = true};
     struct asym_mask found = {0};
-    l->online = (struct asym_mask){0};
+    ledger->online = (struct asym_mask){0};
     for (unsigned c = 0; c < 2; c++)
-        asym_mask_set(&l->online, c);
+        asym_mask_set(&ledger->online, c);
     asym_mask_set(&e.original, 0);
     asym_mask_set(&e.set, 0);
     asym_mask_set(&e.before, 1);
     /* the CPU came online after asymd read the list, or went offline: no online CPU is left to compare */
     asym_mask_set(&found, 5);
-    assert_false(asym_ledger_is_set(l, &e, &found));
+    assert_false(asym_ledger_is_set(ledger, &e, &found));
     e.transit_cpu = 7;
-    assert_false(asym_ledger_is_set(l, &e, &found));
-    assert_false(asym_ledger_looks_inherited(l, &e, &found, 0, 0));
-    asym_ledger_close(l);
+    assert_false(asym_ledger_is_set(ledger, &e, &found));
+    assert_false(asym_ledger_looks_inherited(ledger, &e, &found, 0, 0));
 }
 
 TEST_WITH(what_is_not_flushed_is_not_on_record, set_up, tear_down)
 {
-    struct asym_ledger *l = open_it(NULL);
+    open_it();
     off_t before = size_of("ledger");
-    add(l, 1);
+    add(ledger, 1);
     assert_int_equal(size_of("ledger"), before);
-    assert_int_equal(flush(l), 0);
+    assert_int_equal(flush(ledger), 0);
     assert_true(size_of("ledger") > before);
-    asym_ledger_close(l);
 }
 
 #define GOOD(tid) "T " #tid " 2000000000 7 9 5 0 0 1 0 0 0 0-1 0 0-1\n"
@@ -192,11 +204,10 @@ TEST_WITH(what_is_not_flushed_is_not_on_record, set_up, tear_down)
 /* Opens a ledger with this content. Checks the number of entries, and that a bad file is reported and kept as ledger.bad. */
 static void expect(const char *what, size_t count, bool bad)
 {
-    struct asym_error err = {""};
-    struct asym_ledger *l = open_it(&err);
-    if (asym_ledger_count(l) != count || (*err.text != '\0') != bad || (size_of("ledger.bad") >= 0) != bad)
-        fail_msg("%s: %zu entries, said: '%s'", what, asym_ledger_count(l), err.text);
-    asym_ledger_close(l);
+    open_it();
+    if (asym_ledger_count(ledger) != count || (*err.text != '\0') != bad || (size_of("ledger.bad") >= 0) != bad)
+        fail_msg("%s: %zu entries, said: '%s'", what, asym_ledger_count(ledger), err.text);
+    close_it();
     unlink(in_dir("ledger"));
     unlink(in_dir("ledger.bad"));
 }
@@ -261,10 +272,8 @@ TEST_WITH(files_that_are_no_ledgers_are_renamed, set_up, tear_down)
     put_bytes("asymd-ledger 9 x\n" GOOD(1), sizeof "asymd-ledger 9 x\n" GOOD(1) - 1);
     expect("a later version", 0, true);
     assert_int_equal(mkdir(in_dir("ledger"), 0755), 0);
-    struct asym_error err = {""};
-    struct asym_ledger *l = open_it(&err);
-    assert_true(*err.text != '\0' && asym_ledger_count(l) == 0);
-    asym_ledger_close(l);
+    open_it();
+    assert_true(*err.text != '\0' && asym_ledger_count(ledger) == 0);
 }
 
 TEST_WITH(another_boot_s_file_is_stale_as_a_whole, set_up, tear_down)
@@ -296,21 +305,18 @@ TEST_WITH(a_line_of_10_megabytes_is_one_bad_line, set_up, tear_down)
 
 TEST_WITH(a_second_opener_gets_the_name_of_the_holder, set_up, tear_down)
 {
-    struct asym_error err = {""};
-    struct asym_ledger *l = open_it(NULL), *second = NULL;
+    struct asym_ledger *second = NULL;
+    open_it();
     char pid[32];
-    add(l, 1);
-    assert_int_equal(flush(l), 0);
+    record(1);
     off_t size = size_of("ledger");
     assert_int_equal(asym_ledger_open(tree.path, &second, &err), -EBUSY);
     assert_null(second);
     snprintf(pid, sizeof pid, "PID %d", (int)getpid());
     assert_non_null(strstr(err.text, pid));
     assert_int_equal(size_of("ledger"), size);
-    asym_ledger_close(l);
-    l = open_it(&err);
-    assert_int_equal(asym_ledger_count(l), 1);
-    asym_ledger_close(l);
+    open_it();
+    assert_int_equal(asym_ledger_count(ledger), 1);
 }
 
 /* A user who lists it into memory that another process of the user serves (FUSE) holds its lock. */
@@ -318,35 +324,31 @@ TEST_WITH(other_users_cannot_list_the_directory, set_up, tear_down)
 {
     struct stat found;
     const mode_t before = umask(0);
-    struct asym_ledger *l = NULL;
-    assert_int_equal(asym_ledger_open(in_dir("new"), &l, NULL), 0);
+    assert_int_equal(asym_ledger_open(in_dir("new"), &ledger, NULL), 0);
     umask(before);
-    asym_ledger_close(l);
+    close_it();
     assert_int_equal(stat(in_dir("new"), &found), 0);
     assert_int_equal(found.st_mode & 0777, 0711);
 }
 
 TEST_WITH(a_directory_that_cannot_be_made_is_reported, set_up, tear_down)
 {
-    struct asym_error err = {""};
-    struct asym_ledger *l = NULL;
-    assert_int_equal(asym_ledger_open("/nonexistent-asymd/run", &l, &err), -ENOENT);
+    assert_int_equal(asym_ledger_open("/nonexistent-asymd/run", &ledger, &err), -ENOENT);
     assert_non_null(strstr(err.text, "/nonexistent-asymd/run"));
-    assert_int_equal(asym_ledger_open("/proc/self/status", &l, &err), -ENOTDIR);
-    assert_null(l);
+    assert_int_equal(asym_ledger_open("/proc/self/status", &ledger, &err), -ENOTDIR);
+    assert_null(ledger);
 }
 
 TEST_WITH(the_file_is_removed_only_when_it_holds_nothing, set_up, tear_down)
 {
-    struct asym_ledger *l = open_it(NULL);
-    add(l, 1);
-    assert_int_equal(flush(l), 0);
-    asym_ledger_close(l);
+    open_it();
+    record(1);
+    close_it();
     assert_true(size_of("ledger") > 0);
-    l = open_it(NULL);
-    drop(l, 1);
-    assert_int_equal(flush(l), 0);
-    asym_ledger_close(l);
+    open_it();
+    drop(ledger, 1);
+    assert_int_equal(flush(ledger), 0);
+    close_it();
     assert_int_equal(size_of("ledger"), -1);
     asym_ledger_close(NULL);
 }
@@ -360,18 +362,18 @@ static ino_t inode_of(const char *name)
 /* 10 valid records, and 64 + 3 * 10 in all: with one more record asymd rewrites the file. */
 TEST_WITH(the_file_is_rewritten_when_most_of_it_is_stale, set_up, tear_down)
 {
-    struct asym_ledger *l = open_it(NULL);
+    open_it();
     off_t largest = 0;
     for (int32_t tid = 1; tid <= 10; tid++)
-        add(l, tid);
-    assert_int_equal(flush(l), 0);
+        add(ledger, tid);
+    assert_int_equal(flush(ledger), 0);
     ino_t inode = inode_of("ledger");
     int rewritten = 0, records = 10;
     for (int i = 0; i < 10000; i++) {
-        asym_ledger_lock(l);
-        assert_int_equal(asym_ledger_note(l, asym_ledger_find(l, 1 + i % 10)), 0);
-        asym_ledger_unlock(l);
-        assert_int_equal(flush(l), 0);
+        asym_ledger_lock(ledger);
+        assert_int_equal(asym_ledger_note(ledger, asym_ledger_find(ledger, 1 + i % 10)), 0);
+        asym_ledger_unlock(ledger);
+        assert_int_equal(flush(ledger), 0);
         largest = size_of("ledger") > largest ? size_of("ledger") : largest;
         assert_int_equal(inode_of("ledger") != inode, ++records > 3 * 10 + 64);
         if (inode_of("ledger") == inode)
@@ -383,77 +385,67 @@ TEST_WITH(the_file_is_rewritten_when_most_of_it_is_stale, set_up, tear_down)
     assert_int_equal(rewritten, 10000 / (3 * 10 + 64 + 1 - 10));
     /* at most 3 * 10 + 64 records, each below 120 bytes */
     assert_true(largest < 100 * 120 + 64);
-    asym_ledger_close(l);
-    l = open_it(NULL);
-    assert_int_equal(asym_ledger_count(l), 10);
-    asym_ledger_close(l);
+    open_it();
+    assert_int_equal(asym_ledger_count(ledger), 10);
 }
 
 TEST_WITH(a_batch_written_in_part_spoils_nothing_after_it, set_up, tear_down)
 {
-    struct asym_error err = {""};
-    struct asym_ledger *l = open_it(NULL);
+    open_it();
     signal(SIGXFSZ, SIG_IGN);
-    add(l, 1);
-    assert_int_equal(flush(l), 0);
+    record(1);
     const size_t whole = (size_t)size_of("ledger");
     limit_files(whole + 20);
-    add(l, 2);
-    assert_int_equal(flush(l), -EFBIG);
+    add(ledger, 2);
+    assert_int_equal(flush(ledger), -EFBIG);
     assert_int_equal(size_of("ledger"), whole);
-    add(l, 3);
-    assert_int_equal(flush(l), -EFBIG);
+    add(ledger, 3);
+    assert_int_equal(flush(ledger), -EFBIG);
     limit_files(RLIM_INFINITY);
-    add(l, 4);
-    assert_int_equal(flush(l), 0);
-    asym_ledger_close(l);
-    l = open_it(&err);
+    record(4);
+    open_it();
     assert_string_equal(err.text, "");
-    assert_int_equal(asym_ledger_count(l), 4);
-    asym_ledger_close(l);
+    assert_int_equal(asym_ledger_count(ledger), 4);
 }
 
 /* The ledger opens with the recorded entries. A later write must create the new file. */
 TEST_WITH(a_file_that_cannot_be_written_anew_is_read_all_the_same, set_up, tear_down)
 {
-    struct asym_error err = {""};
     struct asym_restore_report report;
     put_file(GOOD(1) GOOD(2));
     signal(SIGXFSZ, SIG_IGN);
     limit_files(10);
-    struct asym_ledger *l = open_it(&err);
+    open_it();
     assert_non_null(strstr(err.text, "cannot write"));
-    assert_int_equal(asym_ledger_count(l), 2);
-    assert_int_equal(asym_ledger_housekeeping(l), -EFBIG);
-    add(l, 3);
-    assert_int_equal(flush(l), -EFBIG);
+    assert_int_equal(asym_ledger_count(ledger), 2);
+    assert_int_equal(asym_ledger_housekeeping(ledger), -EFBIG);
+    add(ledger, 3);
+    assert_int_equal(flush(ledger), -EFBIG);
     limit_files(RLIM_INFINITY);
-    assert_int_equal(asym_ledger_housekeeping(l), 0); /* open has reported the missing file already */
-    asym_ledger_close(l);
-    l = open_it(NULL);
-    assert_int_equal(asym_ledger_count(l), 3);
+    assert_int_equal(asym_ledger_housekeeping(ledger), 0); /* open has reported the missing file already */
+    open_it();
+    assert_int_equal(asym_ledger_count(ledger), 3);
     limit_files(10);
-    asym_ledger_restore(l, &report);
+    asym_ledger_restore(ledger, &report);
     assert_int_equal(report.gone, 3);
-    asym_ledger_close(l);
+    close_it();
     limit_files(RLIM_INFINITY);
     assert_int_equal(size_of("ledger"), -1); /* files can be removed on a full disk */
 }
 
 TEST_WITH(what_has_the_names_of_its_files_is_not_written_through, set_up, tear_down)
 {
-    struct asym_error err = {""};
     char text[16] = "";
     put_file(GOOD(1) "junk\n");
     FILE *f = fopen(in_dir("precious"), "w");
     assert_true(f && fputs("as it was", f) > 0 && fclose(f) == 0);
     assert_int_equal(symlink("precious", in_dir("ledger.new")), 0);
     assert_int_equal(mkdir(in_dir("ledger.bad"), 0700), 0);
-    struct asym_ledger *l = open_it(&err);
-    assert_int_equal(asym_ledger_count(l), 1);
+    open_it();
+    assert_int_equal(asym_ledger_count(ledger), 1);
     assert_non_null(strstr(err.text, "kept as ledger.bad.1"));
     assert_true(size_of("ledger.bad.1") > 0);
-    asym_ledger_close(l);
+    close_it();
     f = fopen(in_dir("precious"), "r");
     assert_true(f && fgets(text, sizeof text, f) && fclose(f) == 0);
     assert_string_equal(text, "as it was");
@@ -501,68 +493,65 @@ TEST_WITH(what_others_do_to_the_file_is_noticed_and_undone, set_up, tear_down)
 {
     static void (*const deeds[])(void) = {remove_it, cut_it, write_to_it, replace_it, remove_lock, remove_all};
     for (size_t i = 0; i < 2 * ASYM_LENGTH(deeds); i++) {
-        struct asym_ledger *l = open_it(NULL), *second = NULL;
-        add(l, 1);
-        assert_int_equal(flush(l), 0);
-        assert_int_equal(asym_ledger_housekeeping(l), 0);
+        struct asym_ledger *second = NULL;
+        open_it();
+        record(1);
+        assert_int_equal(asym_ledger_housekeeping(ledger), 0);
         deeds[i / 2]();
-        add(l, 2);
+        add(ledger, 2);
         if (i % 2)
-            assert_int_equal(flush(l), 0);
-        assert_int_equal(asym_ledger_housekeeping(l), 1);
-        assert_int_equal(asym_ledger_housekeeping(l), 0);
+            assert_int_equal(flush(ledger), 0);
+        assert_int_equal(asym_ledger_housekeeping(ledger), 1);
+        assert_int_equal(asym_ledger_housekeeping(ledger), 0);
         assert_int_equal(asym_ledger_open(tree.path, &second, NULL), -EBUSY);
-        asym_ledger_close(l);
-        l = open_it(NULL);
-        assert_int_equal(asym_ledger_count(l), 2);
-        drop(l, 1);
-        drop(l, 2);
-        asym_ledger_close(l);
+        open_it();
+        assert_int_equal(asym_ledger_count(ledger), 2);
+        drop(ledger, 1);
+        drop(ledger, 2);
+        close_it();
     }
 }
 
 TEST_WITH(a_second_one_that_came_meanwhile_is_not_written_over, set_up, tear_down)
 {
-    struct asym_ledger *l = open_it(NULL);
-    add(l, 1);
-    assert_int_equal(flush(l), 0);
+    open_it();
+    record(1);
     remove_all();
-    struct asym_ledger *second = open_it(NULL);
+    struct asym_ledger *second;
+    assert_int_equal(asym_ledger_open(tree.path, &second, NULL), 0);
     add(second, 2);
     add(second, 3);
     assert_int_equal(flush(second), 0);
-    assert_int_equal(asym_ledger_housekeeping(l), -EBUSY);
-    add(l, 4);
-    assert_int_equal(flush(l), -EBUSY);
+    assert_int_equal(asym_ledger_housekeeping(ledger), -EBUSY);
+    add(ledger, 4);
+    assert_int_equal(flush(ledger), -EBUSY);
     for (int32_t tid = 1; tid <= 4; tid += 3)
-        drop(l, tid);
-    asym_ledger_close(l);
+        drop(ledger, tid);
+    close_it();
     assert_int_equal(asym_ledger_housekeeping(second), 0);
     asym_ledger_close(second);
-    l = open_it(NULL);
-    assert_int_equal(asym_ledger_count(l), 2);
-    asym_ledger_close(l);
+    open_it();
+    assert_int_equal(asym_ledger_count(ledger), 2);
 }
 
 TEST_WITH(threads_that_are_gone_need_nothing, set_up, tear_down)
 {
     struct asym_restore_report report;
-    struct asym_ledger *l = open_it(NULL);
+    open_it();
     for (int32_t tid = NOBODY; tid < NOBODY + 100; tid++)
-        add(l, tid);
-    assert_int_equal(flush(l), 0);
-    asym_ledger_restore(l, &report);
+        add(ledger, tid);
+    assert_int_equal(flush(ledger), 0);
+    asym_ledger_restore(ledger, &report);
     assert_int_equal(report.gone, 100);
     assert_int_equal(report.restored + report.inherited + report.foreign + report.failed, 0);
-    assert_int_equal(asym_ledger_count(l), 0);
-    asym_ledger_close(l);
+    assert_int_equal(asym_ledger_count(ledger), 0);
 }
 
 /* The hash table closes gaps by moving entries. Compares it with a plain array at every size, with colliding numbers. */
 TEST_WITH(the_table_finds_what_is_in_it, set_up, tear_down)
 {
     static bool in[4096];
-    struct asym_ledger *l = open_it(NULL);
+    open_it();
     uint32_t seed = 2010;
     size_t n = 0;
     memset(in, 0, sizeof in);
@@ -570,31 +559,29 @@ TEST_WITH(the_table_finds_what_is_in_it, set_up, tear_down)
         seed = seed * 1664525u + 1013904223u;
         const size_t k = seed >> 20;
         const struct asym_taskid id = {.tid = (int32_t)(k * 64 + 1), .tgid = 1, .start = 1};
-        asym_ledger_lock(l);
-        struct asym_ledger_entry *e = asym_ledger_find(l, id.tid);
+        asym_ledger_lock(ledger);
+        struct asym_ledger_entry *e = asym_ledger_find(ledger, id.tid);
         assert_true((e != NULL) == in[k]);
         if (e)
-            asym_ledger_remove(l, e);
+            asym_ledger_remove(ledger, e);
         else
-            assert_non_null(asym_ledger_add(l, &id));
-        asym_ledger_unlock(l);
+            assert_non_null(asym_ledger_add(ledger, &id));
+        asym_ledger_unlock(ledger);
         n += in[k] ? (size_t)-1 : 1;
         in[k] = !in[k];
-        assert_int_equal(asym_ledger_count(l), n);
+        assert_int_equal(asym_ledger_count(ledger), n);
     }
-    asym_ledger_close(l);
 }
 
 TEST_WITH(a_release_is_not_pushed_out_by_a_fork_storm, set_up, tear_down)
 {
-    struct asym_ledger *l = open_it(NULL);
-    asym_ledger_note_release(l, 4242, 1000);
+    open_it();
+    asym_ledger_note_release(ledger, 4242, 1000);
     for (int i = 0; i < 100000; i++)
-        asym_ledger_note_release(l, 5000 + i % 3000, 1001 + (asym_usec)i);
-    assert_true(asym_ledger_was_released(l, 4242, 1000));
-    assert_false(asym_ledger_was_released(l, 4242, 1001));
-    assert_false(asym_ledger_was_released(l, 4243, 0));
-    asym_ledger_close(l);
+        asym_ledger_note_release(ledger, 5000 + i % 3000, 1001 + (asym_usec)i);
+    assert_true(asym_ledger_was_released(ledger, 4242, 1000));
+    assert_false(asym_ledger_was_released(ledger, 4242, 1001));
+    assert_false(asym_ledger_was_released(ledger, 4243, 0));
 }
 
 TEST_MAIN

@@ -74,6 +74,15 @@ WRAPPED(int, sched_getaffinity, pid_t tid, size_t size, cpu_set_t *ret)
     return 0;
 }
 
+/* A fake reader that answers when the test says so. */
+struct fake_reader {
+    struct asym_proc_reader port;
+    struct asym_read_request last_request;
+    struct asym_read_answer answer;
+    int n_requests, refuses;
+    bool answers;
+};
+
 struct fixture {
     struct tree tree;
     struct asym_root root;
@@ -82,6 +91,7 @@ struct fixture {
     struct asym_snapshot s;
     bool sampled;
     struct asym_settings *settings; /* its rules; NULL: none */
+    struct fake_reader reader;
 };
 
 static void set_up(struct fixture *f)
@@ -219,12 +229,24 @@ static const struct asym_task *task_of(const struct fixture *f, int32_t tid)
     return found;
 }
 
+static struct asym_process *process_of(const struct fixture *f, int32_t pid)
+{
+    return asym_procfs_find(asym_procfs_of(f->source), pid);
+}
+
 static const struct asym_proc *proc_of(const struct fixture *f, int32_t tid)
 {
     const struct asym_task *t = task_of(f, tid);
     assert_non_null(t);
     return &f->s.procs[t->proc];
 }
+
+/* Take a sample. It has so many tasks (what: n_tasks) or applications (n_apps). */
+#define sample_has(f, what, wanted)                                                                                    \
+    do {                                                                                                               \
+        sample(f);                                                                                                     \
+        assert_int_equal((f)->s.what, wanted);                                                                         \
+    } while (0)
 
 /* Take a sample. In it this process (of: proc_of) or thread (task_of) is listed, with these flags. */
 #define sample_has_flags(f, of, id, wanted)                                                                            \
@@ -234,14 +256,35 @@ static const struct asym_proc *proc_of(const struct fixture *f, int32_t tid)
         assert_int_equal(of(f, id)->flags, wanted);                                                                    \
     } while (0)
 
+static void sample_with(struct fixture *f, struct thread t)
+{
+    put(f, t);
+    sample(f);
+}
+
+/* A process of one thread that runs. */
+static struct thread sample_program(struct fixture *f)
+{
+    const struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
+    sample_with(f, t);
+    return t;
+}
+
+/* Its thread has run for so many milliseconds by now. */
+static void sample_after(struct fixture *f, struct thread t, unsigned ms)
+{
+    put(f, t);
+    tree_write(&f->tree, "proc/10/task/10/schedstat", "%u000000 0 %u\n", ms, ms);
+    sample(f);
+}
+
 TEST_F(running_threads_are_listed_with_their_facts)
 {
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "build", .state = 'S', .start = 90000});
     put(f, (struct thread){.pid = 10, .tid = 12, .comm = "worker", .state = 'R', .start = 90010, .mask = "f0"});
     put(f,
         (struct thread){.pid = 10, .tid = 11, .comm = "bound", .state = 'R', .start = 90005, .flags = NO_SETAFFINITY});
-    sample(f);
-    assert_int_equal(f->s.n_apps, 1);
+    sample_has(f, n_apps, 1);
     assert_int_equal(f->s.n_tasks, 2);
     assert_int_equal(f->s.apps[0].n_threads, 3);
     assert_int_equal(f->s.apps[0].runnable_instant, 2);
@@ -283,8 +326,7 @@ TEST_F(shares_are_of_the_time_between_two_samples)
     put(f, (struct thread){.pid = pid, .tid = pid, .comm = "sleeps", .state = 'S'});
     put(f, (struct thread){.pid = pid, .tid = other, .comm = "runs", .state = 'R'});
     put_times(f, pid, pid, 5000, 0, 7);
-    sample(f);
-    assert_int_equal(f->s.n_tasks, 1); /* only the thread in state R; its time is unknown */
+    sample_has(f, n_tasks, 1); /* only the thread in state R; its time is unknown */
     assert_close(f->s.apps[0].runnable_mean, 0);
     assert_close(task_of(f, other)->runnable, 0);
     usleep(20000);
@@ -384,8 +426,7 @@ TEST_F(kernel_threads_are_left_out)
 {
     put(f, (struct thread){.pid = 2, .tid = 2, .comm = "kthreadd", .state = 'R', .flags = KTHREAD});
     put(f, (struct thread){.pid = 3, .tid = 3, .comm = "program", .state = 'R'});
-    sample(f);
-    assert_int_equal(f->s.n_tasks, 1);
+    sample_has(f, n_tasks, 1);
     assert_non_null(task_of(f, 3));
     assert_int_equal(f->s.coverage.n_procs, 2);
     assert_int_equal(f->s.coverage.n_threads, 1);
@@ -398,8 +439,7 @@ TEST_F(zombies_are_not_listed)
     put(f, (struct thread){.pid = 11, .tid = 11, .comm = "leader", .state = 'Z', .start = 5});
     put(f, (struct thread){.pid = 11, .tid = 12, .comm = "alive", .state = 'R', .start = 6});
     for (int i = 0; i < 2; i++) {
-        sample(f);
-        assert_int_equal(f->s.n_tasks, 1);
+        sample_has(f, n_tasks, 1);
         assert_non_null(task_of(f, 12));
     }
 }
@@ -512,7 +552,7 @@ TEST_F(ticks_are_used_where_the_kernel_has_no_schedstat)
         bool hardly;
     } rows[] = {{"0 0", true}, {"1 0", false}, {"0 1", false}};
     open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
-    ((struct asym_procfs *)f->source)->no_schedstat = true;
+    asym_procfs_of(f->source)->no_schedstat = true;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .ticks = rows[i].ticks});
         assert_int_equal(said_to_have_hardly_run(f, 10), rows[i].hardly);
@@ -524,19 +564,16 @@ TEST_F(a_process_that_vanishes_between_two_samples_is_forgotten)
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "a", .state = 'R'});
     put(f, (struct thread){.pid = 20, .tid = 20, .comm = "b", .state = 'R'});
-    sample(f);
-    assert_int_equal(f->s.n_tasks, 3);
+    sample_has(f, n_tasks, 3);
     take_away(f, "proc/10/task/11");
     take_away(f, "proc/20");
-    sample(f);
-    assert_int_equal(f->s.n_tasks, 1);
+    sample_has(f, n_tasks, 1);
     assert_int_equal(f->s.coverage.n_procs, 1);
     assert_int_equal(f->s.coverage.n_threads, 1);
     /* The process is ending: its directory exists, but its files do not. */
     tree_unlink(&f->tree, "proc/10/task/10/stat");
     tree_unlink(&f->tree, "proc/10/task/10/schedstat");
-    sample(f);
-    assert_int_equal(f->s.n_tasks, 0);
+    sample_has(f, n_tasks, 0);
     take_away(f, "proc/10");
     sample(f);
     assert_int_equal(f->s.coverage.n_procs, 0);
@@ -557,8 +594,7 @@ TEST_F(a_thread_that_cannot_be_read_is_left_out_and_the_others_are_sampled)
         assert_int_equal(f->s.n_tasks, 2);
         assert_int_equal(f->s.coverage.n_failed, 1);
         assert_int_equal(f->s.coverage.failure, errors[i]);
-        sample(f);
-        assert_int_equal(f->s.n_tasks, 3);
+        sample_has(f, n_tasks, 3);
         assert_int_equal(f->s.coverage.n_failed, 0);
     }
 }
@@ -573,16 +609,14 @@ TEST_F(known_threads_stay_when_they_cannot_be_listed)
     for (uint32_t i = 0; i < ASYM_LENGTH(errors); i++) {
         const int32_t late = 20 + (int32_t)i;
         listing_error = errors[i];
-        asym_procfs_find((struct asym_procfs *)f->source, 10)->due = ASYM_DUE_THREADS;
+        process_of(f, 10)->due = ASYM_DUE_THREADS;
         put(f, (struct thread){.pid = 10, .tid = late, .comm = "late", .state = 'R'});
-        sample(f);
-        assert_int_equal(f->s.n_tasks, 3 + i);
+        sample_has(f, n_tasks, 3 + i);
         assert_int_equal(f->s.apps[0].n_threads, 3 + i);
         assert_int_equal(task_of(f, 10)->flags | task_of(f, 11)->flags | task_of(f, 12)->flags, 0);
         /* The next sample lists them again, though nothing has asked for that. */
         listing_error = 0;
-        sample(f);
-        assert_int_equal(f->s.n_tasks, 4 + i);
+        sample_has(f, n_tasks, 4 + i);
         assert_int_equal(task_of(f, 10)->flags | task_of(f, 11)->flags | task_of(f, 12)->flags, 0);
         assert_int_equal(task_of(f, late)->flags, ASYM_TASK_NEWBORN);
     }
@@ -619,15 +653,13 @@ TEST_F(a_leader_that_has_ended_stays_until_it_is_reaped)
     assert_int_equal(f->s.apps[0].n_threads, 2);
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "leader", .state = 'Z'});
     report(ASYM_PROCESS_EVENT_EXIT, 10, 10);
-    sample(f);
-    assert_int_equal(f->s.n_tasks, 1);
+    sample_has(f, n_tasks, 1);
     assert_int_equal(f->s.apps[0].n_threads, 2);
     assert_non_null(task_of(f, 11));
     /* Any other thread is reaped as it ends. */
     take_away(f, "proc/10/task/11");
     report(ASYM_PROCESS_EVENT_EXIT, 11, 10);
-    sample(f);
-    assert_int_equal(f->s.n_tasks, 0);
+    sample_has(f, n_tasks, 0);
     assert_int_equal(f->s.coverage.n_threads, 1);
     assert_int_equal(f->s.coverage.n_procs, 1);
     take_away(f, "proc/10");
@@ -647,8 +679,7 @@ TEST_F(the_exec_of_another_thread_does_not_make_the_leader_new)
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "b", .state = 'R', .start = 1, .stack = 8000});
     report(ASYM_PROCESS_EVENT_EXIT, 10, 10);
     report(ASYM_PROCESS_EVENT_EXEC, 10, 10);
-    sample(f);
-    assert_int_equal(f->s.n_tasks, 1);
+    sample_has(f, n_tasks, 1);
     assert_string_equal(task_of(f, 10)->comm, "b");
     /* The event has told of the exec, and the fork guard has repaired the mask. */
     assert_int_equal(task_of(f, 10)->flags, 0);
@@ -657,8 +688,7 @@ TEST_F(the_exec_of_another_thread_does_not_make_the_leader_new)
 TEST_F(newborn_threads_are_listed_once_though_idle)
 {
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'S', .start = 1});
-    sample(f);
-    assert_int_equal(f->s.n_tasks, 0);
+    sample_has(f, n_tasks, 0);
     put(f, (struct thread){.pid = 10, .tid = 9, .comm = "new", .state = 'S', .start = 50, .mask = "3"});
     put(f, (struct thread){.pid = 20, .tid = 20, .comm = "child", .state = 'S', .start = 50, .ppid = 10});
     sample(f);
@@ -707,7 +737,7 @@ TEST_F(an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack)
         put(f, (struct thread){.pid = 10, .tid = 11, .comm = "a", .state = 'R', .start = 2});
         sample(f);
         assert_int_equal(proc_of(f, 11)->last_exec, 0);
-        const uint32_t program = asym_procfs_find(asym_procfs_of(f->source), 10)->program;
+        const uint32_t program = process_of(f, 10)->program;
         take_away(f, "proc/10/task/11");
         t.stack = 8000;
         t.state = 'S';
@@ -717,7 +747,7 @@ TEST_F(an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack)
         assert_non_null(task_of(f, 10));
         assert_int_equal(task_of(f, 10)->flags & ASYM_TASK_EXECUTED, ASYM_TASK_EXECUTED);
         assert_int_equal(proc_of(f, 10)->last_exec, f->s.now);
-        assert_int_not_equal(asym_procfs_find(asym_procfs_of(f->source), 10)->program, program);
+        assert_int_not_equal(process_of(f, 10)->program, program);
         t.state = 'R';
         put(f, t);
         tree_write(&f->tree, "proc/10/task/10/schedstat", "90000000001 0 901\n");
@@ -731,34 +761,24 @@ TEST_F(an_exec_that_no_event_tells_is_seen_by_the_place_of_the_stack)
 /* Another thread calls exec. It has the leader's mask, and the nice value that asymd lent it. */
 TEST_F(an_exec_that_brings_only_a_nice_value_is_told)
 {
-    struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
-    put(f, t);
-    sample(f);
+    struct thread t = sample_program(f);
     t.stack = 8000;
     t.nice = -5;
-    put(f, t);
-    tree_write(&f->tree, "proc/10/task/10/schedstat", "2000000 0 2\n");
-    sample(f);
+    sample_after(f, t, 2);
     assert_int_equal(task_of(f, 10)->flags & ASYM_TASK_EXECUTED, ASYM_TASK_EXECUTED);
     assert_int_equal(task_of(f, 10)->nice, -5);
     t.stack = 9000;
-    put(f, t);
-    tree_write(&f->tree, "proc/10/task/10/schedstat", "3000000 0 3\n");
-    sample(f);
+    sample_after(f, t, 3);
     assert_int_equal(task_of(f, 10)->flags & ASYM_TASK_EXECUTED, 0);
     t.nice = 0;
-    put(f, t);
-    tree_write(&f->tree, "proc/10/task/10/schedstat", "4000000 0 4\n");
-    sample(f);
+    sample_after(f, t, 4);
     assert_int_equal(task_of(f, 10)->flags & ASYM_TASK_EXECUTED, 0);
 }
 
 /* Its mask is as before. It may have chosen that itself. */
 TEST_F(a_leader_that_calls_exec_itself_is_still_the_leader)
 {
-    struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
-    put(f, t);
-    sample(f);
+    struct thread t = sample_program(f);
     t.stack = 8000;
     put(f, t);
     tree_write(&f->tree, "proc/10/task/10/schedstat", "2000000 0 2\n");
@@ -769,18 +789,14 @@ TEST_F(a_leader_that_calls_exec_itself_is_still_the_leader)
 /* Its number may be another thread's by now, and its mask, too. */
 TEST_F(a_process_that_is_calling_exec_is_not_listed)
 {
-    struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
-    put(f, t);
-    sample(f);
+    struct thread t = sample_program(f);
     t.stack = 0;
     t.executing = true;
-    put(f, t);
-    sample(f);
+    sample_with(f, t);
     assert_null(task_of(f, 10));
     t.stack = 8000;
     t.executing = false;
-    put(f, t);
-    sample(f);
+    sample_with(f, t);
     assert_non_null(task_of(f, 10));
     assert_int_equal(proc_of(f, 10)->last_exec, f->s.now);
 }
@@ -807,8 +823,7 @@ static struct thread live_leader(struct fixture *f)
     open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
     f->root.live = true;
     affinity.mask = (struct asym_mask){.w = {0xff}};
-    put(f, t);
-    sample(f);
+    sample_with(f, t);
     assert_int_equal(task_of(f, pid)->mask->w[0], 0xff);
     return t;
 }
@@ -1011,7 +1026,7 @@ TEST_F(a_newborn_process_that_is_calling_exec_is_listed)
     put(f, t);
     tree_write(&f->tree, "proc/20/task/20/schedstat", "2000000 0 2\n");
     sample(f);
-    assert_int_equal(asym_procfs_find(asym_procfs_of(f->source), 20)->last_exec, f->s.now);
+    assert_int_equal(process_of(f, 20)->last_exec, f->s.now);
 }
 
 /* asymd knows no earlier program of it. */
@@ -1024,14 +1039,11 @@ TEST_F(a_process_that_is_calling_exec_when_it_is_found_is_listed)
 /* The process has ended. The next one with its number is calling exec, and may have inherited a mask. */
 TEST_F(a_process_that_is_calling_exec_is_not_the_one_that_had_its_number)
 {
-    struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
-    put(f, t);
-    sample(f);
+    struct thread t = sample_program(f);
     t.executing = true;
     t.stack = 0;
     t.start = 88;
-    put(f, t);
-    sample(f);
+    sample_with(f, t);
     assert_non_null(task_of(f, 10));
     assert_int_equal(proc_of(f, 10)->id.start, 88);
     assert_int_equal(task_of(f, 10)->flags, ASYM_TASK_NEWBORN);
@@ -1046,17 +1058,14 @@ TEST_F(a_leader_that_ends_is_not_taken_for_a_caller_of_exec)
         bool listed;
     } rows[] = {{'R', "4", true}, {'D', "4", false}, {'Z', "0", false}, {'X', "0", false}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
-        put(f, t);
-        sample(f);
+        struct thread t = sample_program(f);
         t.state = rows[i].state;
         t.flags = rows[i].flags;
         t.executing = true;
         t.stack = 0;
-        put(f, t);
-        sample(f);
+        sample_with(f, t);
         assert_int_equal(task_of(f, 10) != NULL, rows[i].listed);
-        const struct asym_process *proc = asym_procfs_find(asym_procfs_of(f->source), 10);
+        const struct asym_process *proc = process_of(f, 10);
         assert_int_equal(proc->due, rows[i].listed ? ASYM_DUE_READ : ASYM_DUE_IF_RAN);
         assert_int_equal(proc->last_exec, 0);
         start_over(f);
@@ -1066,20 +1075,16 @@ TEST_F(a_leader_that_ends_is_not_taken_for_a_caller_of_exec)
 /* The program that has forked is gone; what the new one forks counts. A child that is found with the exec may be of either. */
 TEST_F(a_fork_before_an_exec_is_of_the_previous_program)
 {
-    struct thread t = {.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1, .stack = 7000};
-    put(f, t);
-    sample(f);
+    struct thread t = sample_program(f);
     for (int child = 20; child < 22; child++) {
         put(f, (struct thread){.pid = child, .tid = child, .comm = "c", .state = 'S', .start = 5, .ppid = 10});
         t.stack += child == 21 ? 1000 : 0;
-        put(f, t);
-        sample(f);
+        sample_with(f, t);
         assert_int_equal(proc_of(f, 10)->last_fork, f->s.now);
     }
     assert_int_equal(proc_of(f, 10)->last_exec, f->s.now);
     t.stack += 1000;
-    put(f, t);
-    sample(f);
+    sample_with(f, t);
     assert_int_equal(proc_of(f, 10)->last_exec, f->s.now);
     assert_int_equal(proc_of(f, 10)->last_fork, 0);
 }
@@ -1109,8 +1114,7 @@ TEST_F(a_number_that_another_process_has_now_is_another_application)
     put(f, (struct thread){.pid = 20, .tid = 20, .comm = "parent", .state = 'R', .start = 5});
     sample(f);
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "new", .state = 'R', .start = 88, .ppid = 20});
-    sample(f);
-    assert_int_equal(f->s.n_apps, 2);
+    sample_has(f, n_apps, 2);
     const struct asym_proc *proc = proc_of(f, 10);
     assert_int_equal(proc->id.start, 88);
     assert_int_equal(proc->ppid, 20);
@@ -1141,15 +1145,13 @@ TEST_F(only_what_was_asked_for_and_its_descendants_are_seen)
     /* Another process had the parent's PID when this process was created. */
     put(f, (struct thread){.pid = 80, .tid = 80, .comm = "elder", .state = 'R', .start = 5, .ppid = 50});
     open_source(f, ASYM_GROUP_PROCESS, pids, 1);
-    sample(f);
-    assert_int_equal(f->s.n_tasks, 3);
+    sample_has(f, n_tasks, 3);
     assert_true(task_of(f, 50) && task_of(f, 60) && task_of(f, 7));
     /* When a parent ends and init adopts its children, nothing changes. */
     take_away(f, "proc/60");
     put(f, (struct thread){.pid = 7, .tid = 7, .comm = "grandchild", .state = 'R', .start = 30, .ppid = 1});
     put(f, (struct thread){.pid = 90, .tid = 90, .comm = "late", .state = 'R', .start = 40, .ppid = 7});
-    sample(f);
-    assert_int_equal(f->s.n_tasks, 3);
+    sample_has(f, n_tasks, 3);
     assert_true(task_of(f, 50) && task_of(f, 7) && task_of(f, 90));
     /* --pid does not name a process that gets the PID later. */
     put(f, (struct thread){.pid = 50, .tid = 50, .comm = "stranger", .state = 'R', .start = 99, .ppid = 1});
@@ -1167,7 +1169,7 @@ static void put_maps(const struct fixture *f, const char *library)
 /* Pretend that the maps were read so long ago that they may be read again. */
 static void let_maps_age(struct fixture *f)
 {
-    struct asym_procfs *p = (struct asym_procfs *)f->source;
+    struct asym_procfs *p = asym_procfs_of(f->source);
     asym_procfs_find(p, 10)->maps_read_at = 1;
 }
 
@@ -1186,7 +1188,7 @@ TEST_F(one_thread_with_a_runtime_that_counts_late_is_reported)
     job_with_library(f, 90000, "/usr/lib/libomp.so.5");
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90001});
-    asym_procfs_find((struct asym_procfs *)f->source, 10)->due = ASYM_DUE_THREADS;
+    process_of(f, 10)->due = ASYM_DUE_THREADS;
     /* The creating thread may set its mask once more. It has done so when it has run for a while. */
     sample_has_flags(f, proc_of, 10, ASYM_PROC_COUNTS_LATE);
     tree_write(&f->tree, "proc/10/task/10/schedstat", "1999999 0 1\n");
@@ -1199,7 +1201,7 @@ TEST_F(one_thread_with_a_runtime_that_counts_late_is_reported)
 TEST_F(a_library_that_an_old_process_loads_after_an_exec_is_found)
 {
     struct thread t = job_with_library(f, 1, "/usr/lib/libc.so.6");
-    struct asym_procfs *p = (struct asym_procfs *)f->source;
+    struct asym_procfs *p = asym_procfs_of(f->source);
     struct asym_process *proc = asym_procfs_find(p, 10);
     proc->maps_read_at = p->now - 100 * ASYM_MSEC;
     t.vsize = 2000;
@@ -1215,7 +1217,7 @@ TEST_F(a_thread_that_waits_for_its_threads_passes_the_limit_in_time)
 {
     job_with_library(f, 90000, "/usr/lib/libomp.so.5");
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90001});
-    struct asym_procfs *p = (struct asym_procfs *)f->source;
+    struct asym_procfs *p = asym_procfs_of(f->source);
     asym_procfs_find(p, 10)->due = ASYM_DUE_THREADS;
     sample_has_flags(f, proc_of, 10, ASYM_PROC_COUNTS_LATE);
     asym_procfs_find(p, 10)->threads_at -= ASYM_SEC;
@@ -1242,7 +1244,7 @@ TEST_F(maps_of_a_program_that_waits_for_a_disk_are_left_unread)
     job_with_library(f, 90000, "/usr/lib/libc.so.6");
     put_maps(f, "/usr/lib/libomp.so.5");
     let_maps_age(f);
-    struct asym_procfs *p = (struct asym_procfs *)f->source;
+    struct asym_procfs *p = asym_procfs_of(f->source);
     struct asym_process *proc = asym_procfs_find(p, 10);
     proc->vsize = 2000;
     proc->threads[0].state = 'D';
@@ -1252,15 +1254,6 @@ TEST_F(maps_of_a_program_that_waits_for_a_disk_are_left_unread)
     asym_procfs_read_maps(p, proc);
     assert_int_equal(proc->flags, ASYM_PROC_COUNTS_LATE);
 }
-
-/* A fake reader that answers when the test says so. */
-struct fake_reader {
-    struct asym_proc_reader port;
-    struct asym_read_request last_request;
-    struct asym_read_answer answer;
-    int n_requests, refuses;
-    bool answers;
-};
 
 static struct fake_reader *fake_of(struct asym_proc_reader *r)
 {
@@ -1289,51 +1282,50 @@ static int fake_take(struct asym_proc_reader *r, struct asym_read_answer *ret)
     return 1;
 }
 
-static void open_with_reader(struct fixture *f, struct fake_reader *fake, const struct asym_rules *rules)
+static void open_with_reader(struct fixture *f, const struct asym_rules *rules)
 {
     struct asym_error err = {""};
-    *fake = (struct fake_reader){.port = {.ask = fake_ask, .take = fake_take}};
+    f->reader = (struct fake_reader){.port = {.ask = fake_ask, .take = fake_take}};
     const struct asym_procfs_config config = {
-        .root = &f->root, .machine = &f->machine, .reader = &fake->port, .rules = rules};
+        .root = &f->root, .machine = &f->machine, .reader = &f->reader.port, .rules = rules};
     assert_int_equal(asym_procfs_new(&config, &f->source, &err), 0);
 }
 
 /* Takes a sample that has the reader's answer to its last request. */
-static void take_answer(struct fixture *f, struct fake_reader *fake)
+static void take_answer(struct fixture *f)
 {
-    fake->answers = true;
+    f->reader.answers = true;
     sample(f);
 }
 
 /* A source with the fake reader, and one process, old enough for its maps to be read. */
-static void open_with_job(struct fixture *f, struct fake_reader *fake)
+static void open_with_job(struct fixture *f)
 {
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000});
-    open_with_reader(f, fake, NULL);
+    open_with_reader(f, NULL);
 }
 
 TEST_F(what_is_mapped_is_not_known_until_the_answer_comes)
 {
-    struct fake_reader fake;
-    open_with_job(f, &fake);
+    open_with_job(f);
     sample_has_flags(f, proc_of, 10, ASYM_PROC_UNKNOWN);
-    assert_int_equal(fake.last_request.what, ASYM_READ_MAPS);
-    assert_int_equal(fake.last_request.pid, 10);
-    assert_int_equal(fake.last_request.uid, 2002);
+    assert_int_equal(f->reader.last_request.what, ASYM_READ_MAPS);
+    assert_int_equal(f->reader.last_request.pid, 10);
+    assert_int_equal(f->reader.last_request.uid, 2002);
     sample(f);
-    assert_int_equal(fake.n_requests, 1);
+    assert_int_equal(f->reader.n_requests, 1);
     /* The maps were not read. The source requests them again. */
-    fake.answer.error = -EAGAIN;
-    take_answer(f, &fake);
-    assert_int_equal(fake.n_requests, 2);
+    f->reader.answer.error = -EAGAIN;
+    take_answer(f);
+    assert_int_equal(f->reader.n_requests, 2);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
     /* The maps were cut: the source requests more until it has all. */
-    fake.answer = (struct asym_read_answer){.maps_cut = 1};
-    take_answer(f, &fake);
-    assert_int_equal(fake.last_request.maps_most, 4 * ASYM_READ_MAPS_FIRST);
+    f->reader.answer = (struct asym_read_answer){.maps_cut = 1};
+    take_answer(f);
+    assert_int_equal(f->reader.last_request.maps_most, 4 * ASYM_READ_MAPS_FIRST);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
-    fake.answer = (struct asym_read_answer){.maps = ASYM_MAPS_COUNTS_LATE};
-    take_answer(f, &fake);
+    f->reader.answer = (struct asym_read_answer){.maps = ASYM_MAPS_COUNTS_LATE};
+    take_answer(f);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
     assert_int_equal(f->s.coverage.n_unread, 0);
 }
@@ -1341,7 +1333,7 @@ TEST_F(what_is_mapped_is_not_known_until_the_answer_comes)
 /* asymd has wanted to read the process for long. Takes a sample. */
 static void let_time_pass(struct fixture *f, int32_t pid)
 {
-    struct asym_process *proc = asym_procfs_find((struct asym_procfs *)f->source, pid);
+    struct asym_process *proc = process_of(f, pid);
     assert_true(proc->wanted_at > 0);
     proc->wanted_at = 1;
     sample(f);
@@ -1349,20 +1341,19 @@ static void let_time_pass(struct fixture *f, int32_t pid)
 
 TEST_F(one_that_cannot_be_read_is_left_alone_until_it_has_threads)
 {
-    struct fake_reader fake;
-    open_with_job(f, &fake);
+    open_with_job(f);
     sample(f);
-    fake.answer = (struct asym_read_answer){.error = -ETIME};
-    take_answer(f, &fake);
+    f->reader.answer = (struct asym_read_answer){.error = -ETIME};
+    take_answer(f);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
     assert_int_equal(f->s.coverage.n_unread, 1);
-    assert_int_equal(fake.n_requests, 1);
+    assert_int_equal(f->reader.n_requests, 1);
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90001});
-    asym_procfs_find((struct asym_procfs *)f->source, 10)->due = ASYM_DUE_THREADS;
+    process_of(f, 10)->due = ASYM_DUE_THREADS;
     sample_has_flags(f, proc_of, 10, 0);
     /* The same holds where no helper can run. */
     put(f, (struct thread){.pid = 20, .tid = 20, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000});
-    fake.refuses = -ENOENT;
+    f->reader.refuses = -ENOENT;
     sample(f);
     let_time_pass(f, 20);
     assert_int_equal(proc_of(f, 20)->flags, ASYM_PROC_UNKNOWN);
@@ -1371,21 +1362,20 @@ TEST_F(one_that_cannot_be_read_is_left_alone_until_it_has_threads)
 /* Other users keep the reader busy. They cannot keep asymd from steering a process: it goes by what it knows, and asks on. */
 TEST_F(one_that_is_not_read_for_long_is_not_left_alone)
 {
-    struct fake_reader fake;
-    open_with_job(f, &fake);
-    fake.refuses = -EAGAIN;
+    open_with_job(f);
+    f->reader.refuses = -EAGAIN;
     sample_has_flags(f, proc_of, 10, ASYM_PROC_UNKNOWN);
     let_time_pass(f, 10);
     assert_int_equal(proc_of(f, 10)->flags, 0);
-    fake.refuses = 0;
+    f->reader.refuses = 0;
     sample(f);
-    assert_int_equal(fake.n_requests, 3);
+    assert_int_equal(f->reader.n_requests, 3);
     assert_int_equal(proc_of(f, 10)->flags, 0);
-    fake.answer = (struct asym_read_answer){.maps = ASYM_MAPS_COUNTS_LATE};
-    take_answer(f, &fake);
+    f->reader.answer = (struct asym_read_answer){.maps = ASYM_MAPS_COUNTS_LATE};
+    take_answer(f);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_COUNTS_LATE);
     /* Another program has as much time. */
-    asym_procfs_forget_facts(asym_procfs_find((struct asym_procfs *)f->source, 10));
+    asym_procfs_forget_facts(process_of(f, 10));
     sample(f);
     assert_true(proc_of(f, 10)->flags & ASYM_PROC_UNKNOWN);
 }
@@ -1393,48 +1383,46 @@ TEST_F(one_that_is_not_read_for_long_is_not_left_alone)
 /* asymd would not know who has to wait if the process hangs. */
 TEST_F(one_whose_user_is_unknown_is_read_when_it_is_known)
 {
-    struct fake_reader fake;
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000});
     tree_unlink(&f->tree, "proc/10/status");
-    open_with_reader(f, &fake, NULL);
+    open_with_reader(f, NULL);
     sample(f);
-    assert_int_equal(fake.n_requests, 0);
+    assert_int_equal(f->reader.n_requests, 0);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
     assert_int_equal(f->s.coverage.n_unread, 0);
     tree_write(&f->tree, "proc/10/status", "Uid:\t0\t2002\t0\t0\n");
     sample(f);
-    assert_int_equal(fake.n_requests, 1);
-    assert_int_equal(fake.last_request.uid, 2002);
+    assert_int_equal(f->reader.n_requests, 1);
+    assert_int_equal(f->reader.last_request.uid, 2002);
 }
 
 /* Takes two samples, before which events were lost. The reader answers a request only after the first. */
-static void lose_events(struct fixture *f, struct fake_reader *fake)
+static void lose_events(struct fixture *f)
 {
     static const struct asym_process_event lost = {.kind = ASYM_PROCESS_EVENT_LOST, .when = 1};
-    const int n_requests = fake->n_requests;
+    const int n_requests = f->reader.n_requests;
     for (int i = 0; i < 2; i++) {
         connector.n = 1;
         connector.events[0] = lost;
         sample(f);
-        fake->answers = i == 0 && fake->n_requests > n_requests;
+        f->reader.answers = i == 0 && f->reader.n_requests > n_requests;
     }
 }
 
 /* One user's storm of forks loses events again and again. It must not keep asymd from steering the processes of all users. */
 TEST_F(after_lost_events_one_that_has_not_called_exec_keeps_its_facts)
 {
-    struct fake_reader fake;
     struct thread t = {.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000, .stack = 5000};
     put(f, t);
-    open_with_reader(f, &fake, NULL);
-    struct asym_procfs *p = (struct asym_procfs *)f->source;
+    open_with_reader(f, NULL);
+    struct asym_procfs *p = asym_procfs_of(f->source);
     p->config.process_events = (struct asym_process_events *)(void *)&connector;
     sample(f);
-    take_answer(f, &fake);
+    take_answer(f);
     for (int i = 0; i < 10; i++) {
-        lose_events(f, &fake);
+        lose_events(f);
         assert_int_equal(proc_of(f, 10)->flags, 0);
-        assert_int_equal(fake.n_requests, 1);
+        assert_int_equal(f->reader.n_requests, 1);
     }
     /* It has ended its leader: then it has no addresses, but has not called exec for that reason. */
     struct thread other = {.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90001, .vsize = 1000};
@@ -1445,46 +1433,45 @@ TEST_F(after_lost_events_one_that_has_not_called_exec_keeps_its_facts)
     const uint32_t program = asym_procfs_find(p, 10)->program;
     put(f, dead);
     put(f, other);
-    lose_events(f, &fake);
+    lose_events(f);
     assert_int_equal(proc_of(f, 11)->flags, 0);
     assert_int_equal(asym_procfs_find(p, 10)->program, program);
 }
 
 TEST_F(after_lost_events_one_that_has_called_exec_is_read_again)
 {
-    struct fake_reader fake;
     struct thread t = {.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000, .stack = 5000};
     put(f, t);
-    open_with_reader(f, &fake, NULL);
-    struct asym_procfs *p = (struct asym_procfs *)f->source;
+    open_with_reader(f, NULL);
+    struct asym_procfs *p = asym_procfs_of(f->source);
     p->config.process_events = (struct asym_process_events *)(void *)&connector;
     sample(f);
-    take_answer(f, &fake);
+    take_answer(f);
     assert_int_equal(proc_of(f, 10)->flags, 0);
     t.stack = 6000;
     put(f, t);
     const uint32_t program = asym_procfs_find(p, 10)->program;
-    lose_events(f, &fake);
+    lose_events(f);
     assert_true(asym_procfs_find(p, 10)->program > program);
     assert_true(proc_of(f, 10)->last_exec > 0);
     /* The kernel hides the addresses: nothing shows that the program is the same. */
     t.stack = 0;
     put(f, t);
     const uint32_t shown = asym_procfs_find(p, 10)->program;
-    lose_events(f, &fake);
+    lose_events(f);
     assert_true(asym_procfs_find(p, 10)->program > shown);
 }
 
 /* Answers the last request with an error, and samples twice: at once, and when the time for another reading has come. */
-static void fail_and_wait(struct fixture *f, struct fake_reader *fake, int error)
+static void fail_and_wait(struct fixture *f, int error)
 {
-    const int n_requests = fake->n_requests;
-    fake->answer = (struct asym_read_answer){.error = error};
-    fake->answers = true;
+    const int n_requests = f->reader.n_requests;
+    f->reader.answer = (struct asym_read_answer){.error = error};
+    f->reader.answers = true;
     sample(f);
-    assert_int_equal(fake->n_requests, n_requests);
+    assert_int_equal(f->reader.n_requests, n_requests);
     assert_int_equal(f->s.coverage.n_unread, 1);
-    struct asym_process *proc = asym_procfs_find((struct asym_procfs *)f->source, 10);
+    struct asym_process *proc = process_of(f, 10);
     if (proc->retry_at > 0)
         proc->retry_at = 1;
     /* It has as much time for its second reading as for the first. */
@@ -1494,18 +1481,17 @@ static void fail_and_wait(struct fixture *f, struct fake_reader *fake, int error
 
 TEST_F(one_that_could_not_be_read_is_read_again_after_a_time)
 {
-    struct fake_reader fake;
-    open_with_job(f, &fake);
+    open_with_job(f);
     sample(f);
-    assert_int_equal(fake.n_requests, 1);
+    assert_int_equal(f->reader.n_requests, 1);
     /* A reader that the kernel killed says nothing about the process. */
-    fail_and_wait(f, &fake, -EPIPE);
-    assert_int_equal(fake.n_requests, 2);
-    fail_and_wait(f, &fake, -ETIME);
-    assert_int_equal(fake.n_requests, 3);
+    fail_and_wait(f, -EPIPE);
+    assert_int_equal(f->reader.n_requests, 2);
+    fail_and_wait(f, -ETIME);
+    assert_int_equal(f->reader.n_requests, 3);
     /* There is no third attempt after the second hang. */
-    fail_and_wait(f, &fake, -ETIME);
-    assert_int_equal(fake.n_requests, 3);
+    fail_and_wait(f, -ETIME);
+    assert_int_equal(f->reader.n_requests, 3);
     assert_int_equal(proc_of(f, 10)->flags, ASYM_PROC_UNKNOWN);
     assert_int_equal(f->s.coverage.n_unread, 1);
 }
@@ -1524,15 +1510,14 @@ static struct asym_settings *load_rules(struct fixture *f, const char *text)
 
 TEST_F(a_rule_for_command_lines_waits_for_the_answer)
 {
-    struct fake_reader fake;
     f->settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = ignore\n");
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000});
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90000});
-    open_with_reader(f, &fake, f->settings->rules);
+    open_with_reader(f, f->settings->rules);
     sample_has_flags(f, proc_of, 10, ASYM_PROC_UNKNOWN);
-    assert_int_equal(fake.last_request.what, ASYM_READ_CMDLINE);
-    strcpy(fake.answer.cmdline, "job --secret");
-    take_answer(f, &fake);
+    assert_int_equal(f->reader.last_request.what, ASYM_READ_CMDLINE);
+    strcpy(f->reader.answer.cmdline, "job --secret");
+    take_answer(f);
     assert_int_equal(proc_of(f, 10)->flags, 0);
     assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_IGNORE);
     /* New rules cause a new request. The old rule holds until the answer; an unreadable command line does not match. */
@@ -1540,8 +1525,8 @@ TEST_F(a_rule_for_command_lines_waits_for_the_answer)
     sample(f);
     assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_IGNORE);
     assert_int_equal(proc_of(f, 10)->flags, 0);
-    fake.answer.error = -ETIME;
-    take_answer(f, &fake);
+    f->reader.answer.error = -ETIME;
+    take_answer(f);
     assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_STEER);
     assert_int_equal(proc_of(f, 10)->flags, 0);
 }
@@ -1549,23 +1534,22 @@ TEST_F(a_rule_for_command_lines_waits_for_the_answer)
 /* The reader may be busy with other users. What is known counts then, and the command line as soon as it comes. */
 TEST_F(a_rule_for_names_does_not_wait_for_a_command_line_for_ever)
 {
-    struct fake_reader fake;
     f->settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = slow\n"
                                 "[rule \"y\"]\nmatch_comm = job\naction = ignore\n");
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000});
     put(f, (struct thread){.pid = 10, .tid = 11, .comm = "job", .state = 'R', .start = 90000});
-    open_with_reader(f, &fake, f->settings->rules);
-    fake.refuses = -EAGAIN;
+    open_with_reader(f, f->settings->rules);
+    f->reader.refuses = -EAGAIN;
     sample_has_flags(f, proc_of, 10, ASYM_PROC_UNKNOWN);
     let_time_pass(f, 10);
     assert_int_equal(proc_of(f, 10)->flags, 0);
     assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_IGNORE);
-    fake.refuses = 0;
+    f->reader.refuses = 0;
     sample(f);
     sample(f);
-    assert_int_equal(fake.n_requests, 3);
-    strcpy(fake.answer.cmdline, "job --secret");
-    take_answer(f, &fake);
+    assert_int_equal(f->reader.n_requests, 3);
+    strcpy(f->reader.answer.cmdline, "job --secret");
+    take_answer(f);
     assert_int_equal(proc_of(f, 10)->rule, ASYM_RULE_SLOW);
 }
 
@@ -1620,27 +1604,26 @@ TEST_F(the_rule_of_a_process_that_sleeps_is_known_on_request)
 
 TEST_F(the_rule_of_a_process_that_sleeps_waits_for_its_command_line)
 {
-    struct fake_reader fake;
     struct asym_proc proc;
     f->settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = ignore\n");
     const struct asym_taskid id = id_of(10, 10, 90000);
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "job", .state = 'S', .start = 90000});
-    open_with_reader(f, &fake, f->settings->rules);
-    strcpy(fake.answer.cmdline, "job --secret");
+    open_with_reader(f, f->settings->rules);
+    strcpy(f->reader.answer.cmdline, "job --secret");
     sample(f);
-    take_answer(f, &fake);
-    assert_int_equal(fake.n_requests, 1);
+    take_answer(f);
+    assert_int_equal(f->reader.n_requests, 1);
     asym_procfs_set_rules(f->source, f->settings->rules);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(asym_procfs_rule_of(f->source, &id, &proc), 0);
         assert_null(proc.rule_name);
         assert_int_equal(proc.rule, ASYM_RULE_IGNORE);
     }
-    assert_int_equal(fake.n_requests, 2);
-    take_answer(f, &fake);
+    assert_int_equal(f->reader.n_requests, 2);
+    take_answer(f);
     assert_int_equal(asym_procfs_rule_of(f->source, &id, &proc), 1);
     assert_string_equal(proc.rule_name, "x");
-    assert_int_equal(fake.n_requests, 2);
+    assert_int_equal(f->reader.n_requests, 2);
 }
 
 /* Open a source each of whose calls reads as little as it can. */
@@ -1801,24 +1784,23 @@ TEST_F(a_process_that_ends_between_two_pieces_is_forgotten)
     sample_in_pieces(f);
     assert_int_equal(f->s.n_tasks, 0);
     assert_int_equal(f->s.n_procs, 0);
-    assert_null(asym_procfs_find((struct asym_procfs *)f->source, 10));
+    assert_null(process_of(f, 10));
 }
 
 /* A disk that is slow for a moment hangs one reading. The source does not request other facts in the same moment. */
 TEST_F(one_whose_command_line_hangs_is_left_alone_for_a_time)
 {
-    struct fake_reader fake;
     f->settings = load_rules(f, "[rule \"x\"]\nmatch_cmdline = *secret*\naction = ignore\n");
     put(f, (struct thread){
                .pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = UPTIME_SECONDS * 100, .vsize = 1000});
-    open_with_reader(f, &fake, f->settings->rules);
+    open_with_reader(f, f->settings->rules);
     sample(f);
-    assert_int_equal(fake.n_requests, 1);
-    assert_int_equal(fake.last_request.what, ASYM_READ_CMDLINE);
-    struct asym_process *proc = asym_procfs_find((struct asym_procfs *)f->source, 10);
+    assert_int_equal(f->reader.n_requests, 1);
+    assert_int_equal(f->reader.last_request.what, ASYM_READ_CMDLINE);
+    struct asym_process *proc = process_of(f, 10);
     proc->born = 1; /* old enough for its maps to be read */
-    fail_and_wait(f, &fake, -ETIME);
-    assert_int_equal(fake.n_requests, 3);
+    fail_and_wait(f, -ETIME);
+    assert_int_equal(f->reader.n_requests, 3);
     assert_int_equal(proc->asked, ASYM_READ_CMDLINE | ASYM_READ_MAPS);
 }
 
@@ -1863,8 +1845,7 @@ TEST_F(a_rule_for_cgroups_matches_the_processes_of_that_one)
         tree_write(&f->tree, file, "0::%s\n", groups[i]);
     }
     assert_int_equal(asym_procfs_new(&config, &f->source, &err), 0);
-    sample(f);
-    assert_int_equal(f->s.n_apps, N);
+    sample_has(f, n_apps, N);
     for (int i = 0; i < N; i++)
         assert_int_equal(proc_of(f, 10 + i)->rule, i == 1 ? ASYM_RULE_IGNORE : ASYM_RULE_STEER);
 }
@@ -1884,8 +1865,7 @@ TEST_F(parents_in_a_ring_end)
     put(f, (struct thread){.pid = 70, .tid = 70, .comm = "b", .state = 'R', .ppid = 60});
     put(f, (struct thread){.pid = 80, .tid = 80, .comm = "own", .state = 'R', .ppid = 80});
     open_source(f, ASYM_GROUP_PROCESS, pids, 1);
-    sample(f);
-    assert_int_equal(f->s.n_tasks, 1);
+    sample_has(f, n_tasks, 1);
 }
 
 TEST_F(a_pid_that_does_not_exist_is_reported)
@@ -1961,8 +1941,7 @@ TEST_F(processes_of_one_cgroup_are_one_application)
     tree_write(&f->tree, "proc/13/cgroup", "0::/a\n");
     open_source(f, ASYM_GROUP_CGROUP, NULL, 0);
     for (int i = 0; i < 3; i++) {
-        sample(f);
-        assert_int_equal(f->s.n_apps, 2);
+        sample_has(f, n_apps, 2);
         assert_int_equal(f->s.n_procs, 3);
         const struct asym_app *a = &f->s.apps[proc_of(f, 10)->app];
         assert_true(proc_of(f, 10)->app == proc_of(f, 12)->app && proc_of(f, 11)->app != proc_of(f, 12)->app);
@@ -1973,12 +1952,10 @@ TEST_F(processes_of_one_cgroup_are_one_application)
         assert_int_equal(a->runnable_instant, 3);
     }
     asym_procfs_set_group(f->source, ASYM_GROUP_PROCESS);
-    sample(f);
-    assert_int_equal(f->s.n_apps, 3);
+    sample_has(f, n_apps, 3);
     assert_null(f->s.apps[0].cgroup);
     asym_procfs_set_group(f->source, ASYM_GROUP_CGROUP);
-    sample(f);
-    assert_int_equal(f->s.n_apps, 2);
+    sample_has(f, n_apps, 2);
 }
 
 static void put_job(const struct fixture *f, int pid, int pgrp, const char *comm, char state)
@@ -2025,8 +2002,7 @@ TEST_F(a_command_line_of_a_shell_is_one_application)
     put_job(f, 22, 20, "cc1", 'R');
     put_job(f, 30, 30, "gzip", 'R');
     open_source(f, ASYM_GROUP_JOB, NULL, 0);
-    sample(f);
-    assert_int_equal(f->s.n_apps, 2);
+    sample_has(f, n_apps, 2);
     expect_job(f, 21, 20, 7, 3, "make");
     assert_int_equal(app_of(f, 22)->runnable_instant, 2);
     expect_job(f, 30, 30, 7, 1, "gzip");
@@ -2049,8 +2025,7 @@ TEST_F(a_command_line_of_a_shell_is_one_application)
     expect_job(f, 22, 20, 7, 3, "make");
     asym_procfs_set_group(f->source, ASYM_GROUP_PROCESS);
     expect_members(f, 20, 0);
-    sample(f);
-    assert_int_equal(f->s.n_apps, 4);
+    sample_has(f, n_apps, 4);
     expect_job(f, 22, 22, 7, 1, "cc1");
 }
 
@@ -2062,12 +2037,11 @@ TEST_F(where_autogroups_are_on_the_session_is_the_nice_group)
         put(f, (struct thread){
                    .pid = pid, .tid = pid, .comm = "a", .state = 'R', .pgrp = 20, .has_tty = true, .session = pid - 8});
     open_source(f, ASYM_GROUP_JOB, NULL, 0);
-    ((struct asym_procfs *)f->source)->config.process_events = (struct asym_process_events *)(void *)&connector;
+    asym_procfs_of(f->source)->config.process_events = (struct asym_process_events *)(void *)&connector;
     for (size_t i = 0; i < ASYM_LENGTH(switches); i++) {
         if (switches[i])
             tree_write(&f->tree, "proc/sys/kernel/sched_autogroup_enabled", "%s", switches[i]);
-        sample(f);
-        assert_int_equal(f->s.n_apps, 1);
+        sample_has(f, n_apps, 1);
         for (int pid = 20; pid < 22; pid++)
             assert_int_equal(proc_of(f, pid)->nice_group, i == 2 ? pid - 8 : 0);
     }
