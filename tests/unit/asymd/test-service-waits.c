@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sentences on which thread waits for which. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "daemon/asymd/service-internal.h"

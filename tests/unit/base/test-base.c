@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of lib/base: masks and their text formats, parsers, escaping, the stable sort, the arena, the errno table. */
-#include <errno.h>
-#include <string.h>
 
 #include <asym/plan.h>
 
 #include "base/arena.h"
-#include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
 #include "base/sort.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of the clocks: their unit, and the time that each counts. */
 #include <pthread.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "support/test.h"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads and writes that take several system calls. */
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include "base/io.h"
 #include "support/test.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The runnable time of threads by their lines of schedstat and their states. */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/macro.h"
 #include "linux/sys/proc-parse.h"
 #include "support/test.h"
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The library of rules, and asymd.default for programs that no rule names. */
 #include <dirent.h>
-#include <errno.h>
-#include <string.h>
 
 #include <asym/settings.h>
 
-#include "base/macro.h"
 #include "support/tree.h"
 #include "support/test.h"
 

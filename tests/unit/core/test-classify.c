@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Phases, classes and the boost of SP, as the engine sees them over time. */
-#include <string.h>
 
 #include <math.h>
 #include <stdio.h>
 
-#include "base/macro.h"
 #include "core/classify.h"
 #include "support/engine-fixture.h"
 #include "support/test.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The duty of a thread: what it would run if it never waited. */
 
-#include "base/macro.h"
 #include "core/thread-state.h"
 #include "support/test.h"
 

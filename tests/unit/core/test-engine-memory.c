@@ -3,9 +3,7 @@
  * The engine when memory runs out; its memory use must not grow without bound. This test compiles the files that allocate
  * with an allocator that fails on request.
  */
-#include <errno.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "support/engine-fixture.h"
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* When the engine calls a policy, what the policy sees, and how its targets become masks. */
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <sched.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "support/engine-fixture.h"
 #include "support/test.h"

@@ -2,7 +2,6 @@
 /* The effect of the CPUs, the nice value and the class of a rule on the plan. */
 #include <asym/engine.h>
 
-#include "base/macro.h"
 #include "support/engine-fixture.h"
 #include "support/test.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which threads the engine steers, whose mask is in force, and what it restores. */
-#include <errno.h>
 #include <sched.h>
 
-#include "base/macro.h"
 #include "support/engine-fixture.h"
 #include "support/test.h"
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The core types derived from the speeds of CPUs, and the choice of CPUs to slow. */
-#include <string.h>
 
 #include <asym/machine.h>
 
-#include <errno.h>
 #include <math.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "support/engine-fixture.h"
 #include "support/test.h"

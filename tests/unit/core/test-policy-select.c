@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The policy that auto selects, and the policies that a machine can run, as tables. */
-#include <string.h>
 
-#include "base/macro.h"
 #include "core/policy-select.h"
 #include "support/test.h"
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <string.h>
 
 #include <asym/plan.h>
 #include <asym/snapshot.h>
 
-#include "base/macro.h"
 #include "support/reason-text.h"
 #include "support/test.h"
 

@@ -2,7 +2,6 @@
 /* Crossover trials with a known gain, over noise, a drift and a program that comes and goes. */
 #include <math.h>
 
-#include "base/macro.h"
 #include "experiment/trial-row.h"
 #include "sim/rng.h"
 #include "support/test.h"

@@ -2,7 +2,6 @@
 /* The intervals of an experiment, from trials with known distributions. */
 #include <math.h>
 
-#include "base/macro.h"
 #include "experiment/experiment.h"
 #include "support/test.h"
 

@@ -2,7 +2,6 @@
 /* Compares measures with figures computed by hand, and the analytic model with the placements that it describes. */
 #include <math.h>
 
-#include "base/macro.h"
 #include "experiment/experiment.h"
 #include "support/analytic-model.h"
 #include "support/paper-measures.h"

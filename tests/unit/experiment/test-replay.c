@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A replay makes the plans that were made, byte for byte, and shows other policies as if their changes had been made. */
-#include <errno.h>
 #include <math.h>
-#include <string.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "experiment/replay.h"
 #include "record/record.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A trace is parsed back: its tracks, its slices and its instants. */
-#include <string.h>
 
 #include <jansson.h>
 
-#include "base/macro.h"
 #include "experiment/traces.h"
 #include "support/record-fixture.h"
 #include "support/test.h"

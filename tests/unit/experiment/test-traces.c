@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Checks the statements of docs/simulator.md about the traces of ./dev traces, with their times. */
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
-#include "base/macro.h"
 #include "report/json.h"
 #include "support/test.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The measure of a program in a trial: instructions where they are counted, else work. */
 
-#include "base/macro.h"
 #include "experiment/trial-row.h"
 #include "support/test.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The log gets a line for these changes of class. */
-#include <stdio.h>
-#include <string.h>
 
 #include "explain/monitor.h"
 #include "support/test.h"

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sentences for a user who asks why a program runs where it runs. */
-#include <string.h>
 
-#include <errno.h>
 #include <glob.h>
-#include <stdio.h>
 
-#include "base/macro.h"
 #include "core/overrides.h"
 #include "explain/explain-text.h"
 #include "explain/explain.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The monitor's memory of cycles that the engine has planned and the test has carried out. */
-#include <string.h>
 
-#include <errno.h>
-
-#include "base/macro.h"
 #include "explain/monitor.h"
 #include "support/engine-fixture.h"
 #include "support/test.h"

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The exporter: its text and its address. tests/exporter.py has its socket and its answers over HTTP. */
-#include <errno.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/macro.h"
 #include "daemon/exporter/exporter.h"
 #include "support/fake-service.h"
 #include "support/test.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests the rules of docs/policies.md for every policy, on machines and loads generated from seeds. */
-#include <string.h>
 
 #include <asym/engine.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "config/option-value.h"
 #include "support/count.h"

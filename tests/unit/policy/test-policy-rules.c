@@ -3,14 +3,11 @@
  * Tests the rules of every policy (docs/policies.md) by direct calls, with classes, RTX marks, preferred CPUs and masks that
  * the engine would rarely produce. test-conformance.c tests the policies through the engine.
  */
-#include <errno.h>
-#include <string.h>
 
 #include <asym/policy.h>
 #include <asym/snapshot.h>
 
 #include "base/arena.h"
-#include "base/macro.h"
 #include "base/mask.h"
 #include "support/generate.h"
 #include "support/rounds.h"

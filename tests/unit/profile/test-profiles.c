@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Profiles of executables: the file, its mistakes, writing one section, and build ids from ELF notes, junk among them. */
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <stdio.h>
-#include <string.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "linux/sys/elf.h"
 #include "profile/profiles.h"
 #include "support/generate.h"

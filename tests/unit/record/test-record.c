@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The reader gives back a record bit for bit; damaged and hostile records are refused with the place. */
-#include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include <asym/settings.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "record/record-internal.h"
 #include "record/record.h"

@@ -4,13 +4,9 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "report/columns.h"
 #include "daemon/asymctl/long-verb.h"
 #include "support/process.h"

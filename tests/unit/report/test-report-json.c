@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The plan as JSON (asymd.plan/1) has every key and type that the schema promises. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "report/json.h"
 #include "report/report.h"

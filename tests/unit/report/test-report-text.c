@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The text of a dry run. */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "report/columns.h"
 #include "report/report.h"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Parsing of scenario files, and the messages for bad ones. */
-#include <errno.h>
 #include <glob.h>
 #include <math.h>
-#include <string.h>
 
-#include "base/macro.h"
 #include "config/ini.h"
 #include "sim/scenario.h"
 #include "support/test.h"

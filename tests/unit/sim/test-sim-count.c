@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sets of CPUs by their number of threads, and the searches for a CPU, against a search of all CPUs. */
-#include <stdio.h>
-#include <string.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "sim/sim-internal.h"
 #include "support/test.h"

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Compares the simulated machine with figures computed by hand and with the analytic model. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <asym/engine.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "experiment/experiment.h"
 #include "support/analytic-model.h"

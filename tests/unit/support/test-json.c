@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Asserts on JSON fail where the JSON is another. */
-#include "base/macro.h"
 #include "report/json.h"
 #include "support/json.h"
 #include "support/test.h"

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* tests/support/process.h: it signals no process that was never started, and no group that such a number would mean. */
-#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/macro.h"
 #include "support/process.h"
 #include "support/test.h"
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of the policies for cores with several hardware threads (Snavely 2002), in engines, with simulated counters. */
 #include <math.h>
-#include <string.h>
 
 #include <asym/engine.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "policy/smt/smt-place.h"
 #include "support/generate.h"

@@ -2,7 +2,6 @@
 /* Tests the arithmetic of shares on a core against the worked examples and the equations of Snavely 2002. */
 #include <math.h>
 
-#include "base/macro.h"
 #include "policy/smt/smt-place.h"
 #include "support/generate.h"
 #include "support/test.h"
