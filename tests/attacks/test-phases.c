@@ -3,6 +3,7 @@
  * Programs that change their state, their threads or their number all the time, or fill the kernel's places: asymd, which observes
  * by BPF, keeps its budget, and gives back what it has set. And machines on which it cannot observe by BPF.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
@@ -10,6 +11,8 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -27,7 +30,10 @@
 #define PERIOD   4
 #define SECONDS  ASYM_ATTACK_LIFETIME(SETTLE, PERIOD)
 
-enum { COPIES_MAX = 2 };
+enum { COPIES_MAX = 2, THREADS_MAX = 8 };
+
+/* A program has two masks changed by each answer, and a second has as many answers as asymd.phase_rate says. */
+#define CHANGES_MOST 200
 
 /* --- loads --- */
 
@@ -35,16 +41,19 @@ enum { COPIES_MAX = 2 };
 #define SLEEPERS ASYM_TEST_BIN "/tests/load-sleepers"
 
 static const struct load {
-    const char *name, *program, *first, *second; /* its arguments; the last one is the time */
+    const char *name, *program, *first, *second; /* its arguments; then comes the time */
+    const char *period;                          /* of load-sleepers: asymd follows those that run; s */
     int copies;
     const char *group;
+    bool keeps_threads;
 } loads[] = {
-    {"flicker", WAITS, "pingpong", NULL, 1, "process"},
-    {"flicker in one job", WAITS, "pingpong", NULL, COPIES_MAX, "job"},
-    {"flicker in a cgroup", WAITS, "pingpong", NULL, 1, "cgroup"},
-    {"a storm of threads", WAITS, "churn", NULL, 1, "process"},
-    {"1,000 programs of two threads", SLEEPERS, "2000", "1000", 1, "process"},
-    {"more threads than places", SLEEPERS, "8500", "1", 1, "process"},
+    {"flicker", WAITS, "pingpong", NULL, NULL, 1, "process", true},
+    {"flicker in one job", WAITS, "pingpong", NULL, NULL, COPIES_MAX, "job", true},
+    {"flicker in a cgroup", WAITS, "pingpong", NULL, NULL, 1, "cgroup", true},
+    {"a storm of threads", WAITS, "churn", NULL, NULL, 1, "process", false},
+    {"turns", WAITS, "turns", NULL, NULL, 1, "process", true},
+    {"1,000 programs of two threads", SLEEPERS, "2000", "1000", "5", 1, "process", false},
+    {"20,000 threads, more than places", SLEEPERS, "20000", "40", "20", 1, "process", false},
 };
 
 /* A stranger may not look into the directory of the build, as that of root, but may run a program that is open. */
@@ -77,11 +86,37 @@ static pid_t start(const struct load *load)
         if (pid != 0)
             continue;
         execl(program.path, load->program, load->first, load->second ? load->second : seconds,
-              load->second ? seconds : (char *)NULL, (char *)NULL);
+              load->second ? seconds : (char *)NULL, load->period, (char *)NULL);
         _exit(1);
     }
     wait(NULL);
     _exit(1);
+}
+
+/* Returns how often a second the threads of the process are seen with another mask than half a millisecond before. */
+static double count_changes(pid_t pid)
+{
+    cpu_set_t was[THREADS_MAX], is;
+    pid_t tids[THREADS_MAX];
+    char path[64];
+    int n = 0, changes = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && n < THREADS_MAX && (e = readdir(d));)
+        if ((tids[n] = (pid_t)atoi(e->d_name)) > 0 && sched_getaffinity(tids[n], sizeof *was, &was[n]) == 0)
+            n++;
+    if (d)
+        closedir(d);
+    assert_true(n > 1);
+    const double begin = asym_live_now();
+    for (; asym_live_now() < begin + PERIOD; asym_live_sleep(0.0005))
+        for (int i = 0; i < n; i++) {
+            if (sched_getaffinity(tids[i], sizeof is, &is) != 0 || CPU_EQUAL(&is, &was[i]))
+                continue;
+            was[i] = is;
+            changes++;
+        }
+    return changes / (asym_live_now() - begin);
 }
 
 static void endure(const struct load *load)
@@ -92,11 +127,12 @@ static void endure(const struct load *load)
     const pid_t attacker = start(load), asymd = asym_service_start(getpid(), argv);
     asym_live_sleep_available(SETTLE);
     const double share = asym_attack_share(asymd, PERIOD, 2 * PROMISED);
-    printf("%s: %.1f %% of a CPU\n", load->name, 100 * share);
-    asym_live_signal(asymd, SIGTERM);
-    assert_int_equal(asym_live_wait(asymd), 0);
     pid_t children[COPIES_MAX];
     const size_t n = asym_process_children(attacker, children, COPIES_MAX);
+    const double changes = n > 0 && load->keeps_threads ? count_changes(children[0]) : 0;
+    printf("%s: %.1f %% of a CPU; %.1f changes of masks a second\n", load->name, 100 * share, changes);
+    asym_live_signal(asymd, SIGTERM);
+    assert_int_equal(asym_live_wait(asymd), 0);
     int narrow = 0;
     for (size_t i = 0; i < n; i++)
         narrow += asym_live_narrow_threads(children[i], asym_live_cpus());
@@ -104,6 +140,7 @@ static void endure(const struct load *load)
     assert_int_equal(asym_live_wait(attacker), 128 + SIGKILL);
     assert_int_equal(n, load->copies);
     assert_true(share < 2 * PROMISED);
+    assert_true(changes < CHANGES_MOST);
     assert_int_equal(narrow, 0);
 }
 

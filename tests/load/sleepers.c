@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * load-sleepers THREADS PROCESSES SECONDS: THREADS sleeping threads in total, in PROCESSES processes. It prints "ready" when
- * all exist, or "short N" if the kernel allows only N threads.
+ * load-sleepers THREADS PROCESSES SECONDS [PERIOD]: THREADS sleeping threads in total, in PROCESSES processes. Each wakes for a
+ * moment once in PERIOD seconds. It prints "ready" when all exist, or "short N" if the kernel allows only N threads.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -11,10 +11,12 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+static unsigned period; /* 0: none wakes */
+
 static void *sleep_on(void *arg)
 {
     for (;;)
-        pause();
+        period ? (void)sleep(period) : (void)pause();
     return arg;
 }
 
@@ -49,10 +51,11 @@ static void be_child(pid_t parent, int threads, int fd)
 int main(int argc, char **argv)
 {
     int fds[2], there = 0, n;
-    if (argc != 4 || pipe(fds) < 0) {
-        fputs("usage: load-sleepers THREADS PROCESSES SECONDS\n", stderr);
+    if (argc < 4 || argc > 5 || pipe(fds) < 0) {
+        fputs("usage: load-sleepers THREADS PROCESSES SECONDS [PERIOD]\n", stderr);
         return 2;
     }
+    period = argc == 5 ? (unsigned)atoi(argv[4]) : 0;
     const int threads = atoi(argv[1]), processes = atoi(argv[2]);
     /* The first process is this one. */
     for (int i = 1; i < processes; i++) {

@@ -10,6 +10,7 @@
  * held      the same with one other thread, which sleeps for the 2 ms: however few CPUs there are, it waits for the first one only
  * serial    one busy thread, and three that sleep most of the time
  * pingpong  two threads, of which each wakes the other one at once
+ * turns     two threads, of which each works for 1.5 ms and wakes the other one: one after the other is alone
  * churn     a thread starts eight threads that end at once, again and again
  * exec      a thread that is not the first one becomes the program with kind frame, after half a second
  */
@@ -148,17 +149,28 @@ static void *work_or_sleep(void *arg)
     return arg;
 }
 
-static void *pingpong(void *arg)
+static void *pass(void *arg, double ms)
 {
     char c = 0;
     const int i = *(const int *)arg;
     for (;;) {
+        work(ms * MS);
         if (i == 0 && (write(there[1], &c, 1) != 1 || read(back[0], &c, 1) != 1))
             exit(1);
         if (i == 1 && (read(there[0], &c, 1) != 1 || write(back[1], &c, 1) != 1))
             exit(1);
     }
     return arg;
+}
+
+static void *pingpong(void *arg)
+{
+    return pass(arg, 0);
+}
+
+static void *turns(void *arg)
+{
+    return pass(arg, 1.5);
 }
 
 static void *end(void *arg)
@@ -198,6 +210,7 @@ static const struct kind {
     {"lock", need_lock, need_lock, 4},   {"serial", work_or_sleep, work_or_sleep, 4},
     {"pingpong", pingpong, pingpong, 2}, {"churn", churn, NULL, 1},
     {"exec", become_frame, NULL, 1},     {"held", need_lock, need_lock_after_nap, 2},
+    {"turns", turns, turns, 2},
 };
 
 int main(int argc, char **argv)
@@ -208,7 +221,8 @@ int main(int argc, char **argv)
     while (argc == 3 && k < end_of_kinds && strcmp(k->name, argv[1]) != 0)
         k++;
     if (argc != 3 || k == end_of_kinds || pipe(there) < 0 || pipe(back) < 0) {
-        fputs("usage: load-waits frame|vsync|barrier|pipeline|lock|held|serial|pingpong|churn|exec SECONDS\n", stderr);
+        fputs("usage: load-waits frame|vsync|barrier|pipeline|lock|held|serial|pingpong|turns|churn|exec SECONDS\n",
+              stderr);
         return 2;
     }
     pthread_barrier_init(&barrier, NULL, (unsigned)k->threads);

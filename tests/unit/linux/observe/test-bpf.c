@@ -747,6 +747,19 @@ TEST_F(one_that_has_ended_leaves_its_number_to_the_next)
     assert_int_equal(asym_bpf_number(source, &apps[0].id), 0);
 }
 
+/* A job goes on, and another of its processes gets the number of one that has ended. */
+TEST_F(a_process_with_the_number_of_a_followed_one_is_followed_anew)
+{
+    apps[0].id = (struct asym_taskid){.tid = 99, .tgid = 99, .start = 4};
+    take();
+    take();
+    assert_int_equal(kernel.n_followed, 1);
+    procs[0].id.start++;
+    take();
+    assert_int_equal(kernel.n_followed, 2);
+    assert_true(kernel.followed[1] == MAIN && kernel.app_of[1] == kernel.app_of[0]);
+}
+
 /* No memory, or no descriptor: its threads still have the number of the application, which no other one may get. */
 TEST_F(one_that_cannot_be_left_now_is_left_with_the_next_snapshot)
 {
