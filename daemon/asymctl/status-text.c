@@ -12,6 +12,7 @@
 #include "daemon/asymctl/wording.h"
 #include "report/json.h"
 #include "report/report-table.h"
+#include "top/top.h"
 
 /* The column where the texts begin, behind the names of the lines. */
 #define INDENT 11
@@ -79,71 +80,24 @@ static const char *bar(double share, size_t columns, bool unicode, char *buf, si
     return buf;
 }
 
-/* A core type: its CPUs, the number of them that are fast, that of its cores, and the sum of the load of its CPUs. */
-struct core_type {
-    const char *name;
-    struct asym_mask cpus;
-    unsigned n, n_fast, n_cores;
-    double speed, busy;
-};
-
-static struct core_type core_type_of(const json_t *status, int64_t type)
-{
-    struct core_type c = {.name = ""};
-    json_t *cpu;
-    size_t i;
-    json_array_foreach(json_object_get(status, "cpus"), i, cpu)
-    {
-        const int64_t number = asym_json_get_int(cpu, "cpu");
-        const double speed = asym_json_get_number(cpu, "speed"), busy = asym_json_get_number(cpu, "busy");
-        if (asym_json_get_int(cpu, "type") != type)
-            continue;
-        c.name = asym_json_get_text(cpu, "type_name");
-        if (number >= 0 && number < ASYM_MAX_CPUS)
-            asym_mask_set(&c.cpus, (unsigned)number);
-        c.n++;
-        c.n_cores += asym_json_get_int(cpu, "smt_rank") == 0;
-        c.n_fast += asym_json_get_flag(cpu, "fast");
-        c.speed = fmax(c.speed, isfinite(speed) ? speed : 0);
-        c.busy += isfinite(busy) ? busy : 0;
-    }
-    return c;
-}
-
-static uint32_t number_of_types(const json_t *status)
-{
-    int64_t n = 0;
-    json_t *cpu;
-    size_t i;
-    json_array_foreach(json_object_get(status, "cpus"), i, cpu)
-    {
-        const int64_t type = asym_json_get_int(cpu, "type");
-        n = ASYM_MAX(n, ASYM_MIN(type, ASYM_MAX_CPUS - 1) + 1);
-    }
-    return (uint32_t)n;
-}
-
 /* Facts of the machine that decide what its lines say. */
 struct machine {
-    uint32_t n_types;
     bool has_slow, differs;  /* some CPUs are slow; their speeds differ */
     bool has_names, has_smt; /* a type has a name of its own; a core has several CPUs */
 };
 
 /* If the machine has no name for a type, asymd calls it fast, slow or all. The line leaves such a name out. */
-static bool is_named(const struct core_type *c)
+static bool is_named(const struct asym_top_type *c)
 {
     return *c->name && strcmp(c->name, "fast") != 0 && strcmp(c->name, "slow") != 0 && strcmp(c->name, "all") != 0;
 }
 
 static struct machine machine_of(const struct asym_status *s)
 {
-    struct machine m = {.n_types = number_of_types(s->of), .has_slow = *asym_json_get_text(s->of, "slow_cpus") != '\0'};
+    struct machine m = {.has_slow = *asym_json_get_text(s->of, "slow_cpus") != '\0'};
     double slowest = INFINITY, fastest = 0;
-    for (uint32_t k = 0; k < m.n_types; k++) {
-        const struct core_type c = core_type_of(s->of, k);
-        if (c.n == 0)
-            continue;
+    struct asym_top_type c;
+    for (int64_t k = asym_top_type_from(s->of, 0); asym_top_type(s->of, k, &c); k = asym_top_type_from(s->of, k + 1)) {
         m.has_names |= is_named(&c);
         m.has_smt |= c.n_cores < c.n;
         slowest = fmin(slowest, c.speed);
@@ -154,7 +108,7 @@ static struct machine machine_of(const struct asym_status *s)
 }
 
 /* Writes "4 fast CPUs at 2.25x" or "1 CPU": how many CPUs, and how fast they are. */
-static const char *count(const struct core_type *c, const struct machine *m, char *buf, size_t size)
+static const char *count(const struct asym_top_type *c, const struct machine *m, char *buf, size_t size)
 {
     struct asym_text text = asym_text_in(buf, size);
     asym_text_add(&text, "%u", c->n);
@@ -169,7 +123,7 @@ static const char *count(const struct core_type *c, const struct machine *m, cha
 }
 
 /* Writes "0-15 on 8 cores", or "0-7" if each CPU is a core. */
-static const char *place(const struct core_type *c, char *buf, size_t size)
+static const char *place(const struct asym_top_type *c, char *buf, size_t size)
 {
     char list[64];
     struct asym_text text = asym_text_in(buf, size);
@@ -180,7 +134,7 @@ static const char *place(const struct core_type *c, char *buf, size_t size)
 }
 
 static int add_type(struct asym_report_table *table, const struct asym_status *s, const struct asym_terminal *t,
-                    const struct machine *m, const struct core_type *c)
+                    const struct machine *m, const struct asym_top_type *c)
 {
     const size_t share = t->columns / (m->has_smt && t->columns < 100 ? 10 : 5);
     const size_t bar_columns = ASYM_MIN(ASYM_MAX(share, (size_t)BAR_MIN), (size_t)BAR_MAX);
@@ -204,10 +158,10 @@ static int print_machine(const struct asym_status *s, const struct asym_terminal
     struct asym_report_table table = {.columns = columns + !m.has_names,
                                       .n_columns = ASYM_LENGTH(columns) - !m.has_names};
     int r = 0;
-    for (uint32_t k = 0; r >= 0 && k < m.n_types; k++) {
-        const struct core_type c = core_type_of(s->of, k);
-        r = c.n > 0 ? add_type(&table, s, t, &m, &c) : 0;
-    }
+    struct asym_top_type c;
+    for (int64_t k = asym_top_type_from(s->of, 0); r >= 0 && asym_top_type(s->of, k, &c);
+         k = asym_top_type_from(s->of, k + 1))
+        r = add_type(&table, s, t, &m, &c);
     if (r < 0 || table.n_cells == 0)
         return r;
     print_name(t, "Machine");

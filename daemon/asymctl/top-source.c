@@ -16,93 +16,30 @@
 #include "linux/sys/thread.h"
 #include "report/json.h"
 
-#define FILL(field, text) snprintf(field, sizeof(field), "%s", text)
-
-static void fill_state(struct asym_top_frame *frame, const json_t *state)
-{
-    const asym_usec now = asym_clock_read(CLOCK_REALTIME), end = (asym_usec)asym_json_get_int(state, "paused_until_us");
-    FILL(frame->policy, asym_json_get_text(state, "policy"));
-    asym_name_user_of_policy(asym_json_get_text(state, "policy_reason"), frame->policy_reason,
-                             sizeof frame->policy_reason);
-    FILL(frame->slow_cpus, asym_json_get_text(state, "slow_cpus"));
-    frame->paused = asym_json_get_flag(state, "paused");
-    frame->paused_for = end > now ? end - now : 0;
-    frame->steered = (uint32_t)asym_json_get_int(state, "threads_steered");
-    frame->changes = (uint32_t)asym_json_get_int(state, "changes_last_minute");
-    frame->cpu_usage = asym_json_get_number(state, "cpu_usage");
-    frame->memory = (uint64_t)asym_json_get_int(state, "memory_bytes");
-}
-
-static int fill_cpu(struct asym_top_frame *frame, const json_t *from)
-{
-    struct asym_top_cpu *to = asym_top_add_cpu(frame);
-    if (!to)
-        return -ENOMEM;
-    *to = (struct asym_top_cpu){
-        .cpu = (uint32_t)asym_json_get_int(from, "cpu"),
-        .type = (uint32_t)asym_json_get_int(from, "type"),
-        .smt_rank = (uint32_t)asym_json_get_int(from, "smt_rank"),
-        .speed = asym_json_get_number(from, "speed"),
-        .fast = asym_json_get_flag(from, "fast"),
-        .busy = asym_json_get_number(from, "busy"),
-        .threads = (uint32_t)asym_json_get_int(from, "threads"),
-    };
-    FILL(to->type_name, asym_json_get_text(from, "type_name"));
-    FILL(to->comm, asym_json_get_text(from, "comm"));
-    return 0;
-}
-
 /* The kernel gives a number to a later process, and a process can become another program: then the name is another one. */
-static bool has_name(const struct asym_root *root, const struct asym_top_app *app)
+static bool has_name(const struct asym_root *root, uint32_t pid, const char *name)
 {
     char path[64], comm[32];
-    snprintf(path, sizeof path, "proc/%" PRIu32 "/comm", app->pid);
+    snprintf(path, sizeof path, "proc/%" PRIu32 "/comm", pid);
     const ssize_t n = asym_root_read(root, path, comm, sizeof comm);
-    return n > 0 && comm[n - 1] == '\n' && (size_t)n - 1 == strlen(app->comm) &&
-           memcmp(comm, app->comm, (size_t)n - 1) == 0;
+    return n > 0 && comm[n - 1] == '\n' && (size_t)n - 1 == strlen(name) && memcmp(comm, name, (size_t)n - 1) == 0;
 }
 
-/* A command line costs some system calls, so that of the frame before counts. */
-static void fill_command(const struct asym_root *root, struct asym_top_app *app, const struct asym_top_app *earlier)
+/* A command line and the name of a user cost some system calls, so those of the frame before count. Returns 0; -ENOMEM. */
+static int fill_app(const struct asym_root *root, const json_t *before, json_t *app, size_t hint)
 {
-    char command[ASYM_COMMAND_SIZE];
-    if (earlier)
-        memcpy(app->command, earlier->command, sizeof app->command);
-    else if (app->pid > 0 && has_name(root, app) && asym_command_of(root, app->pid, command) > 0)
-        snprintf(app->command, sizeof app->command, "%.*s", (int)sizeof app->command - 1, command);
-}
-
-static void fill_user(struct asym_top_app *app, uint32_t uid, const struct asym_top_app *earlier)
-{
-    char user[ASYM_USER_SIZE];
-    if (earlier)
-        memcpy(app->user, earlier->user, sizeof app->user);
-    else if (uid != UINT32_MAX)
-        snprintf(app->user, sizeof app->user, "%.*s", (int)sizeof app->user - 1, asym_user_of(uid, user));
-}
-
-static int fill_app(struct asym_top_source *source, const struct asym_top_frame *before, const json_t *from)
-{
-    struct asym_top_app *to = asym_top_add_app(&source->filled);
-    if (!to)
-        return -ENOMEM;
-    to->seen = asym_clock_now();
-    to->running = asym_json_get_number(from, "running");
-    to->pid = (uint32_t)asym_json_get_int(from, "pid");
-    to->runnable = asym_json_get_number(from, "runnable");
-    to->fast_share = asym_json_get_number(from, "fast_share");
-    to->threads = (uint32_t)asym_json_get_int(from, "threads");
-    to->steered = (uint32_t)asym_json_get_int(from, "steered");
-    to->moves = (uint32_t)asym_json_get_int(from, "moves_per_minute");
-    FILL(to->cgroup, asym_json_get_text(from, "cgroup"));
-    to->processes = (uint32_t)asym_json_get_int(from, "processes");
-    FILL(to->comm, asym_name_leader(from));
-    FILL(to->class_name, asym_json_get_text(from, "class_name"));
-    FILL(to->reason, asym_json_get_text(from, "reason"));
-    const struct asym_top_app *earlier = asym_top_frame_find(before, to, source->filled.n_apps - 1);
-    fill_command(&source->root, to, earlier);
-    fill_user(to, (uint32_t)asym_json_get_int(from, "uid"), earlier);
-    return 0;
+    const json_t *earlier = asym_top_frame_find(before, app, hint);
+    const uint32_t pid = (uint32_t)asym_json_get_int(app, "pid"), uid = (uint32_t)asym_json_get_int(app, "uid");
+    char command[ASYM_COMMAND_SIZE] = "", user[ASYM_USER_SIZE] = "";
+    if (!earlier && pid > 0 && has_name(root, pid, asym_json_get_text(app, "comm")))
+        asym_command_of(root, pid, command);
+    if (!earlier && uid != UINT32_MAX)
+        asym_user_of(uid, user);
+    ASYM_AUTO_JSON json_t *more = json_pack(
+        "{s:o, s:o, s:I}", "command", asym_json_text(earlier ? asym_json_get_text(earlier, "command") : command),
+        "user", asym_json_text(earlier ? asym_json_get_text(earlier, "user") : user), "seen_us",
+        (json_int_t)asym_clock_now());
+    return more && json_object_update(app, more) == 0 ? 0 : -ENOMEM;
 }
 
 /* A cgroup ends at once: no process stands for it. */
@@ -112,16 +49,17 @@ static bool has_ended(uint32_t pid)
     return pid == 0 || asym_thread_get_sched((int32_t)pid, &sched) < 0;
 }
 
-static int fill(struct asym_top_source *source, const struct asym_top_frame *before, const json_t *status)
+static int fill(struct asym_top_source *source, const json_t *before, json_t *frame)
 {
-    const json_t *cpus = json_object_get(status, "cpus"), *apps = json_object_get(status, "applications");
-    struct asym_top_frame *frame = &source->filled;
+    const int64_t now = (int64_t)asym_clock_read(CLOCK_REALTIME), end = asym_json_get_int(frame, "paused_until_us");
+    char reason[1024];
+    json_t *app;
+    size_t i;
     int r = 0;
-    fill_state(frame, status);
-    for (size_t i = 0; i < json_array_size(cpus) && r >= 0; i++)
-        r = fill_cpu(frame, json_array_get(cpus, i));
-    for (size_t i = 0; i < json_array_size(apps) && r >= 0; i++)
-        r = fill_app(source, before, json_array_get(apps, i));
+    asym_name_user_of_policy(asym_json_get_text(frame, "policy_reason"), reason, sizeof reason);
+    json_object_set_new(frame, "policy_reason", asym_json_text(reason));
+    json_object_set_new(frame, "paused_for_us", json_integer(end > now ? end - now : 0));
+    json_array_foreach(asym_top_apps(frame), i, app) r = r < 0 ? r : fill_app(&source->root, before, app, i);
     return r < 0 ? r : asym_top_frame_keep(frame, before, asym_clock_now(), has_ended);
 }
 
@@ -137,23 +75,20 @@ static int fail(struct asym_top_source *source, int r)
     return r;
 }
 
-int asym_top_source_read(struct asym_top_source *source, struct asym_top_frame *frame, struct asym_error *err)
+int asym_top_source_read(struct asym_top_source *source, json_t **frame, struct asym_error *err)
 {
-    struct asym_top_frame *filled = &source->filled;
-    ASYM_AUTO_JSON json_t *status = NULL;
+    ASYM_AUTO_JSON json_t *filled = NULL;
     int r = asym_top_source_connect(source, err);
     if (r < 0)
         return r;
-    r = asym_client_get_report(source->client, "status", 0, &status, err);
+    r = asym_client_get_report(source->client, "status", 0, &filled, err);
     if (r < 0)
         return fail(source, r);
-    asym_top_frame_clear(filled);
-    r = fill(source, frame, status);
+    r = fill(source, *frame, filled);
     if (r < 0)
         return fail(source, asym_fail(err, r, "no memory"));
-    const struct asym_top_frame before = *frame;
-    *frame = *filled;
-    *filled = before;
+    json_decref(*frame);
+    *frame = ASYM_TAKE(filled);
     return 0;
 }
 
@@ -203,6 +138,5 @@ void asym_top_source_rest(struct asym_top_source *source)
 void asym_top_source_done(struct asym_top_source *source)
 {
     asym_client_close(source->client);
-    asym_top_frame_done(&source->filled);
     asym_root_done(&source->root);
 }

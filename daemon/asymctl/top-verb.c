@@ -14,6 +14,7 @@
 #include "daemon/asymctl/long-verb.h"
 #include "daemon/asymctl/top-internal.h"
 #include "daemon/asymctl/service-verb.h"
+#include "report/json.h"
 #include "top/top.h"
 
 /* The most keys between two checks for signals, so that a stream of keys cannot keep top from its end. */
@@ -33,7 +34,7 @@ static const struct asym_arg args[] = {
 
 struct top {
     struct asym_top_source source;
-    struct asym_top_frame frame;
+    json_t *frame; /* NULL: none yet */
     struct asym_top_view view;
     struct asym_top_order order;
     struct asym_top_page page;
@@ -45,7 +46,7 @@ struct top {
 static void top_done(struct top *top)
 {
     asym_top_source_done(&top->source);
-    asym_top_frame_done(&top->frame);
+    json_decref(top->frame);
     asym_top_order_done(&top->order);
     asym_top_page_done(&top->page);
     free(top->why);
@@ -58,15 +59,11 @@ static int fail(int r, const struct asym_error *err)
 
 static int lay_out(struct top *top)
 {
-    struct asym_top_shown shown;
-    int r = asym_top_order_make(&top->order, &top->frame, &top->view);
+    const int r = asym_top_order_make(&top->order, top->frame, &top->view);
     if (r < 0)
         return r;
-    asym_top_follow(&top->view, &top->frame, &top->order);
-    r = asym_top_layout(&top->frame, &top->view, &top->order, &top->page, &shown);
-    top->view.first = shown.first;
-    top->view.page_lines = shown.page_lines;
-    return r;
+    asym_top_follow(&top->view, top->frame, &top->order);
+    return asym_top_layout(top->frame, &top->view, &top->order, &top->page);
 }
 
 static int draw(struct top *top)
@@ -116,8 +113,8 @@ static bool give_order(struct top *top, enum asym_top_action action)
     int r = asym_top_source_connect(&top->source, &err);
     struct asym_client *client = top->source.client;
     if (r >= 0 && action == ASYM_TOP_PAUSE)
-        r = top->frame.paused ? asym_client_change(client, &err, "Resume", NULL)
-                              : asym_client_change(client, &err, "Pause", "t", until_resumed);
+        r = asym_json_get_flag(top->frame, "paused") ? asym_client_change(client, &err, "Resume", NULL)
+                                                     : asym_client_change(client, &err, "Pause", "t", until_resumed);
     else if (r >= 0 && action == ASYM_TOP_SET_POLICY)
         r = asym_client_change(client, &err, "SetPolicy", "sb", top->view.policy, 0);
     else if (r >= 0)
@@ -137,9 +134,10 @@ static void order(struct top *top, enum asym_top_action action)
     if (!give_order(top, action))
         return;
     if (action == ASYM_TOP_PAUSE) {
-        top->frame.paused = !top->frame.paused;
-        top->frame.paused_for = 0;
-        set_message(top, top->frame.paused ? "asymd is paused." : "asymd steers again.");
+        const bool is_paused = !asym_json_get_flag(top->frame, "paused");
+        json_object_set_new(top->frame, "paused", json_boolean(is_paused));
+        json_object_set_new(top->frame, "paused_for_us", json_integer(0));
+        set_message(top, is_paused ? "asymd is paused." : "asymd steers again.");
         return;
     }
     if (action == ASYM_TOP_SET_POLICY)
@@ -186,7 +184,7 @@ static bool take_keys(struct top *top)
 {
     uint32_t key;
     for (unsigned n = 0; n < MOST_KEYS && (key = next_key()) != ASYM_TOP_KEY_NONE; n++) {
-        if (!act(top, asym_top_key(&top->view, &top->frame, &top->order, key)))
+        if (!act(top, asym_top_key(&top->view, top->frame, &top->order, key)))
             return false;
         /* The next key acts on what this one has changed: a filter, an order. */
         if (lay_out(top) < 0)

@@ -14,6 +14,7 @@
 #include "base/macro.h"
 #include "base/text.h"
 #include "report/json.h"
+#include "top/top.h"
 
 /* Times and sizes as people read them. Each function returns buf, of ASYM_UNITS_SIZE bytes. */
 
@@ -129,19 +130,13 @@ const char *asym_name_user_of_rule(const char *sentence, char *buf, size_t size)
     return name_user(sentence, "A rule that ", " has set (asymctl set ", buf, size);
 }
 
-const char *asym_name_leader(const json_t *app)
-{
-    const char *last = strrchr(asym_json_get_text(app, "cgroup"), '/');
-    return asym_json_get_int(app, "pid") == 0 && last && last[1] ? last + 1 : asym_json_get_text(app, "comm");
-}
-
 const char *asym_name_app(const json_t *app, char *buf, size_t size)
 {
     const int64_t n = asym_json_get_int(app, "processes");
     if (n > 1)
-        snprintf(buf, size, "%s, %" PRId64 " processes", asym_name_leader(app), n);
+        snprintf(buf, size, "%s, %" PRId64 " processes", asym_top_name(app), n);
     else
-        snprintf(buf, size, "%s", asym_name_leader(app));
+        snprintf(buf, size, "%s", asym_top_name(app));
     return buf;
 }
 

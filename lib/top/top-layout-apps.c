@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of the applications. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/macro.h"
 #include "report/columns.h"
+#include "report/json.h"
 #include "top/top.h"
 
 #define WIDE 160u /* columns of a screen that has room for words in place of abbreviations, and for all figures */
 #define MOST 40u  /* columns of a command line */
 
-/* The last part of a cgroup's path says the most. */
-static void write_command(const struct asym_top_app *app, char *buf, size_t size)
+static void write_command(const json_t *app, char *buf, size_t size)
 {
-    const char *last = strrchr(app->cgroup, '/');
-    const char *part = last && last[1] ? last + 1 : app->cgroup;
-    const char *name = app->pid || *app->comm ? app->comm : part;
-    if (app->processes > 1)
-        snprintf(buf, size, "%s, %u processes", name, app->processes);
+    const int64_t processes = asym_json_get_int(app, "processes");
+    const char *command = asym_json_get_text(app, "command");
+    if (processes > 1)
+        snprintf(buf, size, "%s, %" PRId64 " processes", asym_top_name(app), processes);
     else
-        snprintf(buf, size, "%s", *app->command ? app->command : name);
+        snprintf(buf, size, "%s", *command ? command : asym_top_name(app));
 }
 
-static void write_class(const struct asym_top_app *app, bool wide, char *buf, size_t size)
+static void write_class(const json_t *app, bool wide, char *buf, size_t size)
 {
     static const struct {
         const char *name, *narrow;
     } words[] = {{"mildly parallel", "mildly"}, {"highly parallel", "highly"}, {"serial phase", "phase"}};
-    const char *word = app->class_name;
+    const char *name = asym_json_get_text(app, "class_name"), *word = name;
     for (size_t i = 0; !wide && i < ASYM_LENGTH(words); i++)
-        if (strcmp(app->class_name, words[i].name) == 0)
+        if (strcmp(name, words[i].name) == 0)
             word = words[i].narrow;
     snprintf(buf, size, "%s", word);
 }
 
-static void write_cell(const struct asym_top_app *app, enum asym_top_column c, bool wide, char *buf, size_t size)
+static void write_cell(const json_t *app, enum asym_top_column c, bool wide, char *buf, size_t size)
 {
     if (c == ASYM_TOP_COMMAND)
         write_command(app, buf, size);
     else if (c == ASYM_TOP_CLASS)
         write_class(app, wide, buf, size);
-    else if (c == ASYM_TOP_PID && app->pid == 0)
+    else if (c == ASYM_TOP_PID && asym_json_get_int(app, "pid") == 0)
         snprintf(buf, size, "-");
     else
         asym_top_value(app, c, buf, size);
@@ -112,7 +112,7 @@ static void put_headings(struct asym_top_page *page, const struct asym_top_view 
     asym_top_next_row(page);
 }
 
-static void put_app(struct asym_top_page *page, const struct asym_top_app *app, enum asym_top_style style)
+static void put_app(struct asym_top_page *page, const json_t *app, enum asym_top_style style)
 {
     char text[256];
     unsigned at = 0;
@@ -126,13 +126,13 @@ static void put_app(struct asym_top_page *page, const struct asym_top_app *app, 
     asym_top_next_row(page);
 }
 
-void asym_top_put_apps(struct asym_top_page *page, const struct asym_top_frame *frame, const struct asym_top_view *view,
+void asym_top_put_apps(struct asym_top_page *page, const json_t *frame, const struct asym_top_view *view,
                        const struct asym_top_order *order, size_t first, size_t rows)
 {
     if (rows == 0)
         return;
     put_headings(page, view);
     for (size_t i = first; i < order->n && i - first < rows - 1; i++)
-        put_app(page, &frame->apps[order->index[i]],
+        put_app(page, json_array_get(asym_top_apps(frame), order->index[i]),
                 view->rows > 0 && i == view->line ? ASYM_TOP_SELECTED : ASYM_TOP_PLAIN);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "top/top.h"
 
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/macro.h"
 #include "report/columns.h"
+#include "report/json.h"
 
 /* Lines of text, wrapped. */
 
@@ -100,55 +101,59 @@ static unsigned put_item(struct asym_top_page *page, unsigned at, enum asym_top_
     return asym_top_put(page, at + gap, page->width, style, text);
 }
 
-static const char *format_paused(const struct asym_top_frame *frame, char *buf, size_t size)
+static const char *format_paused(const json_t *frame, char *buf, size_t size)
 {
-    const unsigned left = (unsigned)(ASYM_MIN(frame->paused_for / ASYM_SEC, (asym_usec)UINT32_MAX));
+    const int64_t left = asym_json_get_int(frame, "paused_for_us") / (int64_t)ASYM_SEC;
     if (left >= 60)
-        snprintf(buf, size, "PAUSED for %u min %u s more", left / 60, left % 60);
+        snprintf(buf, size, "PAUSED for %" PRId64 " min %" PRId64 " s more", left / 60, left % 60);
     else if (left > 0)
-        snprintf(buf, size, "PAUSED for %u s more", left);
+        snprintf(buf, size, "PAUSED for %" PRId64 " s more", left);
     else
         snprintf(buf, size, "PAUSED until you resume");
     return buf;
 }
 
-static void put_status(struct asym_top_page *page, const struct asym_top_frame *frame, const struct asym_top_view *view)
+static void put_status(struct asym_top_page *page, const json_t *frame, const struct asym_top_view *view)
 {
     char text[160];
     unsigned at = put_item(page, 0, ASYM_TOP_ALERT, view->alert);
-    if (frame->paused)
+    const unsigned steered = (unsigned)asym_json_get_int(frame, "threads_steered"),
+                   changes = (unsigned)asym_json_get_int(frame, "changes_last_minute");
+    const double memory = asym_json_get_number(frame, "memory_bytes");
+    const char *policy = asym_json_get_text(frame, "policy");
+    if (asym_json_get_flag(frame, "paused"))
         at = put_item(page, at, ASYM_TOP_ALERT, format_paused(frame, text, sizeof text));
-    snprintf(text, sizeof text, "policy %s", *frame->policy ? frame->policy : "unknown");
+    snprintf(text, sizeof text, "policy %s", *policy ? policy : "unknown");
     at = put_item(page, at, ASYM_TOP_PLAIN, text);
-    snprintf(text, sizeof text, "%u thread%s steered", frame->steered, frame->steered == 1 ? "" : "s");
+    snprintf(text, sizeof text, "%u thread%s steered", steered, steered == 1 ? "" : "s");
     at = put_item(page, at, ASYM_TOP_PLAIN, text);
-    snprintf(text, sizeof text, "%u change%s in 60 s", frame->changes, frame->changes == 1 ? "" : "s");
+    snprintf(text, sizeof text, "%u change%s in 60 s", changes, changes == 1 ? "" : "s");
     at = put_item(page, at, ASYM_TOP_PLAIN, text);
-    snprintf(text, sizeof text, "asymd: %.1f%% CPU", 100 * frame->cpu_usage);
+    snprintf(text, sizeof text, "asymd: %.1f%% CPU", 100 * asym_json_get_number(frame, "cpu_usage"));
     at = put_item(page, at, ASYM_TOP_PLAIN, text);
-    snprintf(text, sizeof text, "%.1f MiB", (double)frame->memory / (1024 * 1024));
-    at = put_item(page, at, ASYM_TOP_PLAIN, frame->memory ? text : "");
+    snprintf(text, sizeof text, "%.1f MiB", memory / (1024 * 1024));
+    at = put_item(page, at, ASYM_TOP_PLAIN, memory > 0 ? text : "");
     snprintf(text, sizeof text, "a frame every %.1f s", (double)view->every / ASYM_SEC);
     at = put_item(page, at, ASYM_TOP_PLAIN, view->every ? text : "");
-    put_item(page, at, ASYM_TOP_PLAIN, frame->policy_reason);
+    put_item(page, at, ASYM_TOP_PLAIN, asym_json_get_text(frame, "policy_reason"));
     asym_top_next_row(page);
 }
 
-static void put_table_footer(struct asym_top_page *page, const struct asym_top_frame *frame,
-                             const struct asym_top_view *view, const struct asym_top_order *order)
+static void put_table_footer(struct asym_top_page *page, const json_t *frame, const struct asym_top_view *view,
+                             const struct asym_top_order *order)
 {
     char text[160] = "";
     unsigned at = 0;
     if (*view->filter)
         at = asym_top_format(page, 0, page->width, ASYM_TOP_ALERT, "filter %s: %zu of %zu", view->filter, order->n,
-                             frame->n_apps);
+                             json_array_size(asym_top_apps(frame)));
     else if (order->n > view->page_lines)
         snprintf(text, sizeof text, "%zu of %zu", view->line + 1, order->n);
     at = put_item(page, at, ASYM_TOP_PLAIN, text);
     static const char *const keys[] = {"q quit", "? help", "enter why", "/ filter", "< > sort", "r reverse"};
     for (size_t i = 0; i < ASYM_LENGTH(keys); i++)
         at = put_item(page, at, ASYM_TOP_PLAIN, keys[i]);
-    at = put_item(page, at, ASYM_TOP_PLAIN, frame->paused ? "p resume" : "p pause");
+    at = put_item(page, at, ASYM_TOP_PLAIN, asym_json_get_flag(frame, "paused") ? "p resume" : "p pause");
     put_item(page, at, ASYM_TOP_PLAIN, "f fast | s slow | i ignore | a auto | o policy");
 }
 
@@ -161,7 +166,7 @@ static void put_policy(struct asym_top_page *page, const struct asym_top_view *v
             at = put_item(page, at, ASYM_TOP_PLAIN, *name);
 }
 
-static void put_footer(struct asym_top_page *page, const struct asym_top_frame *frame, const struct asym_top_view *view,
+static void put_footer(struct asym_top_page *page, const json_t *frame, const struct asym_top_view *view,
                        const struct asym_top_order *order)
 {
     switch (view->mode) {
@@ -201,45 +206,44 @@ static size_t first_line(const struct asym_top_view *view, size_t n, size_t line
     return n <= lines ? 0 : ASYM_MIN(first, n - lines);
 }
 
-static void put_table(struct asym_top_page *page, const struct asym_top_frame *frame, struct asym_top_view *view,
-                      const struct asym_top_order *order, struct asym_top_shown *shown)
+static void put_table(struct asym_top_page *page, const json_t *frame, struct asym_top_view *view,
+                      const struct asym_top_order *order)
 {
     const size_t end = view->rows ? view->rows - 1 : SIZE_MAX;
     /* The CPUs have three fifths of what the first and the last line leave. */
     asym_top_put_cpus(page, frame, view->rows ? (view->rows - 2) * 3 / 5 : ONCE_CPU_ROWS);
     const size_t rows = end > page->row ? end - page->row : 0;
-    shown->page_lines = rows > 0 ? rows - 1 : 0;
-    shown->first = view->rows ? first_line(view, order->n, shown->page_lines) : 0;
-    view->page_lines = shown->page_lines;
-    asym_top_put_apps(page, frame, view, order, shown->first, rows);
+    view->page_lines = rows > 0 ? rows - 1 : 0;
+    view->first = view->rows ? first_line(view, order->n, view->page_lines) : 0;
+    asym_top_put_apps(page, frame, view, order, view->first, rows);
 }
 
-static void put_text(struct asym_top_page *page, const struct asym_top_view *view, struct asym_top_shown *shown)
+static void put_text(struct asym_top_page *page, struct asym_top_view *view)
 {
     const char *text = view->mode == ASYM_TOP_WHY ? view->why : help;
     const size_t rows = view->rows - 1 - page->row, n = text ? wrap(NULL, page->width, text, 0, 0) : 0;
-    shown->page_lines = rows;
-    shown->first = ASYM_MIN(view->first, n > rows ? n - rows : 0);
+    view->page_lines = rows;
+    view->first = ASYM_MIN(view->first, n > rows ? n - rows : 0);
     if (text)
-        wrap(page, page->width, text, shown->first, rows);
+        wrap(page, page->width, text, view->first, rows);
 }
 
-int asym_top_layout(const struct asym_top_frame *frame, const struct asym_top_view *given,
-                    const struct asym_top_order *order, struct asym_top_page *page, struct asym_top_shown *ret_shown)
+int asym_top_layout(const json_t *frame, struct asym_top_view *view, const struct asym_top_order *order,
+                    struct asym_top_page *page)
 {
-    struct asym_top_view view = *given;
-    *ret_shown = (struct asym_top_shown){.first = 0};
-    asym_top_page_start(page, view.columns);
-    put_status(page, frame, &view);
-    if (view.rows == 1)
+    asym_top_page_start(page, view->columns);
+    put_status(page, frame, view);
+    if (view->rows == 1) {
+        view->first = view->page_lines = 0;
         return page->error;
-    if (view.rows > 2 && (view.mode == ASYM_TOP_WHY || view.mode == ASYM_TOP_HELP))
-        put_text(page, &view, ret_shown);
+    }
+    if (view->rows > 2 && (view->mode == ASYM_TOP_WHY || view->mode == ASYM_TOP_HELP))
+        put_text(page, view);
     else
-        put_table(page, frame, &view, order, ret_shown);
-    if (view.rows == 0)
+        put_table(page, frame, view, order);
+    if (view->rows == 0)
         return page->error;
-    page->row = view.rows - 1;
-    put_footer(page, frame, &view, order);
+    page->row = view->rows - 1;
+    put_footer(page, frame, view, order);
     return page->error;
 }

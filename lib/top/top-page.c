@@ -51,12 +51,7 @@ static bool has_room(struct asym_top_page *page, size_t bytes)
 
 const char *asym_top_printable(const char *text, char *buf, size_t size)
 {
-    const char *escaped = asym_text_show(text, buf, size);
-    /* A backslash is the only printable character that the escape changes. */
-    size_t backslashes = 0;
-    for (const char *at = text; (at = strchr(at, '\\')); at++)
-        backslashes++;
-    return strlen(escaped) == strlen(text) + backslashes ? text : escaped;
+    return asym_text_is_printable(text, strlen(text)) ? text : asym_text_show(text, buf, size);
 }
 
 unsigned asym_top_put(struct asym_top_page *page, unsigned column, unsigned columns, enum asym_top_style style,

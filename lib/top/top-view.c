@@ -2,6 +2,7 @@
 #include "top/top.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +10,10 @@
 
 #include "base/macro.h"
 #include "base/sort.h"
+#include "report/json.h"
 
 struct sorted {
-    const struct asym_top_app *apps;
+    const json_t *apps;
     enum asym_top_column column;
     bool reverse;
 };
@@ -21,61 +23,51 @@ static int compare_numbers(double a, double b)
     return a > b ? -1 : a < b;
 }
 
-static const char *command_of(const struct asym_top_app *app)
+static const char *command_of(const json_t *app)
 {
-    return *app->command ? app->command : app->comm;
+    const char *command = asym_json_get_text(app, "command");
+    return *command ? command : asym_top_name(app);
 }
 
-/* By enum asym_top_column. */
+/* By enum asym_top_column. Texts have no unit. */
 static const struct {
-    char type; /* of the field: s, a text; u, unsigned; d, double */
-    size_t offset;
+    const char *key;
     double unit;
     int decimals;
     const char *suffix;
 } values[] = {
-#define VALUE(type_, field, ...)                                                                                       \
-    {                                                                                                                  \
-        type_, offsetof(struct asym_top_app, field), __VA_ARGS__                                                       \
-    }
-    [ASYM_TOP_PID] = VALUE('u', pid, 1, 0, ""),           [ASYM_TOP_USER] = VALUE('s', user, 0, 0, ""),
-    [ASYM_TOP_CPU] = VALUE('d', running, 100, 0, ""), /* in percent of one CPU */
-    [ASYM_TOP_COMMAND] = VALUE('s', command, 0, 0, ""),   [ASYM_TOP_CLASS] = VALUE('s', class_name, 0, 0, ""),
-    [ASYM_TOP_RUNNABLE] = VALUE('d', runnable, 1, 1, ""), [ASYM_TOP_THREADS] = VALUE('u', threads, 1, 0, ""),
-    [ASYM_TOP_STEERED] = VALUE('u', steered, 1, 0, ""),   [ASYM_TOP_SHARE] = VALUE('d', fast_share, 100, 0, "%"),
-    [ASYM_TOP_MOVES] = VALUE('u', moves, 1, 0, ""),       [ASYM_TOP_REASON] = VALUE('s', reason, 0, 0, ""),
-#undef VALUE
+    [ASYM_TOP_PID] = {"pid", 1, 0, ""},
+    [ASYM_TOP_USER] = {.key = "user"},
+    [ASYM_TOP_CPU] = {"running", 100, 0, ""}, /* in percent of one CPU */
+    [ASYM_TOP_COMMAND] = {.key = "command"},
+    [ASYM_TOP_CLASS] = {.key = "class_name"},
+    [ASYM_TOP_RUNNABLE] = {"runnable", 1, 1, ""},
+    [ASYM_TOP_THREADS] = {"threads", 1, 0, ""},
+    [ASYM_TOP_STEERED] = {"steered", 1, 0, ""},
+    [ASYM_TOP_SHARE] = {"fast_share", 100, 0, "%"},
+    [ASYM_TOP_MOVES] = {"moves_per_minute", 1, 0, ""},
+    [ASYM_TOP_REASON] = {.key = "reason"},
 };
 
-static const void *field_of(const struct asym_top_app *app, enum asym_top_column column)
+const char *asym_top_value(const json_t *app, enum asym_top_column column, char *buf, size_t size)
 {
-    return (const char *)app + values[column].offset;
-}
-
-static double number_of(const struct asym_top_app *app, enum asym_top_column column)
-{
-    const void *field = field_of(app, column);
-    return values[column].type == 'u' ? *(const unsigned *)field : *(const double *)field;
-}
-
-const char *asym_top_value(const struct asym_top_app *app, enum asym_top_column column, char *buf, size_t size)
-{
-    if (values[column].type == 's')
-        snprintf(buf, size, "%s", (const char *)field_of(app, column));
+    if (!values[column].suffix)
+        snprintf(buf, size, "%s", asym_json_get_text(app, values[column].key));
     else
-        snprintf(buf, size, "%.*f%s", values[column].decimals, values[column].unit * number_of(app, column),
-                 values[column].suffix);
+        snprintf(buf, size, "%.*f%s", values[column].decimals,
+                 values[column].unit * asym_json_get_number(app, values[column].key), values[column].suffix);
     return buf;
 }
 
 /* Numbers fall, but for the PID; texts rise. */
-static int compare_column(const struct asym_top_app *a, const struct asym_top_app *b, enum asym_top_column column)
+static int compare_column(const json_t *a, const json_t *b, enum asym_top_column column)
 {
     if (column == ASYM_TOP_COMMAND)
         return strcasecmp(command_of(a), command_of(b));
-    if (values[column].type == 's')
-        return strcmp(field_of(a, column), field_of(b, column));
-    const int r = compare_numbers(number_of(a, column), number_of(b, column));
+    const char *key = values[column].key;
+    if (!values[column].suffix)
+        return strcmp(asym_json_get_text(a, key), asym_json_get_text(b, key));
+    const int r = compare_numbers(asym_json_get_number(a, key), asym_json_get_number(b, key));
     return column == ASYM_TOP_PID ? -r : r;
 }
 
@@ -83,18 +75,23 @@ static int compare_column(const struct asym_top_app *a, const struct asym_top_ap
 static int compare(uint32_t a, uint32_t b, const void *ctx)
 {
     const struct sorted *s = ctx;
-    const int r = compare_column(&s->apps[a], &s->apps[b], s->column);
+    const json_t *x = json_array_get(s->apps, a), *y = json_array_get(s->apps, b);
+    const int r = compare_column(x, y, s->column);
     if (r != 0)
         return s->reverse ? -r : r;
-    return compare_numbers(s->apps[b].pid, s->apps[a].pid);
+    return compare_numbers(asym_json_get_number(y, "pid"), asym_json_get_number(x, "pid"));
 }
 
-static bool passes(const struct asym_top_app *app, const char *filter)
+static bool passes(const json_t *app, const char *filter)
 {
-    char pid[16];
-    snprintf(pid, sizeof pid, "%u", app->pid);
-    return strcasestr(app->comm, filter) || strcasestr(app->command, filter) || strcasestr(app->user, filter) ||
-           strcasestr(app->cgroup, filter) || (app->pid != 0 && strstr(pid, filter));
+    static const char *const keys[] = {"comm", "command", "user", "cgroup"};
+    const int64_t number = asym_json_get_int(app, "pid");
+    char pid[24];
+    snprintf(pid, sizeof pid, "%" PRId64, number);
+    for (size_t i = 0; i < ASYM_LENGTH(keys); i++)
+        if (strcasestr(asym_json_get_text(app, keys[i]), filter))
+            return true;
+    return number != 0 && strstr(pid, filter);
 }
 
 static int reserve(struct asym_top_order *order, size_t n)
@@ -109,16 +106,16 @@ static int reserve(struct asym_top_order *order, size_t n)
     return 0;
 }
 
-int asym_top_order_make(struct asym_top_order *order, const struct asym_top_frame *frame,
-                        const struct asym_top_view *view)
+int asym_top_order_make(struct asym_top_order *order, const json_t *frame, const struct asym_top_view *view)
 {
-    const struct sorted sorted = {.apps = frame->apps, .column = view->sort, .reverse = view->reverse};
+    const json_t *apps = asym_top_apps(frame);
+    const struct sorted sorted = {.apps = apps, .column = view->sort, .reverse = view->reverse};
     order->n = 0;
-    const int r = reserve(order, frame->n_apps);
+    const int r = reserve(order, json_array_size(apps));
     if (r < 0)
         return r;
-    for (size_t i = 0; i < frame->n_apps; i++)
-        if (*view->filter == '\0' || passes(&frame->apps[i], view->filter))
+    for (size_t i = 0; i < json_array_size(apps); i++)
+        if (*view->filter == '\0' || passes(json_array_get(apps, i), view->filter))
             order->index[order->n++] = (uint32_t)i;
     asym_sort_index(order->index, order->n, order->scratch, compare, &sorted);
     return 0;
@@ -130,24 +127,25 @@ void asym_top_order_done(struct asym_top_order *order)
     *order = (struct asym_top_order){.index = NULL};
 }
 
-static void select_line(struct asym_top_view *view, const struct asym_top_frame *frame,
-                        const struct asym_top_order *order, size_t line)
+static void select_line(struct asym_top_view *view, const json_t *frame, const struct asym_top_order *order,
+                        size_t line)
 {
     view->pid = 0;
     *view->cgroup = '\0';
     view->line = order->n == 0 ? 0 : ASYM_MIN(line, order->n - 1);
     if (order->n == 0)
         return;
-    const struct asym_top_app *app = &frame->apps[order->index[view->line]];
-    view->pid = app->pid;
-    memcpy(view->cgroup, app->cgroup, sizeof view->cgroup);
+    const json_t *app = json_array_get(asym_top_apps(frame), order->index[view->line]);
+    view->pid = (uint32_t)asym_json_get_int(app, "pid");
+    snprintf(view->cgroup, sizeof view->cgroup, "%s", asym_json_get_text(app, "cgroup"));
 }
 
-void asym_top_follow(struct asym_top_view *view, const struct asym_top_frame *frame, const struct asym_top_order *order)
+void asym_top_follow(struct asym_top_view *view, const json_t *frame, const struct asym_top_order *order)
 {
     for (size_t i = 0; i < order->n; i++) {
-        const struct asym_top_app *app = &frame->apps[order->index[i]];
-        if (app->pid != view->pid || strcmp(app->cgroup, view->cgroup) != 0)
+        const json_t *app = json_array_get(asym_top_apps(frame), order->index[i]);
+        if (asym_json_get_int(app, "pid") != view->pid ||
+            strncmp(asym_json_get_text(app, "cgroup"), view->cgroup, sizeof view->cgroup - 1) != 0)
             continue;
         view->line = i;
         return;
@@ -285,8 +283,8 @@ static const struct {
 };
 
 /* Returns whether the key is one of them. */
-static bool ask_about_process(struct asym_top_view *view, const struct asym_top_frame *frame,
-                              const struct asym_top_order *order, uint32_t key)
+static bool ask_about_process(struct asym_top_view *view, const json_t *frame, const struct asym_top_order *order,
+                              uint32_t key)
 {
     char subject[96];
     size_t i = 0;
@@ -300,9 +298,9 @@ static bool ask_about_process(struct asym_top_view *view, const struct asym_top_
         snprintf(view->message, sizeof view->message, "This row is a control group: asymctl set takes its processes.");
         return true;
     }
-    const struct asym_top_app *app = &frame->apps[order->index[view->line]];
-    snprintf(subject, sizeof subject, "%.40s (%u)%s", app->comm, view->pid,
-             app->processes > 1 ? ", each process of the job," : "");
+    const json_t *app = json_array_get(asym_top_apps(frame), order->index[view->line]);
+    snprintf(subject, sizeof subject, "%.40s (%u)%s", asym_top_name(app), view->pid,
+             asym_json_get_int(app, "processes") > 1 ? ", each process of the job," : "");
     ask(view, orders[i].action, orders[i].question, subject);
     return true;
 }
@@ -320,7 +318,7 @@ static void start(struct asym_top_view *view, enum asym_top_mode mode)
         view->first = 0;
 }
 
-static enum asym_top_action table_key(struct asym_top_view *view, const struct asym_top_frame *frame,
+static enum asym_top_action table_key(struct asym_top_view *view, const json_t *frame,
                                       const struct asym_top_order *order, uint32_t key)
 {
     switch (key) {
@@ -336,7 +334,9 @@ static enum asym_top_action table_key(struct asym_top_view *view, const struct a
         break;
     case 'p':
         ask(view, ASYM_TOP_PAUSE,
-            frame->paused ? "Resume? asymd steers again. y/n" : "Pause? asymd puts every thread back. y/n", "");
+            asym_json_get_flag(frame, "paused") ? "Resume? asymd steers again. y/n"
+                                                : "Pause? asymd puts every thread back. y/n",
+            "");
         break;
     case 'o':
         start(view, ASYM_TOP_POLICY);
@@ -362,8 +362,8 @@ static enum asym_top_action table_key(struct asym_top_view *view, const struct a
     return ASYM_TOP_DRAW;
 }
 
-enum asym_top_action asym_top_key(struct asym_top_view *view, const struct asym_top_frame *frame,
-                                  const struct asym_top_order *order, uint32_t key)
+enum asym_top_action asym_top_key(struct asym_top_view *view, const json_t *frame, const struct asym_top_order *order,
+                                  uint32_t key)
 {
     *view->message = '\0';
     switch (view->mode) {

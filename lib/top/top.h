@@ -8,60 +8,23 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <jansson.h>
+
+#include <asym/machine.h>
 #include <asym/types.h>
 
-/* The facts that asymctl top shows at one time, as plain values. asymctl fills a frame from the bus; a test fills it by hand. */
+/*
+ * A frame is the report of asymd on its status (org.asymd.Manager(5)) with these members more: paused_for_us, the time that is left
+ * of a pause, 0: until the user resumes; and of each application command, the command line without the directory of the program,
+ * user, the name of its user, and seen_us, when asymd listed it last. A member that is missing counts as 0 or "". Texts may have any
+ * bytes: the layout makes them printable.
+ */
 
-/* Texts may have any bytes: the layout makes them printable. A text that is too long for its field is cut. */
-
-struct asym_top_cpu {
-    unsigned cpu;
-    unsigned type;     /**< of core; 0 is the fastest */
-    unsigned smt_rank; /**< place among the hardware threads of its core: 0 is the first */
-    char type_name[32];
-    double speed;     /**< beside the other types */
-    bool fast;        /**< by the policy */
-    double busy;      /**< 0..1, of the last interval */
-    unsigned threads; /**< steered to it */
-    char comm[64];    /**< the thread that asymd has seen there last; "": none */
-};
-
-struct asym_top_app {
-    uint32_t pid; /**< 0: a cgroup */
-    char cgroup[128];
-    char comm[64];       /**< without the number of processes, which changes */
-    char command[160];   /**< the command line, without the directory of the program; "": not known */
-    char user[16];       /**< the name of its user; "": none */
-    char class_name[16]; /**< "idle", "serial", "highly parallel" */
-    double runnable;     /**< threads, mean */
-    double running;      /**< CPUs that it used */
-    double fast_share;   /**< 0..1, of its running time on fast CPUs */
-    unsigned processes, threads, steered;
-    unsigned moves; /**< of its threads, in a minute */
-    char reason[160];
-    asym_usec seen; /**< when asymd listed it last */
-};
-
-struct asym_top_frame {
-    char policy[48], policy_reason[128];
-    char slow_cpus[16]; /**< the first bytes of the list are enough; "": all CPUs are alike */
-    bool paused;
-    asym_usec paused_for; /**< the time that is left; 0: until the user resumes */
-    unsigned steered;     /**< threads */
-    unsigned changes;     /**< in the last minute */
-    double cpu_usage;     /**< of asymd, of one CPU */
-    uint64_t memory;      /**< of asymd, bytes */
-    struct asym_top_cpu *cpus;
-    size_t n_cpus, cpus_size; /**< used, allocated */
-    struct asym_top_app *apps;
-    size_t n_apps, apps_size;
-};
-
-/** Returns the next CPU of the frame, zeroed; NULL: no memory. */
-struct asym_top_cpu *asym_top_add_cpu(struct asym_top_frame *frame);
-
-/** Returns the next application of the frame, zeroed; NULL: no memory. */
-struct asym_top_app *asym_top_add_app(struct asym_top_frame *frame);
+/** Returns the applications of a frame: an array. */
+static inline json_t *asym_top_apps(const json_t *frame)
+{
+    return json_object_get(frame, "applications");
+}
 
 /** An idle program keeps its row for this long: else rows would come and go with each pause of a program. */
 #define ASYM_TOP_KEEP (10 * ASYM_SEC)
@@ -70,19 +33,31 @@ struct asym_top_app *asym_top_add_app(struct asym_top_frame *frame);
  * Add the applications of the frame before that asymd does not list now, as idle ones, if asymd listed them in the last
  * ASYM_TOP_KEEP, and they have not ended. Returns 0; -ENOMEM.
  */
-int asym_top_frame_keep(struct asym_top_frame *frame, const struct asym_top_frame *before, asym_usec now,
-                        bool (*has_ended)(uint32_t pid));
+int asym_top_frame_keep(json_t *frame, const json_t *before, asym_usec now, bool (*has_ended)(uint32_t pid));
 
 /**
  * Returns the application of that frame with this PID, cgroup and comm; NULL: there is none. hint: where it may stand.
  */
-const struct asym_top_app *asym_top_frame_find(const struct asym_top_frame *frame, const struct asym_top_app *app,
-                                               size_t hint);
+json_t *asym_top_frame_find(const json_t *frame, const json_t *app, size_t hint);
 
-/** Forget the values, and keep the memory for the next frame. */
-void asym_top_frame_clear(struct asym_top_frame *frame);
+/** Returns the name of an application: that of its program, or the last part of a cgroup's path. Owned by app. */
+const char *asym_top_name(const json_t *app);
 
-void asym_top_frame_done(struct asym_top_frame *frame);
+/** The CPUs of a type of core. */
+struct asym_top_type {
+    const char *name;                     /**< owned by the report; "": none */
+    double speed;                         /**< beside the other types */
+    bool fast;                            /**< the first of them is, by the policy */
+    unsigned n, n_fast, n_cores, threads; /**< CPUs, fast ones, cores; threads that are steered there */
+    double busy;                          /**< the sum of their loads, 0 to n */
+    struct asym_mask cpus;
+};
+
+/** Collect the CPUs of a type out of a report on the status. Returns false if it has none. */
+bool asym_top_type(const json_t *status, int64_t type, struct asym_top_type *ret);
+
+/** Returns the lowest type of the report that is at least that; INT64_MAX: there is none. */
+int64_t asym_top_type_from(const json_t *status, int64_t from);
 
 /**
  * Returns how long top waits between two frames: the interval, or longer, so that frames that take that much CPU time take at
@@ -156,7 +131,7 @@ struct asym_top_view {
     const char *why;   /**< lines, each with a newline; borrowed */
 };
 
-/** The applications that pass the filter, in order: indexes into frame->apps. An order of zeros is empty. */
+/** The applications that pass the filter, in order: indexes into those of the frame. An order of zeros is empty. */
 struct asym_top_order {
     uint32_t *index, *scratch;
     size_t n, allocated;
@@ -177,21 +152,19 @@ enum asym_top_special_key {
 };
 
 /** Filter and sort the applications of the frame. Returns 0; -ENOMEM, and then the order is empty. */
-int asym_top_order_make(struct asym_top_order *order, const struct asym_top_frame *frame,
-                        const struct asym_top_view *view);
+int asym_top_order_make(struct asym_top_order *order, const json_t *frame, const struct asym_top_view *view);
 
 void asym_top_order_done(struct asym_top_order *order);
 
 /** Write the value of a column. Returns buf. */
-const char *asym_top_value(const struct asym_top_app *app, enum asym_top_column column, char *buf, size_t size);
+const char *asym_top_value(const json_t *app, enum asym_top_column column, char *buf, size_t size);
 
 /** Put the cursor on the line of its application, or, if it is gone, on the application of its line. */
-void asym_top_follow(struct asym_top_view *view, const struct asym_top_frame *frame,
-                     const struct asym_top_order *order);
+void asym_top_follow(struct asym_top_view *view, const json_t *frame, const struct asym_top_order *order);
 
 /** Act on a key. A change of the filter or of the order counts from the next asym_top_order_make on. */
-enum asym_top_action asym_top_key(struct asym_top_view *view, const struct asym_top_frame *frame,
-                                  const struct asym_top_order *order, uint32_t key);
+enum asym_top_action asym_top_key(struct asym_top_view *view, const json_t *frame, const struct asym_top_order *order,
+                                  uint32_t key);
 
 /* The text of a screen: pieces, each with its place. A piece never reaches the place of the next one. */
 
@@ -258,25 +231,20 @@ const char *asym_top_printable(const char *text, char *buf, size_t size);
  * of the table. Texts of the user's screen replace the table: the help, and why an application is treated as it is.
  */
 
-/** The findings of the layout, for the next key: see struct asym_top_view. */
-struct asym_top_shown {
-    size_t first, page_lines;
-};
-
 /**
  * Lay out the page for view->columns and view->rows; with rows = 0 the page has as many rows as it needs. *page must be a page
- * of zeros, or an earlier page. Returns 0; -ENOMEM.
+ * of zeros, or an earlier page. Sets view->first and view->page_lines, for the next key. Returns 0; -ENOMEM.
  */
-int asym_top_layout(const struct asym_top_frame *frame, const struct asym_top_view *view,
-                    const struct asym_top_order *order, struct asym_top_page *page, struct asym_top_shown *ret_shown);
+int asym_top_layout(const json_t *frame, struct asym_top_view *view, const struct asym_top_order *order,
+                    struct asym_top_page *page);
 
 /* The parts of the screen, for top-layout.c. Each starts at the current row of the page, and ends on a row of its own. */
 
 /** Write the CPUs into that many rows at most. */
-void asym_top_put_cpus(struct asym_top_page *page, const struct asym_top_frame *frame, size_t rows);
+void asym_top_put_cpus(struct asym_top_page *page, const json_t *frame, size_t rows);
 
 /** Write the heading of the table, and rows - 1 applications from first on. */
-void asym_top_put_apps(struct asym_top_page *page, const struct asym_top_frame *frame, const struct asym_top_view *view,
+void asym_top_put_apps(struct asym_top_page *page, const json_t *frame, const struct asym_top_view *view,
                        const struct asym_top_order *order, size_t first, size_t rows);
 
 #endif

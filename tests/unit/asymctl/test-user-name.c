@@ -4,6 +4,7 @@
 #include "daemon/asymctl/wording.h"
 #include "report/json.h"
 #include "support/test.h"
+#include "top/top.h"
 
 typedef const char *name_fn(const char *text, char *buf, size_t size);
 
@@ -54,7 +55,7 @@ TEST(an_application_has_the_name_of_its_program_or_its_cgroup)
         ASYM_AUTO_JSON json_t *app = json_pack("{s:i, s:i, s:s, s:s}", "pid", rows[i].pid, "processes",
                                                rows[i].processes, "comm", rows[i].comm, "cgroup", rows[i].cgroup);
         assert_string_equal(asym_name_app(app, text, sizeof text), rows[i].shown);
-        assert_null(strstr(asym_name_leader(app), " processes"));
+        assert_null(strstr(asym_top_name(app), " processes"));
     }
 }
 

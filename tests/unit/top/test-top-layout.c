@@ -7,48 +7,58 @@
 
 #include "base/macro.h"
 #include "report/columns.h"
+#include "report/json.h"
 #include "top/top.h"
 #include "support/test.h"
 
 struct fixture {
-    struct asym_top_frame frame;
+    json_t *frame;
     struct asym_top_view view;
     struct asym_top_order order;
     struct asym_top_page page;
-    struct asym_top_shown shown;
 };
 
 static void setup(struct fixture *f)
 {
     f->view = (struct asym_top_view){.columns = 80, .rows = 24, .sort = ASYM_TOP_RUNNABLE};
-    snprintf(f->frame.policy, sizeof f->frame.policy, "pa");
-    snprintf(f->frame.policy_reason, sizeof f->frame.policy_reason, "auto: the machine has two types of core");
-    snprintf(f->frame.slow_cpus, sizeof f->frame.slow_cpus, "4-11");
-    f->frame.steered = 14;
-    f->frame.changes = 32;
-    f->frame.cpu_usage = 0.0041;
-    f->frame.memory = 5 << 20;
+    f->frame = json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:i, s:[], s:[]}", "policy", "pa", "policy_reason",
+                         "auto: the machine has two types of core", "slow_cpus", "4-11", "threads_steered", 14,
+                         "changes_last_minute", 32, "cpu_usage", 0.0041, "memory_bytes", 5 << 20, "cpus",
+                         "applications");
+    assert_non_null(f->frame);
 }
 
 static void teardown(struct fixture *f)
 {
-    asym_top_frame_done(&f->frame);
+    json_decref(f->frame);
     asym_top_order_done(&f->order);
     asym_top_page_done(&f->page);
 }
 
 #define TEST_F(name) TEST_IN(name, struct fixture, f, setup, teardown)
 
+static json_t *cpu(const struct fixture *f, size_t i)
+{
+    return json_array_get(json_object_get(f->frame, "cpus"), i);
+}
+
+static json_t *app(const struct fixture *f, size_t i)
+{
+    return json_array_get(asym_top_apps(f->frame), i);
+}
+
 static void add_cpus(struct fixture *f, unsigned n_fast, unsigned n_slow)
 {
     for (unsigned i = 0; i < n_fast + n_slow; i++) {
-        struct asym_top_cpu *c = asym_top_add_cpu(&f->frame);
-        const bool fast = i < n_fast;
-        *c = (struct asym_top_cpu){.cpu = i, .type = fast ? 0 : 1, .speed = fast ? 2.25 : 1, .fast = fast};
-        c->busy = i % 4 == 3 ? 0 : 1.0 / (1 + i % 4);
-        c->threads = fast ? 1 : 0;
-        snprintf(c->type_name, sizeof c->type_name, "%s", fast ? "Cortex-A76" : "Cortex-A55");
-        snprintf(c->comm, sizeof c->comm, "%s", i == 1 ? "漢字圧縮プログラム" : i % 5 ? "stockfish" : "gzip");
+        const int fast = i < n_fast;
+        json_array_append_new(json_object_get(f->frame, "cpus"),
+                              json_pack("{s:i, s:i, s:f, s:b, s:f, s:i, s:s, s:s}", "cpu", (int)i, "type", !fast,
+                                        "speed", fast ? 2.25 : 1.0, "fast", fast, "busy",
+                                        i % 4 == 3 ? 0 : 1.0 / (1 + i % 4), "threads", fast, "type_name",
+                                        fast ? "Cortex-A76" : "Cortex-A55", "comm",
+                                        i == 1  ? "漢字圧縮プログラム"
+                                        : i % 5 ? "stockfish"
+                                                : "gzip"));
     }
 }
 
@@ -65,19 +75,15 @@ static const char *name_class(const char *class)
 static void add_app(struct fixture *f, uint32_t pid, const char *comm, const char *class, double runnable,
                     const char *reason)
 {
-    struct asym_top_app *a = asym_top_add_app(&f->frame);
-    *a = (struct asym_top_app){.pid = pid, .runnable = runnable, .fast_share = 1 / (1 + runnable), .moves = pid % 7};
-    a->threads = (unsigned)(runnable + 1);
-    a->steered = (unsigned)runnable;
-    snprintf(a->comm, sizeof a->comm, "%s", comm);
-    a->running = runnable / 2;
-    snprintf(a->user, sizeof a->user, "%s", pid % 2 ? "alice" : "root");
-    if (pid == 4711)
-        snprintf(a->command, sizeof a->command, "stockfish bench 128 --threads=8 --depth=24");
-    snprintf(a->class_name, sizeof a->class_name, "%s", name_class(class));
-    snprintf(a->reason, sizeof a->reason, "%s", reason);
-    if (pid == 0)
-        snprintf(a->cgroup, sizeof a->cgroup, "/user.slice/user-1000.slice/build.scope");
+    json_array_append_new(asym_top_apps(f->frame),
+                          json_pack("{s:I, s:f, s:f, s:i, s:i, s:i, s:o, s:f, s:s, s:s, s:s, s:o, s:s}", "pid",
+                                    (json_int_t)pid, "runnable", runnable, "fast_share", 1 / (1 + runnable),
+                                    "moves_per_minute", (int)(pid % 7), "threads", (int)(runnable + 1), "steered",
+                                    (int)runnable, "comm", asym_json_text(comm), "running", runnable / 2, "user",
+                                    pid % 2 ? "alice" : "root", "command",
+                                    pid == 4711 ? "stockfish bench 128 --threads=8 --depth=24" : "", "class_name",
+                                    name_class(class), "reason", asym_json_text(reason), "cgroup",
+                                    pid == 0 ? "/user.slice/user-1000.slice/build.scope" : ""));
 }
 
 /* The names of the first rows: usual, wide characters, escape sequences, bytes that are no UTF-8. */
@@ -100,11 +106,9 @@ static void lay_out(struct fixture *f, unsigned columns, unsigned rows)
 {
     f->view.columns = columns;
     f->view.rows = rows;
-    assert_int_equal(asym_top_order_make(&f->order, &f->frame, &f->view), 0);
-    asym_top_follow(&f->view, &f->frame, &f->order);
-    assert_int_equal(asym_top_layout(&f->frame, &f->view, &f->order, &f->page, &f->shown), 0);
-    f->view.first = f->shown.first;
-    f->view.page_lines = f->shown.page_lines;
+    assert_int_equal(asym_top_order_make(&f->order, f->frame, &f->view), 0);
+    asym_top_follow(&f->view, f->frame, &f->order);
+    assert_int_equal(asym_top_layout(f->frame, &f->view, &f->order, &f->page), 0);
 }
 
 static char *print(const struct fixture *f)
@@ -174,7 +178,7 @@ TEST_F(hyperthreads_are_told_from_cores)
 {
     add_cpus(f, 16, 8);
     for (unsigned i = 0; i < 16; i++)
-        f->frame.cpus[i].smt_rank = i % 2;
+        json_object_set_new(cpu(f, i), "smt_rank", json_integer((json_int_t)i % 2));
     add_apps(f, 4);
     lay_out(f, 120, 40);
     assert_shows(f, "fast 2.25x, 8 cores, 16 CPUs 0-15, ", true);
@@ -220,29 +224,29 @@ TEST_F(no_size_breaks_the_screen)
 TEST_F(bytes_of_a_name_do_not_reach_the_terminal)
 {
     add_cpus(f, 1, 0);
-    snprintf(f->frame.cpus[0].comm, sizeof f->frame.cpus[0].comm, "\033]0;owned\a");
-    f->frame.cpus[0].busy = 1;
+    json_object_set_new(cpu(f, 0), "comm", json_string("\033]0;owned\a"));
+    json_object_set_new(cpu(f, 0), "busy", json_real(1));
     snprintf(f->view.alert, sizeof f->view.alert, "\033c");
     snprintf(f->view.filter, sizeof f->view.filter, "g");
     add_app(f, 7, "g\033[2J", "MP", 1, "\033[1m");
-    snprintf(f->frame.apps[0].user, sizeof f->frame.apps[0].user, "\033c");
+    json_object_set_new(app(f, 0), "user", json_string("\033c"));
     lay_out(f, 120, 24);
     assert_sound(f);
     assert_shows(f, "g\\x1b[2J", true);
     /* asymd has made this one printable. The screen does not do it again. */
-    snprintf(f->frame.apps[0].comm, sizeof f->frame.apps[0].comm, "g\\x1b");
+    json_object_set_new(app(f, 0), "comm", json_string("g\\x1b"));
     lay_out(f, 120, 24);
     assert_shows(f, " g\\x1b ", true);
 }
 
 static uint32_t pid_at(const struct fixture *f, size_t line)
 {
-    return f->frame.apps[f->order.index[line]].pid;
+    return (uint32_t)asym_json_get_int(app(f, f->order.index[line]), "pid");
 }
 
 static enum asym_top_action press(struct fixture *f, uint32_t key)
 {
-    const enum asym_top_action action = asym_top_key(&f->view, &f->frame, &f->order, key);
+    const enum asym_top_action action = asym_top_key(&f->view, f->frame, &f->order, key);
     lay_out(f, f->view.columns, f->view.rows);
     return action;
 }
@@ -277,7 +281,8 @@ TEST_F(keys_sort_by_each_column)
     press(f, '<');
     assert_shows(f, "MOVES*", true);
     for (size_t i = 1; i < f->order.n; i++)
-        assert_true(f->frame.apps[f->order.index[i - 1]].moves >= f->frame.apps[f->order.index[i]].moves);
+        assert_true(asym_json_get_int(app(f, f->order.index[i - 1]), "moves_per_minute") >=
+                    asym_json_get_int(app(f, f->order.index[i]), "moves_per_minute"));
     press(f, '<');
     assert_shows(f, "FAST*", true);
     assert_int_equal(pid_at(f, 0), 4712);
@@ -336,21 +341,21 @@ TEST_F(the_cursor_follows_its_application)
     lay_out(f, 80, 24);
     press(f, ASYM_TOP_KEY_DOWN);
     assert_int_equal(f->view.pid, 4711);
-    for (size_t i = 0; i < f->frame.n_apps; i++)
-        if (f->frame.apps[i].pid == 4711)
-            f->frame.apps[i].runnable = -1;
+    for (size_t i = 0; i < json_array_size(asym_top_apps(f->frame)); i++)
+        if (asym_json_get_int(app(f, i), "pid") == 4711)
+            json_object_set_new(app(f, i), "runnable", json_real(-1));
     lay_out(f, 80, 24);
     assert_int_equal(f->view.pid, 4711);
     assert_int_equal(f->view.line, 35);
     assert_shows(f, "stockfish", true);
     /* The application ends: the cursor stays on the line, or on the last one. */
-    for (size_t i = 0; i < f->frame.n_apps; i++)
-        if (f->frame.apps[i].pid == 4711)
-            f->frame.apps[i] = f->frame.apps[--f->frame.n_apps];
+    for (size_t i = 0; i < json_array_size(asym_top_apps(f->frame)); i++)
+        if (asym_json_get_int(app(f, i), "pid") == 4711)
+            json_array_remove(asym_top_apps(f->frame), i);
     lay_out(f, 80, 24);
     assert_int_equal(f->view.line, 34);
     assert_int_not_equal(f->view.pid, 4711);
-    f->frame.n_apps = 0;
+    json_array_clear(asym_top_apps(f->frame));
     lay_out(f, 80, 24);
     assert_int_equal(f->view.pid, 0);
     assert_int_equal(press(f, ASYM_TOP_KEY_ENTER), ASYM_TOP_DRAW);
@@ -363,19 +368,19 @@ TEST_F(keys_move_the_cursor_and_the_table)
     press(f, ASYM_TOP_KEY_UP);
     assert_int_equal(f->view.line, 0);
     press(f, ASYM_TOP_KEY_PAGE_DOWN);
-    assert_int_equal(f->view.line, f->shown.page_lines);
-    assert_int_equal(f->shown.first, 1);
+    assert_int_equal(f->view.line, f->view.page_lines);
+    assert_int_equal(f->view.first, 1);
     press(f, ASYM_TOP_KEY_END);
     assert_int_equal(f->view.line, 35);
-    assert_int_equal(f->shown.first, 36 - f->shown.page_lines);
+    assert_int_equal(f->view.first, 36 - f->view.page_lines);
     press(f, 'k');
-    assert_int_equal(f->shown.first, 36 - f->shown.page_lines);
+    assert_int_equal(f->view.first, 36 - f->view.page_lines);
     press(f, ASYM_TOP_KEY_HOME);
-    assert_int_equal(f->shown.first, 0);
+    assert_int_equal(f->view.first, 0);
     /* A larger screen leaves no rows empty. */
     press(f, ASYM_TOP_KEY_END);
     lay_out(f, 80, 60);
-    assert_int_equal(f->shown.first, 0);
+    assert_int_equal(f->view.first, 0);
 }
 
 TEST_F(pause_is_done_after_a_yes_only)
@@ -388,8 +393,8 @@ TEST_F(pause_is_done_after_a_yes_only)
     assert_int_equal(f->view.mode, ASYM_TOP_TABLE);
     press(f, 'p');
     assert_int_equal(press(f, 'y'), ASYM_TOP_PAUSE);
-    f->frame.paused = true;
-    f->frame.paused_for = 250 * ASYM_SEC;
+    json_object_set_new(f->frame, "paused", json_true());
+    json_object_set_new(f->frame, "paused_for_us", json_integer(250 * ASYM_SEC));
     lay_out(f, 80, 24);
     assert_shows(f, "PAUSED for 4 min 10 s more | policy pa", true);
     assert_shows(f, "p resume", true);
@@ -435,7 +440,7 @@ TEST_F(orders_are_given_after_a_yes_only)
     assert_int_equal(press(f, 'f'), ASYM_TOP_DRAW);
     assert_shows(f, "This row is a control group", true);
     assert_int_equal(press(f, 'y'), ASYM_TOP_DRAW);
-    f->frame.n_apps = 0;
+    json_array_clear(asym_top_apps(f->frame));
     lay_out(f, 100, 24);
     assert_int_equal(press(f, 'f'), ASYM_TOP_DRAW);
     assert_int_equal(f->view.mode, ASYM_TOP_TABLE);
@@ -471,43 +476,39 @@ static bool has_ended(uint32_t pid)
 
 TEST_F(idle_rows_stay_for_a_time)
 {
-    struct asym_top_frame next = {.n_apps = 0};
     static const struct {
         asym_usec after;
         size_t n;
     } rows[] = {{ASYM_SEC, 5}, {ASYM_TOP_KEEP - 1, 5}, {ASYM_TOP_KEEP, 1}};
     add_apps(f, 0);
-    for (size_t i = 0; i < f->frame.n_apps; i++)
-        f->frame.apps[i].seen = 100 * ASYM_SEC;
+    for (size_t i = 0; i < json_array_size(asym_top_apps(f->frame)); i++)
+        json_object_set_new(app(f, i), "seen_us", json_integer(100 * ASYM_SEC));
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        asym_top_frame_clear(&next);
-        *asym_top_add_app(&next) = f->frame.apps[0];
-        assert_int_equal(asym_top_frame_keep(&next, &f->frame, 100 * ASYM_SEC + rows[i].after, has_ended), 0);
-        assert_int_equal(next.n_apps, rows[i].n);
-        for (size_t k = 1; k < next.n_apps; k++) {
-            assert_string_equal(next.apps[k].class_name, "idle");
-            assert_true(next.apps[k].pid != 4712 && next.apps[k].runnable <= 0 && next.apps[k].seen == 100 * ASYM_SEC);
+        ASYM_AUTO_JSON json_t *next = json_pack("{s:[O]}", "applications", app(f, 0));
+        json_t *apps = asym_top_apps(next);
+        assert_int_equal(asym_top_frame_keep(next, f->frame, 100 * ASYM_SEC + rows[i].after, has_ended), 0);
+        assert_int_equal(json_array_size(apps), rows[i].n);
+        for (size_t k = 1; k < rows[i].n; k++) {
+            const json_t *kept = json_array_get(apps, k);
+            assert_string_equal(asym_json_get_text(kept, "class_name"), "idle");
+            assert_true(asym_json_get_int(kept, "pid") != 4712 && asym_json_get_number(kept, "runnable") <= 0 &&
+                        asym_json_get_int(kept, "seen_us") == 100 * ASYM_SEC);
         }
     }
-    asym_top_frame_done(&next);
 }
 
 /* A build has another number of compilers in each frame. */
 TEST_F(a_job_keeps_its_one_row)
 {
-    struct asym_top_frame next = {.n_apps = 0};
-    add_apps(f, 0);
-    struct asym_top_app *make = &f->frame.apps[0];
-    make->processes = 9;
-    make->seen = 100 * ASYM_SEC;
-    *asym_top_add_app(&next) = *make;
-    next.apps[0].processes = 7;
-    f->frame.n_apps = 1;
-    assert_int_equal(asym_top_frame_keep(&next, &f->frame, 101 * ASYM_SEC, has_ended), 0);
-    assert_int_equal(next.n_apps, 1);
-    asym_top_frame_done(&next);
-    snprintf(make->comm, sizeof make->comm, "make");
-    snprintf(make->command, sizeof make->command, "make -j8");
+    add_app(f, 4711, "make", "HP", 8, "");
+    json_t *make = app(f, 0);
+    json_object_set_new(make, "processes", json_integer(9));
+    json_object_set_new(make, "seen_us", json_integer(100 * ASYM_SEC));
+    ASYM_AUTO_JSON json_t *next = json_pack("{s:[o]}", "applications", json_copy(make));
+    json_object_set_new(json_array_get(asym_top_apps(next), 0), "processes", json_integer(7));
+    assert_int_equal(asym_top_frame_keep(next, f->frame, 101 * ASYM_SEC, has_ended), 0);
+    assert_int_equal(json_array_size(asym_top_apps(next)), 1);
+    json_object_set_new(make, "command", json_string("make -j8"));
     lay_out(f, 120, 20);
     assert_shows(f, "make, 9 processes", true);
     press(f, 'f');
