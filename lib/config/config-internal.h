@@ -53,7 +53,6 @@ struct asym_rules {
 
 struct asym_rules *asym_rules_new(void);
 void asym_rules_free(struct asym_rules *rules);
-struct asym_rules *asym_rules_copy(const struct asym_rules *rules);
 /** Returns the rule of that name; NULL: none. */
 const struct asym_rule *asym_rules_named(const struct asym_rules *rules, const char *name);
 /** Append a rule. Returns 0; -EINVAL with err: a rule has that name, or the name is too long; -ENOMEM with err. */
@@ -65,11 +64,6 @@ int asym_rules_check(const struct asym_rules *rules, struct asym_error *err);
 /** Behind the origin of a rule of the library, where rules are printed. */
 #define ASYM_ORIGIN_IN_LIBRARY " (library)"
 void asym_rules_print(const struct asym_rules *rules, FILE *out);
-
-/** Copy all values, origins and rules. Returns 0; -ENOMEM. */
-int asym_settings_copy(const struct asym_settings *from, struct asym_settings **ret_copy);
-/** Exchange the values of two settings. */
-void asym_settings_swap(struct asym_settings *a, struct asym_settings *b);
 
 /** settings-load.c: read a file of the library. A rule whose name is taken is skipped. Returns 0; -EINVAL, -errno with err. */
 int asym_settings_load_library(struct asym_settings *s, const char *path, struct asym_error *err);

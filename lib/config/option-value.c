@@ -433,15 +433,3 @@ void asym_option_done(const struct asym_option *row, void *base)
     if (row->type == ASYM_OPTION_TEXT)
         free(*(char **)(void *)((char *)base + row->offset));
 }
-
-int asym_option_copy(const struct asym_option *row, void *base, const void *from)
-{
-    void *field = (char *)base + row->offset;
-    const void *source = (const char *)from + row->offset;
-    if (row->type != ASYM_OPTION_TEXT) {
-        memcpy(field, source, types[row->type].size);
-        return 0;
-    }
-    *(char **)field = strdup(*(char *const *)source);
-    return *(char **)field ? 0 : -ENOMEM;
-}

@@ -49,8 +49,6 @@ const char *asym_option_format(const struct asym_option *row, const void *base, 
 const char *asym_option_accepted(const struct asym_option *row, char *buf, size_t size);
 /** Free the memory that the field owns. */
 void asym_option_done(const struct asym_option *row, void *base);
-/** Copy the row's field from the struct at from to the one at base, whose field must own no memory yet. Returns 0; -ENOMEM. */
-int asym_option_copy(const struct asym_option *row, void *base, const void *from);
 
 /**
  * Report that the section has no key keys->wanted; keys lists the keys that it has. elsewhere: another section that has the

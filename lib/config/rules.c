@@ -340,29 +340,6 @@ int asym_rules_check(const struct asym_rules *rules, struct asym_error *err)
     return 0;
 }
 
-struct asym_rules *asym_rules_copy(const struct asym_rules *rules)
-{
-    struct asym_rules *copy = asym_rules_new();
-    for (size_t i = 0; copy && i < rules->n; i++) {
-        struct asym_rule *rule = append(copy, rules->rules[i].name, rules->rules[i].origin);
-        bool complete = rule != NULL;
-        for (size_t k = 0; complete && k < ASYM_RULE_MATCHES; k++) {
-            const char *from = rules->rules[i].match[k];
-            complete = !from || (rule->match[k] = strdup(from)) != NULL;
-        }
-        if (!complete) {
-            asym_rules_free(copy);
-            return NULL;
-        }
-        rule->action = rules->rules[i].action;
-        rule->has_class = rules->rules[i].has_class;
-        rule->facts = rules->rules[i].facts;
-    }
-    if (copy)
-        copy->unlisted = rules->unlisted;
-    return copy;
-}
-
 void asym_rules_print(const struct asym_rules *rules, FILE *out)
 {
     for (size_t i = 0; i < rules->n; i++) {

@@ -102,7 +102,6 @@ static int take(void *ctx, const char *section, const char *name, const char *va
     return 0;
 }
 
-/* Loads into s itself: on failure the caller discards s, unless lenient is set. */
 static int load_file(struct asym_settings *s, const char *path, bool lenient, bool library, struct asym_error *err)
 {
     ASYM_AUTO_FREE char *text = NULL;
@@ -130,11 +129,6 @@ int asym_settings_read_printed(struct asym_settings *s, const char *text, size_t
     return asym_rules_check(s->rules, err);
 }
 
-static int load_into(struct asym_settings *s, const char *path, bool lenient, struct asym_error *err)
-{
-    return load_file(s, path, lenient, false, err);
-}
-
 int asym_settings_load_library(struct asym_settings *s, const char *path, struct asym_error *err)
 {
     return load_file(s, path, false, true, err);
@@ -158,7 +152,7 @@ static int load_directory(struct asym_settings *s, const char *path, struct asym
     for (int i = 0; i < n; i++) {
         if (r >= 0)
             r = snprintf(file, sizeof file, "%s/%s", path, list[i]->d_name) < (int)sizeof file
-                    ? load_into(s, file, false, err)
+                    ? load_file(s, file, false, false, err)
                     : asym_fail(err, -ENAMETOOLONG, "%.200s: the name is too long", path);
         free(list[i]);
     }
@@ -166,12 +160,12 @@ static int load_directory(struct asym_settings *s, const char *path, struct asym
     return r;
 }
 
-static int load_all_into(struct asym_settings *s, const char *path, bool required, struct asym_error *err)
+int asym_settings_load(struct asym_settings *s, const char *path, bool required, struct asym_error *err)
 {
     char directory[4096];
     const char *slash = strrchr(path, '/');
     struct asym_error why = {""};
-    int r = load_into(s, path, false, &why);
+    int r = load_file(s, path, false, false, &why);
     if (r < 0 && (r != -ENOENT || required))
         return asym_fail(err, r, "%s", why.text);
     if (snprintf(directory, sizeof directory, "%.*srules.d", slash ? (int)(slash - path + 1) : 0, path) >=
@@ -180,21 +174,8 @@ static int load_all_into(struct asym_settings *s, const char *path, bool require
     return load_directory(s, directory, err);
 }
 
-int asym_settings_load(struct asym_settings *s, const char *path, bool required, struct asym_error *err)
-{
-    struct asym_settings *copy;
-    int r = asym_settings_copy(s, &copy);
-    if (r < 0)
-        return asym_fail(err, r, "%.200s: no memory", path);
-    r = load_all_into(copy, path, required, err);
-    if (r >= 0)
-        asym_settings_swap(s, copy);
-    asym_settings_free(copy);
-    return r;
-}
-
 void asym_settings_load_lenient(struct asym_settings *s, const char *path)
 {
     struct asym_error said = {""};
-    load_into(s, path, true, &said);
+    load_file(s, path, true, false, &said);
 }

@@ -12,8 +12,10 @@
 void asym_settings_free(struct asym_settings *s)
 {
     struct asym_row row;
-    if (!s)
+    if (!s || !s->priv) {
+        free(s);
         return;
+    }
     for (size_t i = 0; i < s->priv->n_rows && asym_row_at(s, i, &row); i++) {
         asym_option_done(row.option, row.base);
         free(s->priv->origins[i]);
@@ -55,70 +57,18 @@ static int fill(struct asym_settings *s)
     return 0;
 }
 
-/* Allocate all containers, zeroed: every text is NULL. */
-static struct asym_settings *allocate(void)
-{
-    struct asym_settings *s = calloc(1, sizeof *s);
-    struct asym_settings_private *priv = calloc(1, sizeof *priv);
-    if (!s || !priv) {
-        free(s);
-        free(priv);
-        return NULL;
-    }
-    s->priv = priv;
-    if (fill(s) < 0) {
-        asym_settings_free(s);
-        return NULL;
-    }
-    return s;
-}
-
 int asym_settings_new(struct asym_settings **ret_settings)
 {
+    struct asym_settings *s = calloc(1, sizeof *s);
     struct asym_row row;
-    struct asym_settings *s = allocate();
-    if (!s)
-        return -ENOMEM;
-    for (size_t i = 0; asym_row_at(s, i, &row); i++) {
-        int r = asym_option_default(row.option, row.section, row.base);
-        if (r < 0) {
-            asym_settings_free(s);
-            return r;
-        }
-    }
-    *ret_settings = s;
-    return 0;
-}
-
-int asym_settings_copy(const struct asym_settings *from, struct asym_settings **ret_copy)
-{
-    struct asym_row row, old;
-    struct asym_settings *s = allocate();
-    bool complete = s != NULL;
-    for (size_t i = 0; complete && asym_row_at(s, i, &row); i++) {
-        asym_row_at(from, i, &old);
-        const char *origin = from->priv->origins[i], *overridden = from->priv->overridden[i];
-        complete = asym_option_copy(row.option, row.base, old.base) == 0 &&
-                   (!origin || (s->priv->origins[i] = strdup(origin)) != NULL) &&
-                   (!overridden || (s->priv->overridden[i] = strdup(overridden)) != NULL);
-    }
-    struct asym_rules *rules = asym_rules_copy(from->rules);
-    if (!complete || !rules) {
-        asym_rules_free(rules);
+    int r = s && (s->priv = calloc(1, sizeof *s->priv)) ? fill(s) : -ENOMEM;
+    for (size_t i = 0; r >= 0 && asym_row_at(s, i, &row); i++)
+        r = asym_option_default(row.option, row.section, row.base);
+    if (r >= 0)
+        *ret_settings = s;
+    else
         asym_settings_free(s);
-        return -ENOMEM;
-    }
-    asym_rules_free(s->rules);
-    s->rules = rules;
-    *ret_copy = s;
-    return 0;
-}
-
-void asym_settings_swap(struct asym_settings *a, struct asym_settings *b)
-{
-    struct asym_settings swap = *a;
-    *a = *b;
-    *b = swap;
+    return r < 0 ? r : 0;
 }
 
 static char *trimmed(const char *text, size_t len)

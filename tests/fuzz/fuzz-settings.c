@@ -43,17 +43,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct asym_error err = {""};
     if (asym_settings_new(&s) < 0 || asym_settings_new(&back) < 0)
         abort();
-    char *before = print(s);
     int r = load(s, data, size, &err);
     char *after = print(s);
-    if (r < 0 && (strcmp(before, after) != 0 || !*err.text))
+    if (r < 0 && !*err.text)
         abort();
     if (r >= 0 && load(back, after, strlen(after), &err) < 0) {
         fprintf(stderr, "%s\n%s", err.text, after);
         abort();
     }
     asym_settings_check(s, &err);
-    free(before);
     free(after);
     asym_settings_free(s);
     asym_settings_free(back);

@@ -149,6 +149,8 @@ TEST(rules_are_read_back_as_they_were)
                name, value);
     /* " ;" also begins a comment in a name */
     assert_int_equal(asym_settings_load(s, file, true, NULL), -EINVAL);
+    asym_settings_free(s);
+    s = defaults();
     tree_write(&tree, "f",
                "[rule plain]\nmatch_comm=a* b?\nmatch_uid=0 1000\naction=slow\n"
                "[rule \" odd = name\"]\nmatch_cgroup=/user.slice/*;x /# \"/ y\"\naction=ignore\n"
