@@ -85,60 +85,31 @@ static int parse_mode(const struct asym_option *row, void *base, const char *val
     return 0;
 }
 
-#define FIELD(field)      .offset = offsetof(struct asym_invocation, field)
-#define SETTING(section_) .type = ASYM_OPTION_CUSTOM, .parse = parse_setting, .section = section_
+/* The last arguments of a row: the field that it sets, or the function that takes it, as does that of a setting. */
+#define STRING(field)    .type = ASYM_OPTION_STRING, .offset = offsetof(struct asym_invocation, field)
+#define BOOL(field)      .type = ASYM_OPTION_BOOL, .offset = offsetof(struct asym_invocation, field)
+#define CUSTOM(function) .type = ASYM_OPTION_CUSTOM, .parse = function
+#define SETTING(of)      .type = ASYM_OPTION_CUSTOM, .parse = parse_setting, .section = of
+#define ROW(key_, argument_, modes_, help_, ...)                                                                       \
+    {                                                                                                                  \
+        .option = {.key = key_, .help = help_, __VA_ARGS__}, .argument = argument_, .modes = modes_                    \
+    }
 
 static const struct asym_arg options[] = {
-    {.option = {.key = "--config",
-                .type = ASYM_OPTION_STRING,
-                FIELD(config),
-                .help = "configuration to read, and then rules.d/*.conf beside it"},
-     .argument = "FILE",
-     .modes = READ_SETTINGS},
-    {.option = {.key = "--policy", SETTING("asymd"), .help = "policy to use, see asymctl policies"},
-     .argument = "NAME",
-     .modes = READ_SETTINGS},
-    {.option = {.key = "--interval", SETTING("asymd"), .help = "time between two samples, such as 100ms"},
-     .argument = "TIME",
-     .modes = READ_SETTINGS},
-    {.option = {.key = "--duration", SETTING("asymd"), .help = "how long asymd observes, such as 500ms"},
-     .argument = "TIME",
-     .modes = DRY_RUN | ONCE | PRINT},
-    {.option = {.key = "--json", .type = ASYM_OPTION_BOOL, FIELD(json), .help = "print JSON"},
-     .modes = DRY_RUN | CHECK},
-    {.option = {.key = "--pid",
-                .type = ASYM_OPTION_CUSTOM,
-                .parse = parse_pid,
-                .accepted = "the number of a process",
-                .help = "only this process and its descendants; may be repeated"},
-     .argument = "PID",
-     .modes = STEER | DRY_RUN | CHECK},
-    {.option = {.key = "--slow",
-                SETTING("asymmetry"),
-                .help = "count N CPUs, or those of a list (4-7; 4-4 for one), as slow"},
-     .argument = "N|LIST",
-     .modes = READ_SETTINGS},
-    {.option = {.key = "--slow-speed", SETTING("asymmetry"), .help = "how fast the slow CPUs then are, such as 50%"},
-     .argument = "SHARE",
-     .modes = READ_SETTINGS},
-    {.option = {.key = "--root",
-                .type = ASYM_OPTION_STRING,
-                FIELD(root),
-                .help = "read /proc and /sys of a captured machine below DIR"},
-     .argument = "DIR",
-     .modes = DRY_RUN | CHECK},
-    {.option = {.key = "--topology",
-                .type = ASYM_OPTION_STRING,
-                FIELD(topology),
-                .help = "read the machine from a file of hwloc XML"},
-     .argument = "FILE",
-     .modes = DRY_RUN | CHECK},
-    {.option = {.key = "--set",
-                .type = ASYM_OPTION_CUSTOM,
-                .parse = parse_set,
-                .help = "set any option of the configuration; may be repeated"},
-     .argument = "SECTION.KEY=VALUE",
-     .modes = READ_SETTINGS},
+    ROW("--config", "FILE", READ_SETTINGS, "configuration to read, and then rules.d/*.conf beside it", STRING(config)),
+    ROW("--policy", "NAME", READ_SETTINGS, "policy to use, see asymctl policies", SETTING("asymd")),
+    ROW("--interval", "TIME", READ_SETTINGS, "time between two samples, such as 100ms", SETTING("asymd")),
+    ROW("--duration", "TIME", DRY_RUN | ONCE | PRINT, "how long asymd observes, such as 500ms", SETTING("asymd")),
+    ROW("--json", NULL, DRY_RUN | CHECK, "print JSON", BOOL(json)),
+    ROW("--pid", "PID", STEER | DRY_RUN | CHECK, "only this process and its descendants; may be repeated",
+        CUSTOM(parse_pid), .accepted = "the number of a process"),
+    ROW("--slow", "N|LIST", READ_SETTINGS, "count N CPUs, or those of a list (4-7; 4-4 for one), as slow",
+        SETTING("asymmetry")),
+    ROW("--slow-speed", "SHARE", READ_SETTINGS, "how fast the slow CPUs then are, such as 50%", SETTING("asymmetry")),
+    ROW("--root", "DIR", DRY_RUN | CHECK, "read /proc and /sys of a captured machine below DIR", STRING(root)),
+    ROW("--topology", "FILE", DRY_RUN | CHECK, "read the machine from a file of hwloc XML", STRING(topology)),
+    ROW("--set", "SECTION.KEY=VALUE", READ_SETTINGS, "set any option of the configuration; may be repeated",
+        CUSTOM(parse_set)),
 };
 
 static_assert(ASYM_N_MODES + ASYM_LENGTH(options) < ASYM_CLI_MAX_ROWS, "asym_invocation.given has a bit for each row");

@@ -299,18 +299,12 @@ static int give_order(struct asym_service *s, int32_t pid, struct order *o, stru
     return o->n == 0 || o->r == -ENOSPC ? o->r : 0;
 }
 
-static const char *const actions[] = {
-    [ASYM_RULE_STEER] = "steer",
-    [ASYM_RULE_IGNORE] = "ignore",
-    [ASYM_RULE_FAST] = "fast",
-    [ASYM_RULE_SLOW] = "slow",
-};
-
 int asym_service_parse_action(const char *text, enum asym_rule_action *ret, struct asym_error *err)
 {
+    static const enum asym_rule_action actions[] = {ASYM_RULE_STEER, ASYM_RULE_IGNORE, ASYM_RULE_FAST, ASYM_RULE_SLOW};
     for (size_t i = 0; i < ASYM_LENGTH(actions); i++)
-        if (strcmp(text, actions[i]) == 0) {
-            *ret = (enum asym_rule_action)i;
+        if (strcmp(text, asym_rule_action_name(actions[i])) == 0) {
+            *ret = actions[i];
             return 0;
         }
     return asym_fail(err, -EINVAL, "the action is not known; accepted are fast, slow, ignore, steer and auto");
@@ -326,7 +320,7 @@ int asym_service_set_program(struct asym_service *s, int32_t pid, enum asym_rule
 {
     char what[64];
     struct order o = {.give = give_rule, .what = what, .rule = action, .by = by};
-    snprintf(what, sizeof what, "rule %s, set by uid %u", actions[action], (unsigned)by);
+    snprintf(what, sizeof what, "rule %s, set by uid %u", asym_rule_action_name(action), (unsigned)by);
     return give_order(s, pid, &o, err);
 }
 

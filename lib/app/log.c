@@ -255,79 +255,9 @@ void asym_log_set_level(struct asym_log *log, int level)
     log->level = LOG_ERR + level;
 }
 
-/*
- * Returns NULL if the log may write the message; else the kind that keeps a short form of its text. A user who wants to see each
- * decision (debug) gets each.
- */
-static struct asym_log_kind *limit(const struct asym_log *log, int priority, const void *kind)
-{
-    bool write = true;
-    const bool limited = log->limit && priority != LOG_DEBUG;
-    struct asym_log_kind *k = limited ? asym_log_limit_count(log->limit, kind, priority, asym_clock_now(), &write)
-                                      : NULL;
-    return write ? NULL : k;
-}
-
 void asym_log_never_wait(struct asym_log *log)
 {
     asym_log_sink_never_wait(log->sink);
-}
-
-__attribute__((format(printf, 3, 0))) static void put_arguments(const struct asym_log *log, int priority,
-                                                                const char *format, va_list args)
-{
-    char text[ASYM_LOG_LINE] = "MESSAGE=";
-    const size_t key = strlen(text);
-    vsnprintf(text + key, sizeof text - key, format, args);
-    if (log->sink)
-        asym_log_sink_put(log->sink, priority, &(struct iovec){text, strlen(text)}, 1);
-    else
-        fprintf(stderr, "asymd: %s\n", text + key);
-}
-
-__attribute__((format(printf, 3, 4))) static void put_text(const struct asym_log *log, int priority, const char *format,
-                                                           ...)
-{
-    va_list args;
-    va_start(args, format);
-    put_arguments(log, priority, format, args);
-    va_end(args);
-}
-
-void asym_log_say(const struct asym_log *log, int priority, const char *format, ...)
-{
-    va_list args;
-    if (is_dropped(log, priority))
-        return;
-    /* The format "%s" is no kind: asymd uses it only at its start and its end. */
-    struct asym_log_kind *over = strcmp(format, "%s") == 0 ? NULL : limit(log, priority, format);
-    va_start(args, format);
-    if (over)
-        vsnprintf(over->last, sizeof over->last, format, args);
-    else
-        put_arguments(log, priority, format, args);
-    va_end(args);
-}
-
-static void housekeeping(const struct asym_log *log, asym_usec now, bool final)
-{
-    unsigned n;
-    const struct asym_log_kind *k;
-    while (log->limit && (k = asym_log_limit_due(log->limit, now, final, &n)))
-        put_text(log, k->priority, "%u more messages like this were left out in the last minute: %s", n, k->last);
-}
-
-void asym_log_housekeeping(const struct asym_log *log, asym_usec now)
-{
-    housekeeping(log, now, false);
-    report_lost(log->sink);
-}
-
-void asym_log_done(struct asym_log *log)
-{
-    housekeeping(log, asym_clock_now(), true);
-    free(ASYM_TAKE(log->limit));
-    asym_log_sink_free(ASYM_TAKE(log->sink));
 }
 
 size_t asym_log_fields(const struct asym_log_thread *t, char ret[ASYM_LOG_FIELDS][ASYM_LOG_FIELD_SIZE])
@@ -352,24 +282,74 @@ size_t asym_log_fields(const struct asym_log_thread *t, char ret[ASYM_LOG_FIELDS
     return n;
 }
 
-static void send_event(const struct asym_log *log, int priority, const struct asym_log_thread *t, const char *message)
+/* Writes a message, with the fields of a thread if there is one. */
+static void put(const struct asym_log *log, int priority, const char *message, const struct asym_log_thread *t)
 {
-    char fields[ASYM_LOG_FIELDS][ASYM_LOG_FIELD_SIZE], text[ASYM_LOG_MESSAGE + 16];
-    struct iovec parts[ASYM_LOG_FIELDS + 1];
-    const size_t n = asym_log_fields(t, fields);
-    snprintf(text, sizeof text, "MESSAGE=%s", message);
-    parts[0] = (struct iovec){text, strlen(text)};
+    char text[ASYM_LOG_LINE + 16], fields[ASYM_LOG_FIELDS][ASYM_LOG_FIELD_SIZE];
+    struct iovec parts[ASYM_LOG_FIELDS + 1] = {{text, (size_t)snprintf(text, sizeof text, "MESSAGE=%s", message)}};
+    if (!log->sink) {
+        fprintf(stderr, "asymd: %s\n", message);
+        return;
+    }
+    const size_t n = t ? asym_log_fields(t, fields) : 0;
     for (size_t i = 0; i < n; i++)
         parts[i + 1] = (struct iovec){fields[i], strlen(fields[i])};
     asym_log_sink_put(log->sink, priority, parts, n + 1);
 }
 
-static void put_event(const struct asym_log *log, int priority, const struct asym_log_thread *t, const char *message)
+/*
+ * Writes a message of this kind (NULL: none), or keeps a short form of it where there were many. A user who wants to see each
+ * decision (debug) gets each.
+ */
+static void put_limited(const struct asym_log *log, int priority, const void *kind, const char *message,
+                        const struct asym_log_thread *t)
 {
-    if (log->sink)
-        send_event(log, priority, t, message);
+    bool write = true;
+    struct asym_log_kind *k = NULL;
+    if (kind && log->limit && priority != LOG_DEBUG)
+        k = asym_log_limit_count(log->limit, kind, priority, asym_clock_now(), &write);
+    if (write)
+        put(log, priority, message, t);
     else
-        put_text(log, priority, "%s", message);
+        snprintf(k->last, sizeof k->last, "%.*s", (int)sizeof k->last - 1, message);
+}
+
+void asym_log_say(const struct asym_log *log, int priority, const char *format, ...)
+{
+    char message[ASYM_LOG_LINE];
+    va_list args;
+    if (is_dropped(log, priority))
+        return;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    /* The format "%s" is no kind: asymd uses it only at its start and its end. */
+    put_limited(log, priority, strcmp(format, "%s") == 0 ? NULL : format, message, NULL);
+}
+
+static void housekeeping(const struct asym_log *log, asym_usec now, bool final)
+{
+    unsigned n;
+    const struct asym_log_kind *k;
+    while (log->limit && (k = asym_log_limit_due(log->limit, now, final, &n))) {
+        char message[256];
+        snprintf(message, sizeof message, "%u more messages like this were left out in the last minute: %s", n,
+                 k->last);
+        put(log, k->priority, message, NULL);
+    }
+}
+
+void asym_log_housekeeping(const struct asym_log *log, asym_usec now)
+{
+    housekeeping(log, now, false);
+    report_lost(log->sink);
+}
+
+void asym_log_done(struct asym_log *log)
+{
+    housekeeping(log, asym_clock_now(), true);
+    free(ASYM_TAKE(log->limit));
+    asym_log_sink_free(ASYM_TAKE(log->sink));
 }
 
 void asym_log_event(const struct asym_log *log, int priority, const struct asym_log_thread *t, const char *format, ...)
@@ -381,7 +361,7 @@ void asym_log_event(const struct asym_log *log, int priority, const struct asym_
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    put_event(log, priority, t, message);
+    put(log, priority, message, t);
 }
 
 void asym_log_thread(const struct asym_log *log, int priority, const struct asym_log_thread *t, const char *what)
@@ -394,9 +374,5 @@ void asym_log_thread(const struct asym_log *log, int priority, const struct asym
     asym_reason_text(t->reason, t->figure, why, sizeof why);
     snprintf(message, sizeof message, "%s: thread %d of %d (%s)%s%s", what, task->id.tid, task->id.tgid, comm,
              *why ? ": " : "", why);
-    struct asym_log_kind *over = limit(log, priority, what);
-    if (over)
-        snprintf(over->last, sizeof over->last, "%.*s", (int)sizeof over->last - 1, message);
-    else
-        put_event(log, priority, t, message);
+    put_limited(log, priority, what, message, t);
 }

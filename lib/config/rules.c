@@ -45,21 +45,6 @@ void asym_rules_free(struct asym_rules *rules)
     free(rules);
 }
 
-/* Append a rule without keys; NULL: no memory. */
-static struct asym_rule *append(struct asym_rules *rules, const char *name, const char *origin)
-{
-    if (asym_grow(&rules->rules, rules->n, &rules->capacity, sizeof *rules->rules) < 0)
-        return NULL;
-    struct asym_rule rule = {.name = strdup(name), .origin = strdup(origin), .action = -1};
-    if (!rule.name || !rule.origin) {
-        free(rule.name);
-        free(rule.origin);
-        return NULL;
-    }
-    rules->rules[rules->n] = rule;
-    return &rules->rules[rules->n++];
-}
-
 const struct asym_rule *asym_rules_named(const struct asym_rules *rules, const char *name)
 {
     for (size_t i = 0; i < rules->n; i++)
@@ -77,7 +62,14 @@ int asym_rules_add(struct asym_rules *rules, const char *name, const char *origi
     if (same)
         return asym_fail(err, -EINVAL, "there is a rule \"%s\" already, at %s", asym_text_show(name, text, sizeof text),
                          same->origin);
-    return append(rules, name, origin) ? 0 : asym_fail(err, -ENOMEM, "no memory");
+    struct asym_rule rule = {.name = strdup(name), .origin = strdup(origin), .action = -1};
+    if (!rule.name || !rule.origin || asym_grow(&rules->rules, rules->n, &rules->capacity, sizeof *rules->rules) < 0) {
+        free(rule.name);
+        free(rule.origin);
+        return asym_fail(err, -ENOMEM, "no memory");
+    }
+    rules->rules[rules->n++] = rule;
+    return 0;
 }
 
 /* Returns the index of value in words; -EINVAL with err. */

@@ -102,31 +102,30 @@ static int take(void *ctx, const char *section, const char *name, const char *va
     return 0;
 }
 
+static int load_text(struct load *l, const char *text, size_t len, bool lenient, struct asym_error *err)
+{
+    ASYM_AUTO_FREE unsigned *seen = calloc(l->s->priv->n_rows + 1, sizeof *seen);
+    const struct asym_ini ini = {.name = l->path, .section = enter_section, .key = take, .ctx = l, .lenient = lenient};
+    l->seen = seen;
+    const int r = seen ? asym_ini_read(&ini, text, len, err) : asym_fail(err, -ENOMEM, "%.200s: no memory", l->path);
+    return r < 0 ? r : asym_rules_check(l->s->rules, err);
+}
+
 static int load_file(struct asym_settings *s, const char *path, bool lenient, bool library, struct asym_error *err)
 {
     ASYM_AUTO_FREE char *text = NULL;
-    ASYM_AUTO_FREE unsigned *seen = calloc(s->priv->n_rows + 1, sizeof *seen);
-    struct load l = {.s = s, .path = path, .seen = seen, .library = library};
-    const struct asym_ini ini = {.name = path, .section = enter_section, .key = take, .ctx = &l, .lenient = lenient};
+    struct load l = {.s = s, .path = path, .library = library};
     size_t len = 0;
-    if (!seen)
-        return asym_fail(err, -ENOMEM, "%.200s: no memory", path);
-    int r = asym_ini_file(path, &text, &len, err);
-    if (r >= 0)
-        r = asym_ini_read(&ini, text, len, err);
-    return r < 0 ? r : asym_rules_check(s->rules, err);
+    const int r = asym_ini_file(path, &text, &len, err);
+    return r < 0 ? r : load_text(&l, text, len, lenient, err);
 }
 
 int asym_settings_read_printed(struct asym_settings *s, const char *text, size_t len, struct asym_error *err)
 {
-    ASYM_AUTO_FREE unsigned *seen = calloc(s->priv->n_rows + 1, sizeof *seen);
-    struct load l = {.s = s, .path = "the configuration of asymd", .seen = seen, .printed = text};
-    const struct asym_ini ini = {.name = l.path, .section = enter_section, .key = take, .ctx = &l};
-    const int r = seen ? asym_ini_read(&ini, text, len, err) : asym_fail(err, -ENOMEM, "no memory");
-    if (r < 0)
-        return r;
+    struct load l = {.s = s, .path = "the configuration of asymd", .printed = text};
+    const int r = load_text(&l, text, len, false, err);
     s->rules->unlisted = s->daemon.unlisted ? ASYM_RULE_UNLISTED : ASYM_RULE_STEER;
-    return asym_rules_check(s->rules, err);
+    return r;
 }
 
 int asym_settings_load_library(struct asym_settings *s, const char *path, struct asym_error *err)
