@@ -38,7 +38,7 @@ const char *asym_name_policy(const json_t *status, char buf[ASYM_POLICY_NAMED]);
 /** Copy a sentence of asymctl why: "A rule that uid 0 has set" becomes "A rule that root (uid 0) has set". Returns buf. */
 const char *asym_name_user_of_rule(const char *sentence, char *buf, size_t size);
 
-/** Write the name of an application of a report (asym_top_name), and the number of its processes, if there are several: "make, 9 processes". Returns buf. */
+/** Write the name of an application of a report, and the number of its processes if there are several: "make, 9 processes". */
 const char *asym_name_app(const json_t *app, char *buf, size_t size);
 
 enum { ASYM_DECISION_CPUS = 32 };

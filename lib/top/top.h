@@ -16,8 +16,8 @@
 /*
  * A frame is the report of asymd on its status (org.asymd.Manager(5)) with these members more: paused_for_us, the time that is left
  * of a pause, 0: until the user resumes; and of each application command, the command line without the directory of the program,
- * user, the name of its user, and seen_us, when asymd listed it last. A member that is missing counts as 0 or "". Texts may have any
- * bytes: the layout makes them printable.
+ * user, the name of its user, and seen_us, when asymd listed it last. A member that is missing counts as 0 or "". Texts may have
+ * any bytes: the layout makes them printable.
  */
 
 /** Returns the applications of a frame: an array. */
