@@ -18,6 +18,8 @@ static uint32_t movable(const struct asym_sim *s, uint32_t from, uint32_t cpu)
 {
     /* Most waiting threads of a CPU have the same mask, so the last refused mask saves most tests. */
     uint32_t refused = SIM_NONE;
+    if (!asym_mask_has(&s->cpus[from].pullers, (int)cpu))
+        return SIM_NONE;
     for (uint32_t t = s->cpus[from].head; t != SIM_NONE; t = s->threads[t].next) {
         if (s->threads[t].mask == refused)
             continue;
@@ -38,7 +40,7 @@ static uint32_t busiest(const struct asym_sim *s, uint32_t cpu, enum sim_reach r
     double most = sim_load(s, cpu, 1) * (1 + 1e-9);
     sim_span(s, cpu, reach, &first, &end);
     for (uint32_t from = cpu; (from = from + 1 < end ? from + 1 : first) != cpu;) {
-        if (s->cpus[from].n_queued == 0 || sim_load(s, from, 0) <= most || !reaches(s, cpu, from, reach))
+        if (sim_load(s, from, 0) <= most || s->cpus[from].n_queued == 0 || !reaches(s, cpu, from, reach))
             continue;
         const uint32_t thread = movable(s, from, cpu);
         if (thread == SIM_NONE)
@@ -136,7 +138,7 @@ static void balance_by_count(struct asym_sim *s, uint32_t cpu)
 
 void sim_balance(struct asym_sim *s, uint32_t cpu)
 {
-    (s->scenario->scheduler.capacity == ASYM_SIM_CAPACITY_IGNORED ? balance_by_count : balance_by_load)(s, cpu);
+    (s->by_speed ? balance_by_load : balance_by_count)(s, cpu);
 }
 
 void sim_kick(struct asym_sim *s)

@@ -15,6 +15,13 @@ static void link_between(struct asym_sim *s, struct sim_cpu *c, uint32_t thread,
     *(next == SIM_NONE ? &c->tail : &s->threads[next].prev) = thread;
 }
 
+void sim_queue_open(struct asym_sim *s, const struct sim_thread *t)
+{
+    struct sim_cpu *c = &s->cpus[t->cpu];
+    const struct asym_mask *mask = sim_masks_at(s->masks, t->mask);
+    c->pullers = c->n_queued > 1 ? asym_mask_or(&c->pullers, mask) : *mask;
+}
+
 void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread)
 {
     struct sim_cpu *c = &s->cpus[cpu];
@@ -34,6 +41,7 @@ void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread)
     t->queued_at = s->now;
     c->n_queued++;
     s->n_waiting++;
+    sim_queue_open(s, t);
 }
 
 void sim_queue_remove(struct asym_sim *s, uint32_t thread)

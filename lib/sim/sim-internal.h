@@ -130,9 +130,10 @@ struct sim_cpu {
     double rate, missing; /* of the running thread, per ns: instructions (spinning: 1), misses */
     double issue;         /* instructions per ns, spinning included */
     double min_vruntime;
-    uint64_t since;      /* time of the last accounting */
-    uint64_t idle_since; /* when the CPU went idle; 0: it has not run anything yet */
-    uint64_t slice_from; /* start of the running thread's slice */
+    uint64_t since;           /* time of the last accounting */
+    uint64_t idle_since;      /* when the CPU went idle; 0: it has not run anything yet */
+    uint64_t slice_from;      /* start of the running thread's slice */
+    struct asym_mask pullers; /* the masks of the threads that have queued since the queue was empty, together */
 };
 
 struct sim_llc {
@@ -190,6 +191,7 @@ struct asym_sim {
     uint64_t seed, now, end;
     uint64_t kick_at; /* when idle CPUs try to pull again; SIM_NEVER: not set */
     bool over;
+    bool by_speed;                     /* the scheduler knows the speeds */
     const volatile sig_atomic_t *stop; /* borrowed; NULL: none */
     uint32_t polled;
     struct asym_mask idle;               /* idle CPUs */
@@ -259,6 +261,8 @@ void sim_profile(const struct asym_sim *s, const struct asym_sim_program *progra
 /* run-queue.c: threads that wait for a CPU, by virtual runtime. */
 void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread);
 void sim_queue_remove(struct asym_sim *s, uint32_t thread);
+/** Notes that the CPUs of the thread's mask may pull it from the queue of its CPU. */
+void sim_queue_open(struct asym_sim *s, const struct sim_thread *t);
 
 /* cpu-search.c: searches for a CPU. */
 enum sim_reach { SIM_REACH_LLC, SIM_REACH_NODE, SIM_REACH_ALL, SIM_N_REACHES };
@@ -285,7 +289,7 @@ static inline uint32_t sim_count(const struct asym_sim *s, uint32_t cpu)
 static inline double sim_load(const struct asym_sim *s, uint32_t cpu, uint32_t more)
 {
     const double n = sim_count(s, cpu) + more;
-    return s->scenario->scheduler.capacity == ASYM_SIM_CAPACITY_IGNORED ? n : n / s->machine->cpus[cpu].speed;
+    return s->by_speed ? n / s->machine->cpus[cpu].speed : n;
 }
 
 /* The critical time of threads. */

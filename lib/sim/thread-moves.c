@@ -72,6 +72,8 @@ void sim_set_mask(struct asym_sim *s, uint32_t thread, const struct asym_mask *m
     const uint32_t old = t->mask;
     t->mask = sim_masks_get(s->masks, mask);
     sim_masks_put(s->masks, old);
+    if (t->state == SIM_QUEUED)
+        sim_queue_open(s, t);
 }
 
 void sim_recount(struct asym_sim *s, uint32_t cpu)
