@@ -55,52 +55,22 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     return 0;
 }
 
-const struct asym_policy engine_fixture_policy_type = {
-    .name = "orders-type",
-    .pin = ASYM_PIN_TYPE,
-    .params_size = sizeof(struct engine_fixture_params),
-    .state_size = 1,
-    .task_state_size = 1,
-    .plan = plan,
-};
+#define POLICY(...)                                                                                                    \
+    {                                                                                                                  \
+        .params_size = sizeof(struct engine_fixture_params), .state_size = 1, .plan = plan, __VA_ARGS__                \
+    }
 
-const struct asym_policy engine_fixture_policy_cpu = {
-    .name = "orders-cpu",
-    .pin = ASYM_PIN_CPU,
-    .params_size = sizeof(struct engine_fixture_params),
-    .state_size = 1,
-    .task_state_size = 24,
-    .plan = plan,
-};
-
-const struct asym_policy engine_fixture_policy_each = {
-    .name = "orders-each",
-    .pin = ASYM_PIN_EACH,
-    .params_size = sizeof(struct engine_fixture_params),
-    .state_size = 1,
-    .task_state_size = 1,
-    .plan = plan,
-};
-
-const struct asym_policy engine_fixture_policy_reacts = {
-    .name = "orders-reacts",
-    .pin = ASYM_PIN_TYPE,
-    .reacts = true,
-    .params_size = sizeof(struct engine_fixture_params),
-    .state_size = 1,
-    .task_state_size = 1,
-    .plan = plan,
-};
-
-const struct asym_policy engine_fixture_policy_every_snapshot = {
-    .name = "orders-own-period",
-    .pin = ASYM_PIN_TYPE,
-    .every_snapshot = true,
-    .params_size = sizeof(struct engine_fixture_params),
-    .state_size = 1,
-    .task_state_size = 1,
-    .plan = plan,
-};
+const struct asym_policy engine_fixture_policy_type = POLICY(.name = "orders-type", .pin = ASYM_PIN_TYPE,
+                                                             .task_state_size = 1);
+const struct asym_policy engine_fixture_policy_cpu = POLICY(.name = "orders-cpu", .pin = ASYM_PIN_CPU,
+                                                            .task_state_size = 24);
+const struct asym_policy engine_fixture_policy_each = POLICY(.name = "orders-each", .pin = ASYM_PIN_EACH,
+                                                             .task_state_size = 1);
+const struct asym_policy engine_fixture_policy_reacts = POLICY(.name = "orders-reacts", .pin = ASYM_PIN_TYPE,
+                                                               .task_state_size = 1, .reacts = true);
+const struct asym_policy engine_fixture_policy_every_snapshot = POLICY(.name = "orders-own-period",
+                                                                       .pin = ASYM_PIN_TYPE, .task_state_size = 1,
+                                                                       .every_snapshot = true);
 
 void engine_fixture_machine(struct asym_machine *m, unsigned n_slow, unsigned n_fast, unsigned llc)
 {

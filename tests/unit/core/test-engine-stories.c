@@ -17,8 +17,7 @@ struct row {
     int32_t tid; /* the thread of which this row and the next ones speak; the first row speaks of thread 100 */
 
     /* Before the step. */
-    int32_t thread,
-        child; /* thread tid comes, a newborn with the mask 4-7: in process 100, or in a child process of its own */
+    int32_t thread, child;      /* it comes, a newborn with the mask 4-7: a thread of process 100, or a child process */
     asym_usec born, fork, exec; /* of its process, after now */
     const char *online, *cpuset, *mask, *nice;
     int32_t order; /* the policy gives it this CPU; -1: none */
@@ -28,8 +27,8 @@ struct row {
     double share; /* runnable and running for so much of the time */
     enum asym_rule_action rule;
     const char *rule_name;
-    bool no_flags, wakes, sleeps, hides, shows_up, is_another,
-        pause; /* hides: snapshots do not list it until it shows up */
+    bool no_flags, wakes, sleeps, is_another, pause, adopted;
+    bool hides, shows_up; /* hides: snapshots do not list it until it shows up */
 
     /* The step, so many times, once if times is 0. After a run its actions are done; after a step the answer is as given. */
     asym_usec run, step;
@@ -257,6 +256,41 @@ static const struct story stories[] = {
               {.no_flags = true, .run = TICK},
               {.run = TICK, .has = "0-3"}}},
 
+    /* Orders of the user. */
+    {"a release that fails is tried again during the pause",
+     .rows = {{.pause = true, .step = TICK, .times = 3, .asks = 1, .answer = ASYM_OUTCOME_RETRY, .error = -EAGAIN},
+              {.step = TICK, .is_released = true, .why = ASYM_WHY_PAUSED}}},
+    {"a pause takes back what a child inherited",
+     .rows = {{.thread = 101, .pause = true, .step = TICK, .is_repaired = true}}},
+    /* It gets the fast CPUs of its own mask, and no other. */
+    {"an adopted thread keeps its present mask as its own", .rows = {{.mask = "3-5", .run = TICK, .times = 3},
+                                                                     {.run = TICK, .why = ASYM_WHY_FOREIGN},
+                                                                     {.adopted = true, .run = TICK, .has = "4-5"},
+                                                                     {.run = TICK, .times = 10, .target = 5},
+                                                                     {.pause = true, .run = TICK, .has = "3-5"}}},
+    {"a change after the adoption counts again", .rows = {{.mask = "3-5", .run = TICK, .times = 4},
+                                                          {.adopted = true, .run = TICK},
+                                                          {.mask = "1", .run = TICK, .times = 3},
+                                                          {.run = TICK, .why = ASYM_WHY_FOREIGN, .has = "1"},
+                                                          {.order = 1, .adopted = true, .run = TICK},
+                                                          {.run = TICK, .reason = &engine_fixture_placed}}},
+    {"a refusal by the kernel is tried again after an adoption", true,
+     .rows = {{.step = TICK, .answer = ASYM_OUTCOME_HANDS_OFF, .error = -EPERM},
+              {.run = TICK, .quiet = true},
+              {.adopted = true, .run = TICK, .asks = 1, .is_steered = true}}},
+    {"a mask of its own does not exclude an adopted thread", true,
+     .rows = {{.mask = "2-5", .run = TICK, .why = ASYM_WHY_OWN_MASK},
+              {.adopted = true, .run = TICK, .times = 4},
+              {.run = TICK, .has = "4-5"},
+              {.rule = ASYM_RULE_IGNORE, .run = TICK, .has = "2-5"}}},
+    /* The engine drops the state of a thread that sleeps, and keeps only why it leaves it alone. */
+    {"a thread is adopted also while it sleeps", .rows = {{.mask = "3-5", .run = TICK, .times = 3},
+                                                          {.run = TICK, .why = ASYM_WHY_FOREIGN},
+                                                          {.hides = true, .run = 60 * ASYM_SEC},
+                                                          {.adopted = true, .run = 60 * ASYM_SEC},
+                                                          {.shows_up = true, .run = TICK},
+                                                          {.run = TICK, .has = "4-5"}}},
+
     /* Nice values. */
     {"a nice value set by another process stays but the mask goes on", .boost = -5,
      .rows = {{.nice = "7", .order = 1, .run = TICK, .has_nice = "7", .has = "0-3"},
@@ -304,6 +338,7 @@ static void change_proc(struct engine_fixture *w, struct asym_proc *p, const str
     p->flags = r->proc_flags ? r->proc_flags : p->flags;
     p->rule = r->rule ? r->rule : p->rule;
     p->rule_name = r->rule_name ? r->rule_name : p->rule_name;
+    p->adopted = r->adopted ? w->now + 1 : p->adopted;
     w->paused = w->paused || r->pause;
     if (r->online) {
         w->machine.online = w->machine.usable = engine_fixture_cpus(r->online);

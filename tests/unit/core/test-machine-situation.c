@@ -34,84 +34,58 @@ static void isolate(struct asym_machine *m, const char *list)
 static const double one[] = {1}, same[] = {1, 1, 1, 1}, hybrid[] = {2, 2, 1, 1}, near[] = {1.1, 1.1, 1, 1};
 static const uint32_t favoured[] = {5, 9, 5, 5};
 
+/* The facts beside machine and policy. */
+#define RUNS(...)                                                                                                      \
+    {                                                                                                                  \
+        .policy_runs = true, __VA_ARGS__                                                                               \
+    }
+
 static const struct {
     const double *speeds;
-    unsigned n;
     const uint32_t *favour;
-    struct asym_situation_facts facts; /* without machine and policy */
     enum asym_situation situation;
     const char *name, *part;
+    struct asym_situation_facts facts;
 } rows[] = {
-    {one, 1, NULL, {.policy_runs = true, .may_steer = true}, ASYM_SITUATION_ONE_CPU, "one-cpu", "one usable CPU"},
-    {hybrid, 4, NULL, {.may_steer = true}, ASYM_SITUATION_POLICY, "policy", "this machine cannot run the policy pa."},
-    {hybrid,
-     4,
-     NULL,
-     {.policy_runs = true, .may_steer = true, .assumed_slow = true, .is_virtual = true},
-     ASYM_SITUATION_ASSUMED,
-     "assumed",
-     "2 CPUs fast and 2 slow, but no CPU was slowed"},
-    {hybrid, 4, NULL, {.policy_runs = true}, ASYM_SITUATION_UNPRIVILEGED, "unprivileged", "CAP_SYS_NICE"},
-    {hybrid,
-     4,
-     NULL,
-     {.policy_runs = true, .may_steer = true, .is_virtual = true},
-     ASYM_SITUATION_VM_HYBRID,
-     "vm-hybrid",
-     "virtual machine shows 2 fast CPUs and 2 slow"},
-    {hybrid,
-     4,
-     NULL,
-     {.policy_runs = true, .may_steer = true},
-     ASYM_SITUATION_HYBRID,
-     "hybrid",
-     "of 4 CPUs 2 are fast and 2 slow"},
-    {near, 4, NULL, {.policy_runs = true, .may_steer = true}, ASYM_SITUATION_NEAR, "near", "[machine] fast_from"},
-    {same,
-     4,
-     NULL,
-     {.policy_runs = true, .hidden = true, .unordered = true},
-     ASYM_SITUATION_CPUSET,
-     "cpuset",
-     "the cpuset allows only CPUs 0-3"},
-    {same,
-     4,
-     NULL,
-     {.policy_runs = true, .unordered = true, .is_virtual = true},
-     ASYM_SITUATION_UNORDERED,
-     "unordered",
-     "[machine] speeds"},
-    {same,
-     4,
-     NULL,
-     {.policy_runs = true, .unknown = true},
-     ASYM_SITUATION_NO_SPEEDS,
-     "no-speeds",
-     "speeds of the 4 CPUs"},
-    {same,
-     4,
-     favoured,
-     {.policy_runs = true, .is_virtual = true, .unknown = true},
-     ASYM_SITUATION_VM_ALIKE,
-     "vm-alike",
-     "shows 4 CPUs that are alike"},
-    {same, 4, favoured, {.policy_runs = true}, ASYM_SITUATION_FAVOURED, "favoured", "the favoured CPU 1 first."},
-    {same, 4, NULL, {.policy_runs = true}, ASYM_SITUATION_ALIKE, "alike", "All 4 CPUs are alike"},
+    {one, NULL, ASYM_SITUATION_ONE_CPU, "one-cpu", "one usable CPU", RUNS(.may_steer = true)},
+    {hybrid, NULL, ASYM_SITUATION_POLICY, "policy", "this machine cannot run the policy pa.", {.may_steer = true}},
+    {hybrid, NULL, ASYM_SITUATION_ASSUMED, "assumed", "2 CPUs fast and 2 slow, but no CPU was slowed",
+     RUNS(.may_steer = true, .assumed_slow = true, .is_virtual = true)},
+    {hybrid, NULL, ASYM_SITUATION_UNPRIVILEGED, "unprivileged", "CAP_SYS_NICE", RUNS(.may_steer = false)},
+    {hybrid, NULL, ASYM_SITUATION_VM_HYBRID, "vm-hybrid", "virtual machine shows 2 fast CPUs and 2 slow",
+     RUNS(.may_steer = true, .is_virtual = true)},
+    {hybrid, NULL, ASYM_SITUATION_HYBRID, "hybrid", "of 4 CPUs 2 are fast and 2 slow", RUNS(.may_steer = true)},
+    {near, NULL, ASYM_SITUATION_NEAR, "near", "[machine] fast_from", RUNS(.may_steer = true)},
+    {same, NULL, ASYM_SITUATION_CPUSET, "cpuset", "the cpuset allows only CPUs 0-3",
+     RUNS(.hidden = true, .unordered = true)},
+    {same, NULL, ASYM_SITUATION_UNORDERED, "unordered", "[machine] speeds",
+     RUNS(.unordered = true, .is_virtual = true)},
+    {same, NULL, ASYM_SITUATION_NO_SPEEDS, "no-speeds", "speeds of the 4 CPUs", RUNS(.unknown = true)},
+    {same, favoured, ASYM_SITUATION_VM_ALIKE, "vm-alike", "shows 4 CPUs that are alike",
+     RUNS(.is_virtual = true, .unknown = true)},
+    {same, favoured, ASYM_SITUATION_FAVOURED, "favoured", "the favoured CPU 1 first.", RUNS(.hidden = false)},
+    {same, NULL, ASYM_SITUATION_ALIKE, "alike", "All 4 CPUs are alike", RUNS(.hidden = false)},
 };
+
+static void assert_says(const struct asym_situation_facts *facts, const char *part)
+{
+    char text[400];
+    if (!strstr(asym_situation_text(facts, text, sizeof text), part))
+        fail_msg("'%s' is not in '%s'", part, text);
+}
 
 TEST(each_situation_has_its_sentence)
 {
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        const struct asym_machine m = machine(rows[i].speeds, rows[i].n, rows[i].favour);
+        const struct asym_machine m = machine(rows[i].speeds, rows[i].speeds == one ? 1 : 4, rows[i].favour);
         struct asym_situation_facts facts = rows[i].facts;
         char text[400];
         facts.machine = &m;
         facts.policy = "pa";
         assert_int_equal(asym_situation_of(&facts), rows[i].situation);
         assert_string_equal(asym_situation_name(rows[i].situation), rows[i].name);
+        assert_says(&facts, rows[i].part);
         asym_situation_text(&facts, text, sizeof text);
-        if (!strstr(text, rows[i].part))
-            fail_msg("'%s' is not in '%s'", rows[i].part, text);
         assert_int_equal(text[strlen(text) - 1], '.');
         assert_null(strstr(text, ". "));   /* one sentence */
         assert_null(strpbrk(text, "{?}")); /* every word is filled in */
@@ -135,11 +109,9 @@ TEST(hardware_threads_are_not_counted_as_cores)
     m.cpus[3].core = m.cpus[2].core;
     assert_int_equal(asym_machine_finish(&m), 0);
     for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
-        char text[400];
         struct asym_situation_facts facts = cases[i].facts;
         facts.machine = &m;
-        if (!strstr(asym_situation_text(&facts, text, sizeof text), cases[i].part))
-            fail_msg("'%s' has no '%s'", text, cases[i].part);
+        assert_says(&facts, cases[i].part);
     }
 }
 
@@ -169,12 +141,9 @@ TEST(isolated_cpus_do_not_count)
         const struct asym_situation_facts facts = {
             .machine = &m, .policy = "pa", .policy_runs = true, .may_steer = true};
         const struct asym_classify_settings automatic = {.hp_threshold = UINT_MAX};
-        char text[400];
         isolate(&m, cases[i].isolated);
         assert_string_equal(asym_situation_name(asym_situation_of(&facts)), cases[i].name);
-        asym_situation_text(&facts, text, sizeof text);
-        if (!strstr(text, cases[i].part))
-            fail_msg("'%s' is not in '%s'", cases[i].part, text);
+        assert_says(&facts, cases[i].part);
         assert_int_equal(asym_hp_threshold(&automatic, &m), cases[i].hp_threshold);
     }
     struct asym_machine m = machine(same, 4, favoured); /* CPU 1 is the favoured one */

@@ -50,18 +50,6 @@ TEST_ENGINE(a_pause_puts_back_threads_that_run_and_threads_that_sleep)
     assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL); /* it observes on */
 }
 
-TEST_ENGINE(a_release_that_fails_is_tried_again_during_the_pause)
-{
-    struct engine_fixture_thread *t = steered(w, 100);
-    w->paused = true;
-    for (int i = 0; i < 3; i++) {
-        engine_fixture_step_asks(w, TICK, 1);
-        engine_fixture_answer(w, ASYM_OUTCOME_RETRY, -EAGAIN);
-    }
-    engine_fixture_step(w, TICK);
-    assert_put_back(w, t, ASYM_WHY_PAUSED);
-}
-
 TEST_ENGINE(after_the_pause_the_first_snapshot_steers)
 {
     struct engine_fixture_thread *t = steered(w, 100);
@@ -87,19 +75,6 @@ TEST_ENGINE(a_short_pause_does_not_wait_for_a_swap_period)
     w->paused = false;
     engine_fixture_run(w, TICK);
     engine_fixture_assert_mask(&t->mask, "4-7");
-}
-
-TEST_ENGINE(a_pause_takes_back_what_a_child_inherited)
-{
-    steered(w, 100);
-    struct engine_fixture_thread *child = engine_fixture_thread(w, 0, 101, 6);
-    child->mask = engine_fixture_cpus("4-7");
-    child->task.flags = ASYM_TASK_NEWBORN;
-    w->paused = true;
-    engine_fixture_step(w, TICK);
-    assert_int_equal(engine_fixture_action(w, 101)->kind, ASYM_ACTION_REPAIR);
-    engine_fixture_apply(w);
-    engine_fixture_assert_mask(&child->mask, "0-7");
 }
 
 TEST_ENGINE(hotplug_during_a_pause_steers_nothing)
@@ -128,95 +103,6 @@ TEST(an_ignored_process_is_put_back_also_while_it_sleeps)
         assert_put_back(&w, t, ASYM_WHY_RULE_IGNORE);
         engine_fixture_assert_mask(&other->mask, "4-7");
     }
-}
-
-/* Make another program change the mask of a steered thread. */
-static struct engine_fixture_thread *foreign(struct engine_fixture *w, const char *mask)
-{
-    struct engine_fixture_thread *t = steered(w, 100);
-    t->mask = engine_fixture_cpus(mask);
-    for (int i = 0; i < 4; i++)
-        engine_fixture_run(w, TICK);
-    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_FOREIGN));
-    return t;
-}
-
-static void adopt(struct engine_fixture *w)
-{
-    w->procs[0].adopted = w->now + 1;
-}
-
-TEST_ENGINE(an_adopted_thread_keeps_its_present_mask_as_its_own)
-{
-    struct engine_fixture_thread *t = foreign(w, "3-5");
-    adopt(w);
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "4-5"); /* the fast CPUs of its own mask, and no other */
-    for (int i = 0; i < 10; i++) {
-        engine_fixture_run(w, TICK);
-        assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
-    }
-    w->paused = true;
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "3-5");
-}
-
-TEST_ENGINE(a_change_after_the_adoption_counts_again)
-{
-    struct engine_fixture_thread *t = foreign(w, "3-5");
-    adopt(w);
-    engine_fixture_run(w, TICK);
-    t->mask = engine_fixture_cpus("1");
-    for (int i = 0; i < 4; i++)
-        engine_fixture_run(w, TICK);
-    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_FOREIGN));
-    engine_fixture_assert_mask(&t->mask, "1");
-    engine_fixture_order(w, 100, 1, false);
-    adopt(w);
-    engine_fixture_run(w, TICK);
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_why(w, 100, &engine_fixture_placed);
-}
-
-TEST_ENGINE(a_refusal_by_the_kernel_is_tried_again_after_an_adoption)
-{
-    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
-    engine_fixture_step(w, TICK);
-    engine_fixture_answer(w, ASYM_OUTCOME_HANDS_OFF, -EPERM);
-    engine_fixture_run_asks(w, TICK, 0);
-    adopt(w);
-    engine_fixture_run_asks(w, TICK, 1);
-    assert_int_equal(w->actions[0].kind, ASYM_ACTION_STEER);
-}
-
-TEST_ENGINE(a_mask_of_its_own_does_not_exclude_an_adopted_thread)
-{
-    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
-    t->mask = engine_fixture_cpus("2-5");
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_OWN_MASK));
-    adopt(w);
-    for (int i = 0; i < 5; i++)
-        engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "4-5");
-    w->procs[0].adopted = 0;
-    w->procs[0].rule = ASYM_RULE_IGNORE;
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "2-5");
-}
-
-/* The engine drops the state of a thread that sleeps, and keeps only why it leaves it alone. */
-TEST_ENGINE(a_thread_is_adopted_also_while_it_sleeps)
-{
-    struct engine_fixture_thread *t = foreign(w, "3-5");
-    t->listed = false;
-    engine_fixture_run(w, 60 * ASYM_SEC);
-    adopt(w);
-    engine_fixture_run(w, 60 * ASYM_SEC);
-    t->listed = true;
-    engine_fixture_run(w, TICK);
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "4-5");
 }
 
 /* The source */
