@@ -25,6 +25,13 @@ static struct asym_settings *read_rules(const char *text)
     return s;
 }
 
+static void free_rules(struct asym_settings **s)
+{
+    asym_settings_free(*s);
+}
+
+#define AUTO_RULES ASYM_CLEANUP(free_rules) struct asym_settings *
+
 static enum asym_rule_action match(const struct asym_settings *s, struct asym_rule_subject subject)
 {
     return asym_rules_match(s->rules, &subject).action;
@@ -41,12 +48,11 @@ static void assert_match(const struct asym_settings *s, struct asym_rule_subject
 TEST(without_rules_everything_is_steered)
 {
     const struct asym_rule_subject subject = {.comm = "a"};
-    struct asym_settings *s = read_rules("");
+    AUTO_RULES s = read_rules("");
     const struct asym_rule_match found = asym_rules_match(s->rules, &subject);
     assert_int_equal(found.action, ASYM_RULE_STEER);
     assert_true(!found.name && !found.facts);
     assert_int_equal(asym_rules_need(s->rules), 0);
-    asym_settings_free(s);
 }
 
 TEST(a_rule_that_any_user_can_meet_says_so)
@@ -79,12 +85,11 @@ TEST(a_rule_that_any_user_can_meet_says_so)
         char text[256];
         struct asym_rule_view rule;
         snprintf(text, sizeof text, "[rule a]\n%s", rows[i].rule);
-        struct asym_settings *s = read_rules(text);
+        AUTO_RULES s = read_rules(text);
         asym_rules_name_cpus(s->rules, &none, &none, &slow);
         assert_true(asym_rules_at(s->rules, 0, NULL, &rule));
         if (rule.lends_to_anyone != rows[i].open)
             fail_msg("%s: %d", rows[i].rule, rule.lends_to_anyone);
-        asym_settings_free(s);
     }
 }
 
@@ -103,43 +108,40 @@ TEST(each_key_looks_at_its_own_text)
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         char text[128];
         snprintf(text, sizeof text, "[rule r]\n%s = /it\naction = slow\n", rows[i].key);
-        struct asym_settings *s = read_rules(text);
+        AUTO_RULES s = read_rules(text);
         assert_int_equal(match(s, rows[i].hit), ASYM_RULE_SLOW);
         assert_int_equal(match(s, rows[i].miss), ASYM_RULE_STEER);
         assert_int_equal(asym_rules_need(s->rules), rows[i].need);
-        asym_settings_free(s);
     }
 }
 
 TEST(a_uid_is_compared_as_a_number)
 {
-    struct asym_settings *s = read_rules("[rule r]\nmatch_uid = 01000\t7  4294967294\naction = ignore\n");
+    AUTO_RULES s = read_rules("[rule r]\nmatch_uid = 01000\t7  4294967294\naction = ignore\n");
     assert_int_equal(match(s, (struct asym_rule_subject){.uid = 1000}), ASYM_RULE_IGNORE);
     assert_int_equal(match(s, (struct asym_rule_subject){.uid = 7}), ASYM_RULE_IGNORE);
     assert_int_equal(match(s, (struct asym_rule_subject){.uid = 4294967294}), ASYM_RULE_IGNORE);
     assert_int_equal(match(s, (struct asym_rule_subject){.uid = 0}), ASYM_RULE_STEER);
     assert_int_equal(match(s, (struct asym_rule_subject){.uid = 100}), ASYM_RULE_STEER);
     assert_int_equal(asym_rules_need(s->rules), ASYM_RULE_NEEDS_UID);
-    asym_settings_free(s);
 }
 
 TEST(any_of_the_globs_is_enough)
 {
-    struct asym_settings *s = read_rules("[rule r]\nmatch_comm = cc1  cc1plus\trust* [xy]z a?c\naction = fast\n");
+    AUTO_RULES s = read_rules("[rule r]\nmatch_comm = cc1  cc1plus\trust* [xy]z a?c\naction = fast\n");
     static const char *const hits[] = {"cc1", "cc1plus", "rustc", "rust", "xz", "yz", "abc"};
     static const char *const misses[] = {"cc", "cc11", "trust", "zz", "ac", "abbc", "", "CC1"};
     for (size_t i = 0; i < ASYM_LENGTH(hits); i++)
         assert_int_equal(match(s, (struct asym_rule_subject){.comm = hits[i]}), ASYM_RULE_FAST);
     for (size_t i = 0; i < ASYM_LENGTH(misses); i++)
         assert_int_equal(match(s, (struct asym_rule_subject){.comm = misses[i]}), ASYM_RULE_STEER);
-    asym_settings_free(s);
 }
 
 /* systemd writes "-" in the name of a unit as "\x2d". */
 TEST(a_word_in_quotes_has_spaces_and_a_backslash_is_one)
 {
-    struct asym_settings *s = read_rules("[rule r]\nmatch_comm = x \"Pianoteq STAGE\" \"a b*\"\naction = \"fast\"\n"
-                                         "[rule q]\nmatch_cgroup = */my\\x2dgame.scope\naction = slow\n");
+    AUTO_RULES s = read_rules("[rule r]\nmatch_comm = x \"Pianoteq STAGE\" \"a b*\"\naction = \"fast\"\n"
+                              "[rule q]\nmatch_cgroup = */my\\x2dgame.scope\naction = slow\n");
     static const char *const hits[] = {"x", "Pianoteq STAGE", "a bc"}, *const misses[] = {"Pianoteq", "STAGE", "\"a",
                                                                                           "a"};
     for (size_t i = 0; i < ASYM_LENGTH(hits); i++)
@@ -147,48 +149,43 @@ TEST(a_word_in_quotes_has_spaces_and_a_backslash_is_one)
     for (size_t i = 0; i < ASYM_LENGTH(misses); i++)
         assert_int_equal(match(s, (struct asym_rule_subject){.comm = misses[i]}), ASYM_RULE_STEER);
     assert_int_equal(match(s, (struct asym_rule_subject){.cgroup = "/user.slice/my\\x2dgame.scope"}), ASYM_RULE_SLOW);
-    asym_settings_free(s);
 }
 
 TEST(a_star_passes_slashes_and_spaces)
 {
-    struct asym_settings *s = read_rules("[rule r]\nmatch_exe = /usr/*/cc1\naction = fast\n"
-                                         "[rule q]\nmatch_cmdline = *--jobs*\naction = slow\n");
+    AUTO_RULES s = read_rules("[rule r]\nmatch_exe = /usr/*/cc1\naction = fast\n"
+                              "[rule q]\nmatch_cmdline = *--jobs*\naction = slow\n");
     assert_int_equal(match(s, (struct asym_rule_subject){.exe = "/usr/lib/gcc/12/cc1"}), ASYM_RULE_FAST);
     assert_int_equal(match(s, (struct asym_rule_subject){.exe = "/opt/usr/lib/cc1"}), ASYM_RULE_STEER);
     assert_int_equal(match(s, (struct asym_rule_subject){.cmdline = "make -k --jobs 8"}), ASYM_RULE_SLOW);
-    asym_settings_free(s);
 }
 
 TEST(all_keys_of_a_rule_have_to_match)
 {
-    struct asym_settings *s = read_rules("[rule r]\nmatch_comm = a\nmatch_uid = 5\nmatch_exe = /x\naction = slow\n");
+    AUTO_RULES s = read_rules("[rule r]\nmatch_comm = a\nmatch_uid = 5\nmatch_exe = /x\naction = slow\n");
     assert_int_equal(match(s, (struct asym_rule_subject){.comm = "a", .uid = 5, .exe = "/x"}), ASYM_RULE_SLOW);
     assert_int_equal(match(s, (struct asym_rule_subject){.comm = "b", .uid = 5, .exe = "/x"}), ASYM_RULE_STEER);
     assert_int_equal(match(s, (struct asym_rule_subject){.comm = "a", .uid = 6, .exe = "/x"}), ASYM_RULE_STEER);
     assert_int_equal(match(s, (struct asym_rule_subject){.comm = "a", .uid = 5}), ASYM_RULE_STEER);
     assert_int_equal(asym_rules_need(s->rules), ASYM_RULE_NEEDS_COMM | ASYM_RULE_NEEDS_UID | ASYM_RULE_NEEDS_EXE);
-    asym_settings_free(s);
 }
 
 TEST(the_first_rule_that_matches_counts)
 {
-    struct asym_settings *s = read_rules("[rule one]\nmatch_comm = ab*\naction = steer\n"
-                                         "[rule \"the two\"]\nmatch_comm = a*\naction = slow\n"
-                                         "[rule three]\nmatch_comm = *\naction = fast\n");
+    AUTO_RULES s = read_rules("[rule one]\nmatch_comm = ab*\naction = steer\n"
+                              "[rule \"the two\"]\nmatch_comm = a*\naction = slow\n"
+                              "[rule three]\nmatch_comm = *\naction = fast\n");
     assert_match(s, (struct asym_rule_subject){.comm = "abc"}, ASYM_RULE_STEER, "one");
     assert_match(s, (struct asym_rule_subject){.comm = "a"}, ASYM_RULE_SLOW, "the two");
     assert_match(s, (struct asym_rule_subject){.comm = "x"}, ASYM_RULE_FAST, "three");
-    asym_settings_free(s);
 }
 
 TEST(hostile_names_match_as_bytes)
 {
-    struct asym_settings *s = read_rules("[rule r]\nmatch_comm = ?*)\naction = slow\n");
+    AUTO_RULES s = read_rules("[rule r]\nmatch_comm = ?*)\naction = slow\n");
     assert_int_equal(match(s, (struct asym_rule_subject){.comm = "a\n)"}), ASYM_RULE_SLOW);
     assert_int_equal(match(s, (struct asym_rule_subject){.comm = "\xff\xfe)"}), ASYM_RULE_SLOW);
     assert_int_equal(match(s, (struct asym_rule_subject){.comm = ")"}), ASYM_RULE_STEER);
-    asym_settings_free(s);
 }
 
 TEST(a_thousand_rules_keep_their_order)
@@ -198,20 +195,19 @@ TEST(a_thousand_rules_keep_their_order)
     char comm[16], want[16];
     for (unsigned i = 0; i < 1000; i++)
         n += (size_t)snprintf(text + n, sizeof text - n, "[rule r%u]\nmatch_comm = c%u\naction = fast\n", i, i);
-    struct asym_settings *s = read_rules(text);
+    AUTO_RULES s = read_rules(text);
     for (unsigned i = 0; i < 1000; i++) {
         snprintf(comm, sizeof comm, "c%u", i);
         snprintf(want, sizeof want, "r%u", i);
         assert_match(s, (struct asym_rule_subject){.comm = comm}, ASYM_RULE_FAST, want);
     }
-    asym_settings_free(s);
 }
 
 TEST(cpus_of_a_cache_are_those_of_the_machine)
 {
-    struct asym_settings *s = read_rules("[rule one]\nmatch_comm = a\ncpus = big-cache\n"
-                                         "[rule two]\nmatch_comm = b\ncpus = high-clock\n"
-                                         "[rule three]\nmatch_comm = c\ncpus = 2\n");
+    AUTO_RULES s = read_rules("[rule one]\nmatch_comm = a\ncpus = big-cache\n"
+                              "[rule two]\nmatch_comm = b\ncpus = high-clock\n"
+                              "[rule three]\nmatch_comm = c\ncpus = 2\n");
     const struct asym_mask big = {{0x0f}}, others = {{0xf0}}, none = {{0}};
     struct asym_rule_view rules[3];
     assert_int_equal(asym_rules_name_cpus(s->rules, &big, &others, &none), 0);
@@ -224,13 +220,12 @@ TEST(cpus_of_a_cache_are_those_of_the_machine)
     assert_int_equal(asym_rules_name_cpus(s->rules, &none, &none, &none), 2);
     assert_int_equal(rules[0].facts->cpus.w[0], 0);
     assert_int_equal(rules[2].facts->cpus.w[0], 0x04);
-    asym_settings_free(s);
 }
 
 TEST(cpus_nice_and_class_are_facts_of_a_rule_that_steers)
 {
-    struct asym_settings *s = read_rules("[rule one]\nmatch_comm = a\ncpus = 0-1,3\nnice = -4\npolicy_class = serial\n"
-                                         "[rule two]\nmatch_comm = b\naction = slow\nnice = 0\n");
+    AUTO_RULES s = read_rules("[rule one]\nmatch_comm = a\ncpus = 0-1,3\nnice = -4\npolicy_class = serial\n"
+                              "[rule two]\nmatch_comm = b\naction = slow\nnice = 0\n");
     const struct asym_rule_match one = asym_rules_match(s->rules, &(struct asym_rule_subject){.comm = "a"});
     assert_int_equal(one.action, ASYM_RULE_STEER);
     assert_int_equal(one.facts->cpus.w[0], 0xb);
@@ -240,13 +235,12 @@ TEST(cpus_nice_and_class_are_facts_of_a_rule_that_steers)
     assert_int_equal(two.action, ASYM_RULE_SLOW);
     assert_int_equal(two.facts->cpus.w[0], 0);
     assert_true(two.facts->has_nice && two.facts->nice == 0);
-    asym_settings_free(s);
 }
 
 TEST(a_view_says_which_keys_miss)
 {
     struct asym_rule_view v;
-    struct asym_settings *s = read_rules("[rule one]\nmatch_comm = a\nmatch_uid = 5\nmatch_exe = /x\naction = slow\n");
+    AUTO_RULES s = read_rules("[rule one]\nmatch_comm = a\nmatch_uid = 5\nmatch_exe = /x\naction = slow\n");
     assert_true(asym_rules_at(s->rules, 0, &(struct asym_rule_subject){.comm = "a", .uid = 6, .exe = "/y"}, &v));
     assert_int_equal(v.n_keys, 3);
     assert_string_equal(v.key[0], "match_comm");
@@ -257,7 +251,6 @@ TEST(a_view_says_which_keys_miss)
     assert_int_equal(v.action, ASYM_RULE_SLOW);
     assert_true(asym_rules_at(s->rules, 0, NULL, &v) && !v.misses[0] && !v.misses[1]);
     assert_false(asym_rules_at(s->rules, 1, NULL, &v));
-    asym_settings_free(s);
 }
 
 TEST_MAIN

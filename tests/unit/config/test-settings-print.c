@@ -38,36 +38,12 @@ static void cut_origins(char *text)
     *to = '\0';
 }
 
-static void assert_comes_back(const struct asym_settings *s)
+static void free_settings(struct asym_settings **s)
 {
-    struct tree tree;
-    struct asym_settings *back;
-    struct asym_error err = {""};
-    char file[128];
-    tree_make(&tree);
-    snprintf(file, sizeof file, "%s/f", tree.path);
-    char *text = print(s);
-    tree_write_bytes(&tree, "f", text, strlen(text));
-    assert_int_equal(asym_settings_new(&back), 0);
-    if (asym_settings_load(back, file, true, &err) < 0)
-        fail_msg("%s\n%s", err.text, text);
-    char *again = print(back);
-    struct asym_settings *same = NULL;
-    assert_int_equal(asym_settings_new(&same), 0);
-    if (asym_settings_read_printed(same, text, strlen(text), &err) < 0)
-        fail_msg("%s\n%s", err.text, text);
-    char *with_origins = print(same);
-    assert_string_equal(text, with_origins);
-    free(with_origins);
-    asym_settings_free(same);
-    cut_origins(text);
-    cut_origins(again);
-    assert_string_equal(text, again);
-    asym_settings_free(back);
-    free(text);
-    free(again);
-    tree_remove(&tree);
+    asym_settings_free(*s);
 }
+
+#define AUTO_SETTINGS ASYM_CLEANUP(free_settings) struct asym_settings *
 
 static struct asym_settings *defaults(void)
 {
@@ -76,20 +52,39 @@ static struct asym_settings *defaults(void)
     return s;
 }
 
+static void assert_comes_back(const struct asym_settings *s)
+{
+    struct tree tree;
+    struct asym_error err = {""};
+    char file[128];
+    AUTO_SETTINGS back = defaults(), *same = defaults();
+    ASYM_AUTO_FREE char *text = print(s);
+    tree_make(&tree);
+    snprintf(file, sizeof file, "%s/f", tree.path);
+    tree_write_bytes(&tree, "f", text, strlen(text));
+    if (asym_settings_load(back, file, true, &err) < 0)
+        fail_msg("%s\n%s", err.text, text);
+    if (asym_settings_read_printed(same, text, strlen(text), &err) < 0)
+        fail_msg("%s\n%s", err.text, text);
+    ASYM_AUTO_FREE char *again = print(back), *with_origins = print(same);
+    assert_string_equal(text, with_origins);
+    cut_origins(text);
+    cut_origins(again);
+    assert_string_equal(text, again);
+    tree_remove(&tree);
+}
+
 TEST(the_defaults_are_printed_with_where_they_came_from)
 {
-    struct asym_settings *s = defaults();
-    char *text = print(s);
+    AUTO_SETTINGS s = defaults();
+    ASYM_AUTO_FREE char *text = print(s);
     assert_non_null(strstr(text, "[asymd]\npolicy = auto ; default\n"));
     assert_non_null(strstr(text, "hp_threshold = auto ; default\n"));
     assert_non_null(strstr(text, "slow = ; default\n"));
     assert_non_null(strstr(text, "[policy.pa]\nsp_boost = -5 ; default\n"));
-    free(text);
     assert_int_equal(asym_settings_set(s, "enforce.settle=1500us", "--set", NULL), 0);
-    text = print(s);
-    assert_non_null(strstr(text, "settle = 1500us ; --set\n"));
-    free(text);
-    asym_settings_free(s);
+    ASYM_AUTO_FREE char *after = print(s);
+    assert_non_null(strstr(after, "settle = 1500us ; --set\n"));
 }
 
 TEST(every_value_is_read_back_as_it_was)
@@ -113,23 +108,20 @@ TEST(every_value_is_read_back_as_it_was)
         "asymd.state_dir=/\xc3\xbc",
         "asymd.policy=rr",
     };
-    struct asym_settings *s = defaults();
+    AUTO_SETTINGS s = defaults();
     assert_comes_back(s);
     for (size_t i = 0; i < ASYM_LENGTH(assignments); i++) {
         assert_int_equal(asym_settings_set(s, assignments[i], "--set", NULL), 0);
         assert_comes_back(s);
     }
-    asym_settings_free(s);
 }
 
 TEST(a_number_is_printed_without_loss)
 {
-    struct asym_settings *s = defaults();
+    AUTO_SETTINGS s = defaults();
     assert_int_equal(asym_settings_set(s, "asymd.cpu_budget=0.0123456789", "--set", NULL), 0);
-    char *text = print(s);
+    ASYM_AUTO_FREE char *text = print(s);
     assert_non_null(strstr(text, "cpu_budget = 0.0123456789 ;"));
-    free(text);
-    asym_settings_free(s);
 }
 
 TEST(rules_are_read_back_as_they_were)
@@ -139,7 +131,7 @@ TEST(rules_are_read_back_as_they_were)
     memset(name, 'n', sizeof name - 1);
     memset(value, 'v', sizeof value - 1);
     name[sizeof name - 1] = value[sizeof value - 1] = '\0';
-    struct asym_settings *s = defaults();
+    AUTO_SETTINGS s = defaults();
     tree_make(&tree);
     snprintf(file, sizeof file, "%s/f", tree.path);
     tree_write(&tree, "f",
@@ -158,7 +150,6 @@ TEST(rules_are_read_back_as_they_were)
                name, value);
     assert_int_equal(asym_settings_load(s, file, true, NULL), 0);
     assert_comes_back(s);
-    asym_settings_free(s);
     tree_remove(&tree);
 }
 
@@ -166,13 +157,12 @@ static int count_row(void *ctx, const char *section, const struct asym_option *r
                      const char *origin)
 {
     char again[256] = "";
-    struct asym_settings *s = defaults();
+    AUTO_SETTINGS s = defaults();
     assert_true(row->help && strlen(row->help) > 10 && row->help[strlen(row->help) - 1] == '.');
     assert_string_equal(origin, "default");
     assert_string_equal(value, row->def);
     snprintf(again, sizeof again, "%s.%s=%s", section, row->key, value);
     assert_int_equal(asym_settings_set(s, again, "--set", NULL), 0);
-    asym_settings_free(s);
     ++*(size_t *)ctx;
     return 0;
 }
@@ -180,7 +170,7 @@ static int count_row(void *ctx, const char *section, const struct asym_option *r
 TEST(every_row_has_help_and_a_default_that_it_accepts)
 {
     size_t n = 0, want = 0;
-    struct asym_settings *s = defaults();
+    AUTO_SETTINGS s = defaults();
     assert_int_equal(asym_settings_each(s, count_row, &n), 0);
     while (asym_options[want].section)
         want++;
@@ -188,7 +178,6 @@ TEST(every_row_has_help_and_a_default_that_it_accepts)
         for (const struct asym_option *o = asym_policy_at(i)->options; o && o->key; o++)
             want++;
     assert_int_equal(n, want);
-    asym_settings_free(s);
 }
 
 static int stop(void *ctx, const char *section, const struct asym_option *row, const char *value, const char *origin)
@@ -199,22 +188,20 @@ static int stop(void *ctx, const char *section, const struct asym_option *row, c
 TEST(each_ends_at_its_limit)
 {
     int n = 0;
-    struct asym_settings *s = defaults();
+    AUTO_SETTINGS s = defaults();
     assert_int_equal(asym_settings_each(s, stop, &n), -ECANCELED);
     assert_int_equal(n, 3);
-    asym_settings_free(s);
 }
 
 TEST(a_full_disk_is_noticed)
 {
-    struct asym_settings *s = defaults();
+    AUTO_SETTINGS s = defaults();
     FILE *full = fopen("/dev/full", "w");
     assert_non_null(full);
     setvbuf(full, NULL, _IONBF, 0);
     assert_int_equal(asym_settings_print(s, full), -EIO);
     assert_int_equal(asym_settings_print_sample(full), -EIO);
     fclose(full);
-    asym_settings_free(s);
 }
 
 static char *sample(void)
@@ -236,22 +223,17 @@ TEST(the_installed_configuration_is_the_tables)
     size_t n = fread(file, 1, sizeof file - 1, in);
     fclose(in);
     file[n] = '\0';
-    char *text = sample();
+    ASYM_AUTO_FREE char *text = sample();
     assert_string_equal(file, text);
-    free(text);
 }
 
 TEST(the_installed_configuration_changes_nothing)
 {
-    struct asym_settings *s = defaults(), *plain = defaults();
+    AUTO_SETTINGS s = defaults(), *plain = defaults();
     assert_int_equal(asym_settings_load(s, ASYM_TEST_BIN "/conf/asymd.conf", true, NULL), 0);
     assert_int_equal(asym_settings_check(s, NULL), 0);
-    char *text = print(s), *want = print(plain);
+    ASYM_AUTO_FREE char *text = print(s), *want = print(plain);
     assert_string_equal(text, want);
-    free(text);
-    free(want);
-    asym_settings_free(s);
-    asym_settings_free(plain);
 }
 
 TEST(uncommented_it_is_accepted_and_says_the_defaults)
@@ -259,27 +241,22 @@ TEST(uncommented_it_is_accepted_and_says_the_defaults)
     struct tree tree;
     char file[128];
     struct asym_error err = {""};
-    struct asym_settings *s = defaults(), *plain = defaults();
-    char *text = sample();
+    AUTO_SETTINGS s = defaults(), *plain = defaults();
+    ASYM_AUTO_FREE char *text = sample();
     for (char *c = text; (c = strstr(c, "\n;")); c++)
         c[1] = ' ';
     tree_make(&tree);
     snprintf(file, sizeof file, "%s/f", tree.path);
     tree_write_bytes(&tree, "f", text, strlen(text));
-    free(text);
     if (asym_settings_load(s, file, true, &err) < 0)
         fail_msg("%s", err.text);
     assert_int_equal(asym_rules_need(s->rules), ASYM_RULE_NEEDS_COMM);
-    char *got = print(s), *want = print(plain);
+    ASYM_AUTO_FREE char *got = print(s), *want = print(plain);
     assert_null(strstr(got, "; default"));
     cut_origins(got);
     cut_origins(want);
     assert_int_equal(strncmp(got, want, strlen(want)), 0);
     assert_non_null(strstr(got + strlen(want), "[rule \"compilers\"]"));
-    free(got);
-    free(want);
-    asym_settings_free(s);
-    asym_settings_free(plain);
     tree_remove(&tree);
 }
 

@@ -20,7 +20,29 @@ struct script {
     struct gen_load *load;
     struct asym_record_writer *writer;
     struct asym_record_reader *reader;
+    struct asym_record_scenario made;
+    struct asym_scenario *scenario;
 };
+
+static void nothing(struct script *s)
+{
+    (void)s;
+}
+
+static void done(struct script *s)
+{
+    asym_scenario_free(s->scenario);
+    asym_record_scenario_done(&s->made);
+    asym_record_reader_free(s->reader);
+    asym_record_writer_free(s->writer);
+    if (s->in)
+        fclose(s->in);
+    gen_load_free(s->load);
+    free(s->bytes);
+    *s = (struct script){0};
+}
+
+#define TEST_F(name) TEST_IN(name, struct script, s, nothing, done)
 
 static void begin_here(struct script *s, const unsigned *sizes, size_t n)
 {
@@ -81,24 +103,15 @@ static void end(struct script *s)
     assert_int_equal(asym_record_reader_new(s->in, "f", &s->reader, NULL), 0);
 }
 
-static void done(struct script *s)
+/* Ends the record, and makes a scenario of it. */
+static const struct asym_scenario *make(struct script *s, const char *machine)
 {
-    asym_record_reader_free(s->reader);
-    asym_record_writer_free(s->writer);
-    fclose(s->in);
-    gen_load_free(s->load);
-    free(s->bytes);
-}
-
-static struct asym_scenario *make(struct script *s, const char *machine, struct asym_record_scenario *made)
-{
-    struct asym_scenario *scenario = NULL;
     struct asym_error err = {""};
-    assert_int_equal(asym_record_scenario(s->reader, machine, made, &err), 0);
-    const int r = asym_scenario_parse(made->text, made->len, "made", &scenario, &err);
-    if (r < 0)
-        fail_msg("%s in:\n%s", err.text, made->text);
-    return scenario;
+    end(s);
+    assert_int_equal(asym_record_scenario(s->reader, machine, &s->made, &err), 0);
+    if (asym_scenario_parse(s->made.text, s->made.len, "made", &s->scenario, &err) < 0)
+        fail_msg("%s in:\n%s", err.text, s->made.text);
+    return s->scenario;
 }
 
 static void assert_step(const struct asym_sim_step *step, enum asym_sim_step_kind kind, double work)
@@ -108,19 +121,16 @@ static void assert_step(const struct asym_sim_step *step, enum asym_sim_step_kin
         fail_msg("%g instead of %g", step->work, work);
 }
 
-TEST(phases_become_steps_with_the_work_that_was_seen)
+TEST_F(phases_become_steps_with_the_work_that_was_seen)
 {
     const unsigned sizes[] = {4};
-    struct script s;
-    struct asym_record_scenario made;
-    begin(&s, sizes, 1);
-    add(&s, 0, 0, 3, 5);  /* idle */
-    add(&s, 0, 1, 0, 10); /* one thread for a second on the fast CPU */
-    add(&s, 0, 4, 3, 20); /* four threads for two seconds on a slow one */
-    add(&s, 0, 0, 3, 10); /* it sleeps for a second */
-    add(&s, 0, 1, 3, 5);
-    end(&s);
-    struct asym_scenario *scenario = make(&s, NULL, &made);
+    begin(s, sizes, 1);
+    add(s, 0, 0, 3, 5);  /* idle */
+    add(s, 0, 1, 0, 10); /* one thread for a second on the fast CPU */
+    add(s, 0, 4, 3, 20); /* four threads for two seconds on a slow one */
+    add(s, 0, 0, 3, 10); /* it sleeps for a second */
+    add(s, 0, 1, 3, 5);
+    const struct asym_scenario *scenario = make(s, NULL);
     assert_int_equal(scenario->machine.n_types, 2);
     assert_int_equal(scenario->machine.counts[0], 1);
     assert_int_equal(scenario->machine.counts[1], 3);
@@ -136,13 +146,10 @@ TEST(phases_become_steps_with_the_work_that_was_seen)
     assert_true(p->start >= 499000000 && p->start <= 601000000);
     assert_string_equal(scenario->settings->daemon.policy, "serial-first");
     assert_int_equal(scenario->settings->classify.amp_boost, 2 * ASYM_SEC);
-    assert_non_null(strstr(made.notes, "1 of 1 applications, and 100 % of their CPU time"));
-    asym_scenario_free(scenario);
-    asym_record_scenario_done(&made);
-    done(&s);
+    assert_non_null(strstr(s->made.notes, "1 of 1 applications, and 100 % of their CPU time"));
 }
 
-TEST(a_hyperthread_is_no_core)
+TEST_F(a_hyperthread_is_no_core)
 {
     static const struct {
         int32_t other; /* the CPU of the second program; the first one has CPU 0 */
@@ -151,97 +158,74 @@ TEST(a_hyperthread_is_no_core)
     } rows[] = {{1, true, 1.25e9}, {2, true, 2e9}, {1, false, 1.25e9}};
     const unsigned sizes[] = {1, 1};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct script s;
-        struct asym_record_scenario made;
-        begin_with_smt(&s, rows[i].is_whole, sizes, 2);
-        add(&s, 0, 1, 0, 0);
-        add(&s, 1, 1, rows[i].other, 10);
-        end(&s);
-        struct asym_scenario *scenario = make(&s, NULL, &made);
+        begin_with_smt(s, rows[i].is_whole, sizes, 2);
+        add(s, 0, 1, 0, 0);
+        add(s, 1, 1, rows[i].other, 10);
+        const struct asym_scenario *scenario = make(s, NULL);
         const struct asym_sim_machine *m = &scenario->machine;
         assert_int_equal(m->n_types, 2);
         assert_true(m->counts[0] == 2 && m->smt[0] == 2 && m->counts[1] == 2 && m->smt[1] == 1);
         assert_true(m->max_ipc > 1.249 && m->max_ipc < 1.251);
-        assert_true((strstr(made.notes, "fewer CPUs than others") == NULL) == rows[i].is_whole);
+        assert_true((strstr(s->made.notes, "fewer CPUs than others") == NULL) == rows[i].is_whole);
         const struct asym_sim_step *step = &scenario->programs[0].steps[0];
         assert_step(step, ASYM_SIM_SERIAL, rows[i].work);
         const double ipc = scenario->memories[step->memory].ipc;
         assert_true(ipc > 0.999 && ipc < 1.001);
-        asym_scenario_free(scenario);
-        asym_record_scenario_done(&made);
-        done(&s);
+        done(s);
     }
 }
 
-TEST(many_phases_become_a_loop_on_another_machine)
+TEST_F(many_phases_become_a_loop_on_another_machine)
 {
     const unsigned sizes[] = {3};
-    struct script s;
-    struct asym_record_scenario made;
-    begin(&s, sizes, 1);
+    begin(s, sizes, 1);
     for (unsigned i = 0; i < 50; i++) {
-        add(&s, 0, 1, 3, 2);
-        add(&s, 0, 3, 3, 2);
+        add(s, 0, 1, 3, 2);
+        add(s, 0, 3, 3, 2);
     }
-    end(&s);
-    struct asym_scenario *scenario = make(&s, "[machine]\ncounts = 8,8\nspeeds = 1,4\n", &made);
+    const struct asym_scenario *scenario = make(s, "[machine]\ncounts = 8,8\nspeeds = 1,4\n");
     assert_int_equal(scenario->machine.counts[1], 8);
     const struct asym_sim_program *p = &scenario->programs[0];
     assert_int_equal(p->n_steps, 4);
     assert_step(&p->steps[0], ASYM_SIM_LOOP, 50);
     assert_step(&p->steps[1], ASYM_SIM_PARALLEL, 0.6e9);
     assert_step(&p->steps[2], ASYM_SIM_SERIAL, 0.2e9);
-    asym_scenario_free(scenario);
-    asym_record_scenario_done(&made);
-    done(&s);
 }
 
-TEST(the_busiest_programs_are_taken_and_the_rest_is_counted)
+TEST_F(the_busiest_programs_are_taken_and_the_rest_is_counted)
 {
     unsigned sizes[40];
-    struct script s;
-    struct asym_record_scenario made;
     for (size_t i = 0; i < ASYM_LENGTH(sizes); i++)
         sizes[i] = 1;
-    begin(&s, sizes, ASYM_LENGTH(sizes));
-    add(&s, 0, 1, 3, 20);
-    end(&s);
-    struct asym_scenario *scenario = make(&s, NULL, &made);
+    begin(s, sizes, ASYM_LENGTH(sizes));
+    add(s, 0, 1, 3, 20);
+    const struct asym_scenario *scenario = make(s, NULL);
     assert_int_equal(scenario->n_programs, ASYM_RECORD_SCENARIO_PROGRAMS);
-    assert_non_null(strstr(made.notes, "32 of 40 applications"));
-    asym_scenario_free(scenario);
-    asym_record_scenario_done(&made);
-    done(&s);
+    assert_non_null(strstr(s->made.notes, "32 of 40 applications"));
 }
 
-TEST(programs_of_one_name_and_number_get_an_index)
+TEST_F(programs_of_one_name_and_number_get_an_index)
 {
     static const struct {
         const char *comm;
         int32_t tgid;
     } programs[] = {{"cc", 7}, {"cc", 7}, {"cc", 7}, {"cc-7", 2}, {"c:", 9}, {"c/", 9}};
     const unsigned sizes[ASYM_LENGTH(programs)] = {1, 1, 1, 1, 1, 1};
-    struct script s;
-    struct asym_record_scenario made;
-    begin(&s, sizes, ASYM_LENGTH(sizes));
+    begin(s, sizes, ASYM_LENGTH(sizes));
     for (size_t i = 0; i < ASYM_LENGTH(sizes); i++) {
         const struct asym_taskid id = {.tid = programs[i].tgid, .tgid = programs[i].tgid, .start = 100 + i};
-        s.load->apps[i].id = s.load->procs[i].id = s.load->tasks[i].id = id;
-        snprintf(s.load->apps[i].comm, ASYM_COMM_LEN, "%s", programs[i].comm);
+        s->load->apps[i].id = s->load->procs[i].id = s->load->tasks[i].id = id;
+        snprintf(s->load->apps[i].comm, ASYM_COMM_LEN, "%s", programs[i].comm);
     }
     for (size_t i = 0; i < ASYM_LENGTH(sizes); i++)
-        add(&s, i, 1, 3, i + 1 < ASYM_LENGTH(sizes) ? 0 : 5);
-    end(&s);
-    struct asym_scenario *scenario = make(&s, NULL, &made);
+        add(s, i, 1, 3, i + 1 < ASYM_LENGTH(sizes) ? 0 : 5);
+    const struct asym_scenario *scenario = make(s, NULL);
     assert_int_equal(scenario->n_programs, ASYM_LENGTH(programs));
-    assert_non_null(strstr(made.text, "\"cc-7\""));
-    assert_non_null(strstr(made.text, "\"cc-7-2\""));
-    assert_non_null(strstr(made.text, "\"cc-7-3\""));
-    assert_non_null(strstr(made.text, "\"cc-7-4\""));
-    assert_non_null(strstr(made.text, "\"c_-9-2\""));
-    asym_scenario_free(scenario);
-    asym_record_scenario_done(&made);
-    done(&s);
+    assert_non_null(strstr(s->made.text, "\"cc-7\""));
+    assert_non_null(strstr(s->made.text, "\"cc-7-2\""));
+    assert_non_null(strstr(s->made.text, "\"cc-7-3\""));
+    assert_non_null(strstr(s->made.text, "\"cc-7-4\""));
+    assert_non_null(strstr(s->made.text, "\"c_-9-2\""));
 }
 
 /* Records n snapshots of so many applications of a thread each, with a gap before each: n serial phases and n - 1 idle ones. */
@@ -269,7 +253,7 @@ static void add_many_threads(struct script *s, unsigned apps, unsigned n, bool r
 /* Applications of a snapshot: so few that they stay in the caches. */
 enum { AT_ONCE = 1024 };
 
-TEST(too_many_applications_and_phases_are_refused_with_the_place)
+TEST_F(too_many_applications_and_phases_are_refused_with_the_place)
 {
     static const struct {
         unsigned apps, snapshots;
@@ -281,30 +265,24 @@ TEST(too_many_applications_and_phases_are_refused_with_the_place)
         {AT_ONCE, ASYM_RECORD_MAX_PHASES / 2 / AT_ONCE, false, -EBADMSG},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct script s;
-        struct asym_record_scenario made = {.text = NULL};
         struct asym_error err = {""};
-        add_many_threads(&s, rows[i].apps, rows[i].snapshots, rows[i].renamed);
-        const int r = asym_record_scenario(s.reader, NULL, &made, &err);
+        add_many_threads(s, rows[i].apps, rows[i].snapshots, rows[i].renamed);
+        const int r = asym_record_scenario(s->reader, NULL, &s->made, &err);
         if (r != rows[i].result || (r < 0 && (strncmp(err.text, "f: byte ", 8) != 0 || !strstr(err.text, "phases"))))
             fail_msg("row %zu: %d, %s", i, r, err.text);
-        asym_record_scenario_done(&made);
-        done(&s);
+        done(s);
     }
 }
 
-TEST(a_record_in_which_nothing_ran_is_refused)
+TEST_F(a_record_in_which_nothing_ran_is_refused)
 {
     const unsigned sizes[] = {2};
-    struct script s;
-    struct asym_record_scenario made;
     struct asym_error err = {""};
-    begin(&s, sizes, 1);
-    add(&s, 0, 0, 3, 5);
-    end(&s);
-    assert_int_equal(asym_record_scenario(s.reader, NULL, &made, &err), -EINVAL);
+    begin(s, sizes, 1);
+    add(s, 0, 0, 3, 5);
+    end(s);
+    assert_int_equal(asym_record_scenario(s->reader, NULL, &s->made, &err), -EINVAL);
     assert_string_equal(err.text, "no application of the record ran");
-    done(&s);
 }
 
 TEST_MAIN
