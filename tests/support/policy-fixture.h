@@ -9,6 +9,8 @@
 
 #include <asym/policy.h>
 
+#include "support/test.h"
+
 #define POLICY_FIXTURE_MOST  128
 #define POLICY_FIXTURE_STATE 256
 
@@ -71,6 +73,13 @@ void policy_fixture_phase(struct policy_fixture *w, unsigned app, enum asym_phas
 
 /** Advance the time by 100 ms, plan, check the rules for every answer, and put each thread on its CPU. */
 void policy_fixture_plan(struct policy_fixture *w);
+
+/** The same, and the plan must move so many threads. A macro, so that a failure names the line of the test. */
+#define policy_fixture_plan_moves(w, n_moved)                                                                          \
+    do {                                                                                                               \
+        policy_fixture_plan(w);                                                                                        \
+        assert_int_equal((w)->moved, n_moved);                                                                         \
+    } while (0)
 
 /** The same, but advance the time by time. */
 void policy_fixture_plan_after(struct policy_fixture *w, asym_usec time);

@@ -36,11 +36,12 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Speeds rise with the number of the CPU. */
-static void begin(const char *policy, const double *speeds, size_t n)
+/* One program of so many threads. Speeds rise with the number of the CPU. */
+static void begin(const char *policy, const double *speeds, size_t n, unsigned n_threads)
 {
     policy_fixture_begin(&w, policy, speeds, n);
     w.params = asym_settings_params(settings, w.policy);
+    policy_fixture_enter(&w, n_threads);
 }
 
 static const double two_types[] = {1, 1, 2, 2}, three_types[] = {1, 2, 4};
@@ -60,6 +61,19 @@ static void run(asym_usec time)
             .seconds = seconds, .instructions = instructions, .cycles = instructions / p->ipc, .llc_misses = -1};
     }
     policy_fixture_plan_after(&w, time);
+}
+
+static void run_ticks(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        run(TICK);
+}
+
+/* Each of the first n threads stalls less than the one before. */
+static void stall_less(unsigned n)
+{
+    for (unsigned t = 0; t < n; t++)
+        programs[t] = (struct program){.ips = {1e9 * (t + 1), 1e9 * (t + 1)}, .ipc = 0.5 * (t + 1)};
 }
 
 static bool is_fast(unsigned thread)
@@ -85,8 +99,7 @@ static const struct asym_profile gains_little = {.ips = {1.2e9, 1e9}, .mpki = {2
 TEST_WITH(static_ipc_holds_the_fast_cpus_for_those_that_gain_most, set_up, tear_down)
 {
     static const struct asym_profile *const of[] = {&gains_little, NULL, &gains_much, &half_known, &gains_some};
-    begin("static-ipc", two_types, 4);
-    policy_fixture_enter(&w, 5);
+    begin("static-ipc", two_types, 4, 5);
     for (size_t i = 0; i < ASYM_LENGTH(of); i++)
         w.threads[i].profile = of[i];
     policy_fixture_plan(&w);
@@ -109,8 +122,7 @@ TEST_WITH(static_ipc_holds_the_fast_cpus_for_those_that_gain_most, set_up, tear_
 TEST_WITH(static_ipc_moves_no_thread_for_a_negligible_difference, set_up, tear_down)
 {
     static const struct asym_profile a = {.ips = {1.500e9, 1e9}}, b = {.ips = {1.502e9, 1e9}};
-    begin("static-ipc", two_types, 4);
-    policy_fixture_enter(&w, 2);
+    begin("static-ipc", two_types, 4, 2);
     w.threads[0].profile = w.threads[1].profile = &a;
     policy_fixture_plan(&w);
     assert_true(is_fast(0) && is_fast(1));
@@ -123,8 +135,7 @@ TEST_WITH(static_ipc_moves_no_thread_for_a_negligible_difference, set_up, tear_d
 
 TEST_WITH(hass_assigns_once, set_up, tear_down)
 {
-    begin("hass", two_types, 4);
-    policy_fixture_enter(&w, 4);
+    begin("hass", two_types, 4, 4);
     for (unsigned t = 0; t < 4; t++)
         w.threads[t].profile = t % 2 ? &gains_much : &gains_little;
     policy_fixture_plan(&w);
@@ -148,8 +159,7 @@ TEST_WITH(hass_assigns_once, set_up, tear_down)
 /* It spins for a moment, and has its core type for life. */
 TEST_WITH(hass_assigns_a_thread_that_spins_like_others, set_up, tear_down)
 {
-    begin("hass", two_types, 4);
-    policy_fixture_enter(&w, 4);
+    begin("hass", two_types, 4, 4);
     for (unsigned t = 0; t < 4; t++)
         w.threads[t].profile = t == 0 ? &gains_much : &gains_little;
     w.threads[0].spinning = true;
@@ -160,8 +170,7 @@ TEST_WITH(hass_assigns_a_thread_that_spins_like_others, set_up, tear_down)
 /* A thread that begins while the fast CPUs have a thread each goes to the idle slow CPU, however much it gains. */
 TEST_WITH(hass_fills_idle_cpus_before_it_shares_fast_ones, set_up, tear_down)
 {
-    begin("hass", two_types, 4);
-    policy_fixture_enter(&w, 4);
+    begin("hass", two_types, 4, 4);
     for (unsigned t = 0; t < 4; t++)
         w.threads[t].profile = &gains_some;
     policy_fixture_plan(&w);
@@ -188,8 +197,7 @@ TEST_WITH(hass_fills_idle_cpus_before_it_shares_fast_ones, set_up, tear_down)
 /* Rule 3 is stronger than "once". */
 TEST_WITH(hass_leaves_no_fast_cpu_idle_beside_a_crowded_slow_one, set_up, tear_down)
 {
-    begin("hass", two_types, 4);
-    policy_fixture_enter(&w, 6);
+    begin("hass", two_types, 4, 6);
     for (unsigned t = 0; t < 6; t++)
         w.threads[t].profile = t < 2 ? &gains_much : &gains_little;
     policy_fixture_plan(&w);
@@ -205,8 +213,7 @@ TEST_WITH(hass_leaves_no_fast_cpu_idle_beside_a_crowded_slow_one, set_up, tear_d
 TEST_WITH(hass_counts_stall_time_apart, set_up, tear_down)
 {
     static const struct asym_profile stalls = {.ips = {0, 20e6}, .mpki = {-1, 312.5}};
-    begin("hass", two_types, 4);
-    policy_fixture_enter(&w, 1);
+    begin("hass", two_types, 4, 1);
     w.threads[0].profile = &stalls;
     policy_fixture_plan(&w);
     assert_int_equal((int)(w.threads[0].answer.figure[0] * 1000 + 0.5), 1333);
@@ -216,13 +223,11 @@ TEST_WITH(hass_counts_stall_time_apart, set_up, tear_down)
 
 TEST_WITH(ipc_driven_measures_on_each_type_and_then_decides, set_up, tear_down)
 {
-    begin("ipc-driven", two_types, 4);
-    policy_fixture_enter(&w, 3);
+    begin("ipc-driven", two_types, 4, 3);
     programs[0] = (struct program){.ips = {1.1e9, 1e9}, .ipc = 1};
     programs[1] = (struct program){.ips = {2e9, 1e9}, .ipc = 1};
     programs[2] = (struct program){.ips = {1.9e9, 1e9}, .ipc = 1};
-    for (int i = 0; i < 60; i++)
-        run(TICK);
+    run_ticks(60);
     assert_true(!is_fast(0) && is_fast(1) && is_fast(2));
     assert_int_equal(monitored(), 0);
     assert_int_equal((int)(w.threads[1].answer.figure[0] * 10 + 0.5), 20);
@@ -243,12 +248,10 @@ TEST_WITH(ipc_driven_ranks_over_all_core_types, set_up, tear_down)
     static const double gains[] = {1.4, 1.2, 1.6, 1.1, 1.3, 1.5};
     static const double speeds[] = {1, 1, 2, 2, 3, 4};
     static const unsigned types[] = {2, 3, 0, 3, 2, 1};
-    begin("ipc-driven", speeds, 6);
-    policy_fixture_enter(&w, 6);
+    begin("ipc-driven", speeds, 6, 6);
     for (unsigned t = 0; t < 6; t++)
         programs[t] = (struct program){.ips = {gains[t] * 1e9, 1e9, 1e9, 1e9}, .ipc = 1};
-    for (int i = 0; i < 100; i++)
-        run(TICK);
+    run_ticks(100);
     assert_int_equal(monitored(), 0);
     for (unsigned t = 0; t < 6; t++)
         assert_int_equal(type_of(t), types[t]);
@@ -279,8 +282,7 @@ TEST_WITH(ipc_driven_costs_a_turn_for_each_core_type, set_up, tear_down)
 {
     unsigned samples[2];
     for (int i = 0; i < 2; i++) {
-        begin("ipc-driven", i ? three_types : two_types, i ? 3 : 4);
-        policy_fixture_enter(&w, 1);
+        begin("ipc-driven", i ? three_types : two_types, i ? 3 : 4, 1);
         programs[0] = (struct program){.ips = {4e9, 2e9, 1e9}, .ipc = 1};
         samples[i] = samples_in_turns();
     }
@@ -290,8 +292,7 @@ TEST_WITH(ipc_driven_costs_a_turn_for_each_core_type, set_up, tear_down)
 
 TEST_WITH(ipc_driven_measures_again_when_a_phase_changes, set_up, tear_down)
 {
-    begin("ipc-driven", two_types, 4);
-    policy_fixture_enter(&w, 1);
+    begin("ipc-driven", two_types, 4, 1);
     programs[0] = (struct program){.ips = {2e9, 1e9}, .ipc = 2};
     assert_int_equal(samples_in_turns(), 10);
     programs[0].ipc = 2.15; /* below phase_change */
@@ -304,8 +305,7 @@ TEST_WITH(ipc_driven_measures_again_when_a_phase_changes, set_up, tear_down)
 /* Each second tick it is at a barrier: its turns last for twice as long. */
 TEST_WITH(ipc_driven_measures_a_thread_that_spins_now_and_then, set_up, tear_down)
 {
-    begin("ipc-driven", two_types, 4);
-    policy_fixture_enter(&w, 1);
+    begin("ipc-driven", two_types, 4, 1);
     programs[0] = (struct program){.ips = {2e9, 1e9}, .ipc = 2};
     for (unsigned k = 0; k < 30; k++) {
         w.threads[0].spinning = k % 2;
@@ -317,8 +317,7 @@ TEST_WITH(ipc_driven_measures_a_thread_that_spins_now_and_then, set_up, tear_dow
 
 TEST_WITH(ipc_driven_takes_no_turns_of_threads_without_counters, set_up, tear_down)
 {
-    begin("ipc-driven", two_types, 4);
-    policy_fixture_enter(&w, 6);
+    begin("ipc-driven", two_types, 4, 6);
     assert_int_equal(samples_in_turns(), 0);
     assert_why(w.threads[0].answer.reason, "not measured");
 }
@@ -326,8 +325,7 @@ TEST_WITH(ipc_driven_takes_no_turns_of_threads_without_counters, set_up, tear_do
 /* With more new threads than CPUs of a type, as many take a turn at a time as there are CPUs, and all get their turn. */
 TEST_WITH(ipc_driven_has_as_many_in_turns_as_there_is_room_for, set_up, tear_down)
 {
-    begin("ipc-driven", two_types, 4);
-    policy_fixture_enter(&w, 20);
+    begin("ipc-driven", two_types, 4, 20);
     for (unsigned t = 0; t < 20; t++)
         programs[t] = (struct program){.ips = {1e9 + 5e7 * t, 1e9}, .ipc = 1};
     for (int i = 0; i < 250; i++) {
@@ -346,17 +344,16 @@ static void set(const char *setting)
     assert_int_equal(asym_settings_set(settings, setting, "the test", &err), 0);
 }
 
-static void begin_periodic(const double *speeds, size_t n)
+static void begin_periodic(const double *speeds, size_t n, unsigned n_threads)
 {
     set("policy.ipc-driven.monitoring=periodic");
-    begin("ipc-driven", speeds, n);
+    begin("ipc-driven", speeds, n, n_threads);
 }
 
 /* A period of one thread: five ticks on each of two types and ten of execution, whether or not its phase changes. */
 TEST_WITH(ipc_driven_periodic_measures_again_after_each_execution, set_up, tear_down)
 {
-    begin_periodic(two_types, 4);
-    policy_fixture_enter(&w, 1);
+    begin_periodic(two_types, 4, 1);
     programs[0] = (struct program){.ips = {2e9, 1e9}, .ipc = 1};
     assert_in_range(samples_in_turns(), 45, 50);
     assert_in_range(samples_in_turns(), 45, 50);
@@ -367,8 +364,7 @@ TEST_WITH(ipc_driven_periodic_measures_again_after_each_execution, set_up, tear_
 TEST_WITH(ipc_driven_periodic_puts_more_threads_on_the_type_of_a_sample, set_up, tear_down)
 {
     unsigned most[3] = {0};
-    begin_periodic(three_types, 3);
-    policy_fixture_enter(&w, 3);
+    begin_periodic(three_types, 3, 3);
     for (unsigned t = 0; t < 3; t++)
         programs[t] = (struct program){.ips = {4e9 + 1e9 * t, 2e9, 1e9}, .ipc = 1};
     for (int i = 0; i < 100; i++) {
@@ -388,15 +384,12 @@ TEST_WITH(ipc_driven_periodic_puts_more_threads_on_the_type_of_a_sample, set_up,
 TEST_WITH(ipc_driven_periodic_has_a_period_for_each_thread, set_up, tear_down)
 {
     unsigned n = 0;
-    begin_periodic(two_types, 4);
-    policy_fixture_enter(&w, 2);
+    begin_periodic(two_types, 4, 2);
     programs[0] = programs[1] = (struct program){.ips = {2e9, 1e9}, .ipc = 1};
     w.threads[1].here = false;
-    for (int i = 0; i < 8; i++)
-        run(TICK);
+    run_ticks(8);
     w.threads[1].here = true;
-    for (int i = 0; i < 40; i++)
-        run(TICK);
+    run_ticks(40);
     for (int i = 0; i < 100; i++) {
         run(TICK);
         n += monitored() == 1;
@@ -408,8 +401,7 @@ TEST_WITH(ipc_driven_periodic_has_a_period_for_each_thread, set_up, tear_down)
 TEST_WITH(ipc_driven_periodic_leaves_fast_cpus_idle_in_turns, set_up, tear_down)
 {
     unsigned n = 0;
-    begin_periodic(two_types, 4);
-    policy_fixture_enter(&w, 4);
+    begin_periodic(two_types, 4, 4);
     for (unsigned t = 0; t < 4; t++)
         programs[t] = (struct program){.ips = {2e9, 1e9}, .ipc = 1};
     for (int i = 0; i < 100; i++) {
@@ -424,12 +416,10 @@ TEST_WITH(ipc_driven_periodic_leaves_fast_cpus_idle_in_turns, set_up, tear_down)
 /* max IPC 4 at 2 GHz: MIPS 8e9; 2e9 instructions a second leave (8e9 - 2e9) / (2e9 * 8e9) s = 0.375 ns. */
 TEST_WITH(eshmp_measures_the_stall_time_per_instruction, set_up, tear_down)
 {
-    begin("eshmp", two_types, 4);
-    policy_fixture_enter(&w, 2);
+    begin("eshmp", two_types, 4, 2);
     programs[0] = (struct program){.ips = {2e9, 2e9}, .ipc = 1};
     programs[1] = (struct program){.ips = {9e9, 9e9}, .ipc = 4.5}; /* more than MIPS: 0, not less */
-    for (int i = 0; i < 7; i++)
-        run(TICK);
+    run_ticks(7);
     assert_why(w.threads[0].answer.reason, "stalls");
     assert_int_equal((int)(w.threads[0].answer.figure[0] * 1000 + 0.5), 375);
     assert_int_equal((int)(w.threads[1].answer.figure[0] * 1000 + 0.5), 0);
@@ -440,12 +430,9 @@ TEST_WITH(eshmp_measures_the_stall_time_per_instruction, set_up, tear_down)
 
 TEST_WITH(eshmp_gives_the_fast_cpus_to_those_that_stall_least, set_up, tear_down)
 {
-    begin("eshmp", two_types, 4);
-    policy_fixture_enter(&w, 4);
-    for (unsigned t = 0; t < 4; t++)
-        programs[t] = (struct program){.ips = {1e9 * (t + 1), 1e9 * (t + 1)}, .ipc = 0.5 * (t + 1)};
-    for (int i = 0; i < 7; i++)
-        run(TICK);
+    begin("eshmp", two_types, 4, 4);
+    stall_less(4);
+    run_ticks(7);
     assert_true(!is_fast(0) && !is_fast(1) && is_fast(2) && is_fast(3));
     /* Later periods find the same order, and move no thread. */
     for (int i = 0; i < 60; i++) {
@@ -456,8 +443,7 @@ TEST_WITH(eshmp_gives_the_fast_cpus_to_those_that_stall_least, set_up, tear_down
 
 TEST_WITH(eshmp_monitors_for_five_ticks_and_executes_for_ten, set_up, tear_down)
 {
-    begin("eshmp", two_types, 4);
-    policy_fixture_enter(&w, 2);
+    begin("eshmp", two_types, 4, 2);
     programs[0] = programs[1] = (struct program){.ips = {1e9, 1e9}, .ipc = 1};
     unsigned samples = 0;
     for (int i = 0; i < 150; i++) {
@@ -474,10 +460,8 @@ TEST_WITH(eshmp_monitors_in_the_order_of_the_cpus_if_asked, set_up, tear_down)
 {
     unsigned samples = 0;
     set("policy.eshmp.monitor_on=ordered");
-    begin("eshmp", two_types, 4);
-    policy_fixture_enter(&w, 4);
-    for (unsigned t = 0; t < 4; t++)
-        programs[t] = (struct program){.ips = {1e9 * (t + 1), 1e9 * (t + 1)}, .ipc = 0.5 * (t + 1)};
+    begin("eshmp", two_types, 4, 4);
+    stall_less(4);
     for (int i = 0; i < 60; i++) {
         run(TICK);
         const bool monitors = monitored() == 4;
@@ -491,8 +475,7 @@ TEST_WITH(eshmp_monitors_in_the_order_of_the_cpus_if_asked, set_up, tear_down)
 TEST_WITH(eshmp_starves_no_thread, set_up, tear_down)
 {
     unsigned chosen[7] = {0};
-    begin("eshmp", three_types, 3);
-    policy_fixture_enter(&w, 7);
+    begin("eshmp", three_types, 3, 7);
     for (unsigned t = 0; t < 7; t++) {
         programs[t] = (struct program){.ips = {1e9, 1e9, 1e9}, .ipc = 1};
         w.threads[t].nice = (int)t;
@@ -513,10 +496,8 @@ TEST_WITH(long_intervals_round_turns_and_periods_up, set_up, tear_down)
     static const double speeds[] = {1, 2, 2, 2, 2};
     for (size_t k = 0; k < ASYM_LENGTH(intervals); k++) {
         unsigned executing = 0;
-        begin("eshmp", speeds, 5);
-        policy_fixture_enter(&w, 5);
-        for (unsigned t = 0; t < 5; t++)
-            programs[t] = (struct program){.ips = {1e9 * (t + 1), 1e9 * (t + 1)}, .ipc = 0.5 * (t + 1)};
+        begin("eshmp", speeds, 5, 5);
+        stall_less(5);
         for (int i = 0; i < 20; i++) {
             run(intervals[k]);
             executing += is_why(w.threads[0].answer.reason, "stalls");
@@ -524,8 +505,7 @@ TEST_WITH(long_intervals_round_turns_and_periods_up, set_up, tear_down)
         assert_true(executing >= 5);
         assert_true(!is_fast(0) && is_fast(4));
 
-        begin("ipc-driven", speeds, 5);
-        policy_fixture_enter(&w, 8);
+        begin("ipc-driven", speeds, 5, 8);
         for (unsigned t = 0; t < 8; t++)
             programs[t] = (struct program){.ips = {1e9 + 1e8 * t, 1e9}, .ipc = 1};
         for (int i = 0; i < 60; i++)
@@ -539,8 +519,7 @@ TEST_WITH(long_intervals_round_turns_and_periods_up, set_up, tear_down)
 /* When the core types get other numbers, earlier measurements on them are void. */
 TEST_WITH(another_machine_is_measured_anew, set_up, tear_down)
 {
-    begin("ipc-driven", two_types, 4);
-    policy_fixture_enter(&w, 1);
+    begin("ipc-driven", two_types, 4, 1);
     programs[0] = (struct program){.ips = {2e9, 1e9}, .ipc = 2};
     assert_int_equal(samples_in_turns(), 10);
     w.machine.generation++;

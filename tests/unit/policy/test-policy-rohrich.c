@@ -14,6 +14,28 @@
 
 static struct policy_fixture w;
 
+/* n programs of a thread each. */
+static void enter_many(unsigned n)
+{
+    for (unsigned k = 0; k < n; k++)
+        policy_fixture_enter(&w, 1);
+}
+
+static void begin(const char *policy, const double *speeds, size_t n_cpus, unsigned n)
+{
+    policy_fixture_begin(&w, policy, speeds, n_cpus);
+    enter_many(n);
+}
+
+/* Threads that may run on this CPU only have this mask. */
+static struct asym_mask one_cpu;
+
+static void only_cpu(unsigned cpu)
+{
+    one_cpu = (struct asym_mask){0};
+    asym_mask_set(&one_cpu, cpu);
+}
+
 /* Put so many CPUs under an LLC, and so many on a node. */
 static void set_domains(int per_llc, int per_node)
 {
@@ -44,8 +66,7 @@ static void churn(const char *policy, unsigned seed, void (*check)(void))
         }
         policy_fixture_plan(&w);
         check();
-        policy_fixture_plan(&w);
-        assert_int_equal(w.moved, 0);
+        policy_fixture_plan_moves(&w, 0);
     }
 }
 
@@ -109,13 +130,10 @@ TEST(the_worked_example_of_response_time)
 TEST(a_slow_cpu_stays_idle_while_a_fast_one_has_several)
 {
     static const double speeds[] = {200, 1000};
-    policy_fixture_begin(&w, "response-time", speeds, 2);
-    policy_fixture_enter(&w, 1);
-    policy_fixture_enter(&w, 1);
+    begin("response-time", speeds, 2, 2);
     policy_fixture_plan(&w);
     assert_int_equal(w.count[1], 2);
-    for (unsigned k = 0; k < 3; k++)
-        policy_fixture_enter(&w, 1);
+    enter_many(3);
     policy_fixture_plan(&w);
     assert_in_range(w.count[1], 4, 5); /* both CPUs are equally good for the fifth */
     policy_fixture_enter(&w, 1);
@@ -128,18 +146,14 @@ TEST(a_slow_cpu_stays_idle_while_a_fast_one_has_several)
 TEST(a_faster_cpu_pulls_when_a_thread_leaves)
 {
     static const double speeds[] = {275, 825, 2200};
-    policy_fixture_begin(&w, "response-time", speeds, 3);
-    for (unsigned k = 0; k < 4; k++)
-        policy_fixture_enter(&w, 1);
+    begin("response-time", speeds, 3, 4);
     w.threads[3].allowed = &w.machine.types[1].cpus; /* at 825 MHz */
     policy_fixture_plan(&w);
     assert_int_equal(w.count[2], 3);
     w.threads[3].allowed = &w.machine.usable;
-    policy_fixture_plan(&w);
-    assert_int_equal(w.moved, 0); /* 4 at 2200 MHz are served worse than 1 at 825 */
+    policy_fixture_plan_moves(&w, 0); /* 4 at 2200 MHz are served worse than 1 at 825 */
     policy_fixture_leave(&w, 0);
-    policy_fixture_plan(&w);
-    assert_int_equal(w.moved, 0); /* 3 still are, with 733 MHz each */
+    policy_fixture_plan_moves(&w, 0); /* 3 still are, with 733 MHz each */
     policy_fixture_leave(&w, 1);
     policy_fixture_plan(&w);
     assert_int_equal(policy_fixture_cpu(&w, 3), 2);
@@ -176,8 +190,7 @@ TEST(a_pull_gains_more_than_the_margin_of_its_distance)
 TEST(the_fastest_cpu_pulls_from_the_second_fastest)
 {
     static const double speeds[] = {7, 8};
-    policy_fixture_begin(&w, "response-time", speeds, 2);
-    policy_fixture_enter(&w, 1);
+    begin("response-time", speeds, 2, 1);
     policy_fixture_plan(&w);
     policy_fixture_enter(&w, 1);
     policy_fixture_plan(&w);
@@ -187,8 +200,7 @@ TEST(the_fastest_cpu_pulls_from_the_second_fastest)
     policy_fixture_plan(&w);
     assert_int_equal(policy_fixture_cpu(&w, 1), 1);
     assert_int_equal(w.moved, 1);
-    policy_fixture_plan(&w);
-    assert_int_equal(w.moved, 0);
+    policy_fixture_plan_moves(&w, 0);
 }
 
 /* Two LLCs of a slow and a fast CPU each: a pull from the other LLC needs more gain than one under the same LLC. */
@@ -197,11 +209,9 @@ TEST(a_cpu_pulls_from_afar_what_gains_the_margin)
     static const double speeds[] = {1, 1.5, 1, 1.5};
     policy_fixture_begin(&w, "response-time", speeds, 4);
     set_domains(2, 2);
-    static struct asym_mask one;
-    one = (struct asym_mask){0};
-    asym_mask_set(&one, 1);
+    only_cpu(1);
     for (unsigned k = 0; k < 3; k++)
-        w.threads[policy_fixture_enter(&w, 1)].allowed = &one;
+        w.threads[policy_fixture_enter(&w, 1)].allowed = &one_cpu;
     policy_fixture_plan(&w);
     for (unsigned k = 0; k < 3; k++)
         w.threads[k].allowed = &w.machine.usable;
@@ -216,19 +226,16 @@ TEST(a_cpu_pulls_from_afar_what_gains_the_margin)
 TEST(a_new_thread_goes_to_the_best_cpu)
 {
     static const double speeds[] = {1, 1.15};
-    static struct asym_mask one;
     policy_fixture_begin(&w, "response-time", speeds, 2);
     set_domains(1, 1);
-    one = (struct asym_mask){0};
-    asym_mask_set(&one, 0);
+    only_cpu(0);
     policy_fixture_enter(&w, 1);
-    w.threads[0].allowed = &one;
+    w.threads[0].allowed = &one_cpu;
     policy_fixture_plan(&w);
     w.threads[0].allowed = &w.machine.usable;
     policy_fixture_plan(&w);
     assert_int_equal(policy_fixture_cpu(&w, 0), 0);
-    policy_fixture_begin(&w, "response-time", speeds, 2);
-    policy_fixture_enter(&w, 1);
+    begin("response-time", speeds, 2, 1);
     w.threads[0].preferred_cpu = 0;
     policy_fixture_plan(&w);
     assert_int_equal(policy_fixture_cpu(&w, 0), 1);
@@ -246,8 +253,7 @@ TEST(new_threads_stay_on_an_equally_good_cpu)
             policy_fixture_begin(&w, policies[p], speeds, 64);
             for (unsigned k = 0; k < ASYM_MIN(n, 62); k++)
                 w.threads[policy_fixture_enter(&w, 1)].preferred_cpu = (int32_t)(63 - k);
-            policy_fixture_plan(&w);
-            assert_int_equal(w.moved, 0);
+            policy_fixture_plan_moves(&w, 0);
         }
     }
 }
@@ -268,8 +274,7 @@ TEST(noise_moves_no_thread)
                 w.threads[t].runnable = 0.9 + gen_below(&g, 11) / 100.0;
             for (unsigned a = 0; a < w.n_apps; a++)
                 w.apps[a].runnable = w.apps[a].n * (0.9 + gen_below(&g, 11) / 100.0);
-            policy_fixture_plan(&w);
-            assert_int_equal(w.moved, 0);
+            policy_fixture_plan_moves(&w, 0);
         }
     }
 }
@@ -304,14 +309,10 @@ TEST(no_thread_would_be_served_sooner_elsewhere)
 TEST(threads_of_one_cpu_share_it_with_those_that_may_choose)
 {
     static const double speeds[] = {1, 1, 4};
-    policy_fixture_begin(&w, "response-time", speeds, 3);
-    for (unsigned k = 0; k < 6; k++)
-        policy_fixture_enter(&w, 1);
-    static struct asym_mask one;
-    one = (struct asym_mask){0};
-    asym_mask_set(&one, 0);
+    begin("response-time", speeds, 3, 6);
+    only_cpu(0);
     for (unsigned t = 4; t < 6; t++)
-        w.threads[t].allowed = &one;
+        w.threads[t].allowed = &one_cpu;
     policy_fixture_plan(&w);
     assert_int_equal(w.count[0], 2);
     assert_int_equal(w.count[2], 4);
@@ -326,11 +327,9 @@ TEST(of_equal_cpus_the_one_under_the_same_llc_pulls)
     for (int preferred_cpu = 1; preferred_cpu < 8; preferred_cpu += 4) {
         policy_fixture_begin(&w, "response-time", speeds, 8);
         set_domains(4, 8);
-        static struct asym_mask one;
-        one = (struct asym_mask){0};
-        asym_mask_set(&one, (unsigned)preferred_cpu);
+        only_cpu((unsigned)preferred_cpu);
         const unsigned t = policy_fixture_enter(&w, 1);
-        w.threads[t].allowed = &one;
+        w.threads[t].allowed = &one_cpu;
         policy_fixture_plan(&w);
         w.threads[t].allowed = &w.machine.usable;
         policy_fixture_plan(&w);
@@ -339,12 +338,6 @@ TEST(of_equal_cpus_the_one_under_the_same_llc_pulls)
 }
 
 /* --- throughput --- */
-
-static void enter_many(unsigned n)
-{
-    for (unsigned k = 0; k < n; k++)
-        policy_fixture_enter(&w, 1);
-}
 
 /* 3.2.1. CPU 0 runs at 800 MHz, CPU 1 at 600. */
 static const double two_speeds[] = {800, 600};
@@ -361,12 +354,10 @@ TEST(the_splits_of_throughput)
 {
     /* all at once */
     for (unsigned n = 1; n < ASYM_LENGTH(splits); n++) {
-        policy_fixture_begin(&w, "throughput", two_speeds, 2);
-        enter_many(n);
+        begin("throughput", two_speeds, 2, n);
         policy_fixture_plan(&w);
         expect_split(n);
-        policy_fixture_plan(&w);
-        assert_int_equal(w.moved, 0);
+        policy_fixture_plan_moves(&w, 0);
     }
     /* one by one, and away again */
     policy_fixture_begin(&w, "throughput", two_speeds, 2);
@@ -387,15 +378,13 @@ TEST(the_splits_of_throughput)
 TEST(of_two_splits_as_good_the_one_there_is_stays)
 {
     for (unsigned fast = 4; fast <= 5; fast++) {
-        policy_fixture_begin(&w, "throughput", two_speeds, 2);
-        enter_many(8);
+        begin("throughput", two_speeds, 2, 8);
         for (unsigned t = 0; t < 8; t++)
             w.threads[t].allowed = t < fast ? &w.machine.fast : &w.machine.slow;
         policy_fixture_plan(&w);
         for (unsigned t = 0; t < 8; t++)
             w.threads[t].allowed = &w.machine.usable;
-        policy_fixture_plan(&w);
-        assert_int_equal(w.moved, 0);
+        policy_fixture_plan_moves(&w, 0);
         assert_int_equal(w.count[0], fast);
     }
 }
@@ -406,8 +395,7 @@ TEST(the_faster_of_two_gets_its_share)
     for (double y = 1.1; y < 9; y += 0.19) {
         const double speeds[] = {1, y};
         for (unsigned n = 2; n < 40; n++) {
-            policy_fixture_begin(&w, "throughput", speeds, 2);
-            enter_many(n);
+            begin("throughput", speeds, 2, n);
             policy_fixture_plan(&w);
             const unsigned x = w.count[1];
             assert_true(x < n && 2 * x >= n);
@@ -425,8 +413,7 @@ TEST(the_faster_of_two_gets_its_share)
 TEST(no_cpu_has_two_while_another_idles)
 {
     static const double speeds[] = {275, 275, 275, 275, 2200, 2200, 2200, 2200};
-    policy_fixture_begin(&w, "throughput", speeds, 8);
-    enter_many(6);
+    begin("throughput", speeds, 8, 6);
     policy_fixture_plan(&w);
     for (int c = 0; c < 8; c++)
         assert_in_range(w.count[c], c >= 4, 1);
@@ -437,15 +424,13 @@ TEST(no_cpu_has_two_while_another_idles)
             continue;
         /* A thread that leaves a fast CPU makes room for one from a slow CPU, and no other thread moves. */
         w.threads[t].here = false;
-        policy_fixture_plan(&w);
-        assert_int_equal(w.moved, 1);
+        policy_fixture_plan_moves(&w, 1);
         break;
     }
     for (int c = 4; c < 8; c++)
         assert_int_equal(w.count[c], 1);
     enter_many(4);
-    policy_fixture_plan(&w);
-    assert_int_equal(w.moved, 0);
+    policy_fixture_plan_moves(&w, 0);
     for (int c = 0; c < 8; c++)
         assert_in_range(w.count[c], 1, 1 + (c >= 4));
 }
@@ -535,8 +520,7 @@ TEST(the_five_steps_of_priority)
 {
     static const double speeds[] = {400, 800, 1000};
     static const int32_t after[][5] = {{0, 1, 2, -1, -1}, {0, 1, 1, 2, -1}, {0, 1, 1, 2, 2}};
-    policy_fixture_begin(&w, "priority", speeds, 3);
-    enter_many(2);
+    begin("priority", speeds, 3, 2);
     for (unsigned k = 0; k < 3; k++) {
         enter_many(1);
         for (unsigned t = 0; t < w.n_threads; t++)
@@ -550,8 +534,7 @@ TEST(the_five_steps_of_priority)
         /* Task 3 moves to CPU 1, then the fifth to CPU 2: both steps move the task that the source moves. */
         assert_int_equal(w.moved, k > 0);
         check_priority_and_ratios();
-        policy_fixture_plan(&w);
-        assert_int_equal(w.moved, 0);
+        policy_fixture_plan_moves(&w, 0);
     }
     assert_why(w.threads[4].answer.reason, "priority");
     assert_float_equal((float)w.threads[4].answer.figure[0], 1, 1e-6F);
@@ -603,8 +586,7 @@ TEST(a_thread_hops_one_cpu_in_a_neighbour_period)
             assert_int_equal(policy_fixture_cpu(&w, 0), expected[k]);
             assert_int_equal(w.moved, 0);
         }
-        policy_fixture_plan(&w);
-        assert_int_equal(w.moved, k < 3);
+        policy_fixture_plan_moves(&w, k < 3);
     }
 }
 
@@ -612,8 +594,7 @@ TEST(a_thread_hops_one_cpu_in_a_neighbour_period)
 TEST(the_ratio_of_two_speeds_has_a_bound)
 {
     static const double speeds[] = {1, 1e300};
-    policy_fixture_begin(&w, "priority", speeds, 2);
-    enter_many(6);
+    begin("priority", speeds, 2, 6);
     policy_fixture_plan(&w);
     assert_int_equal(w.count[0], 1);
     assert_int_equal(w.count[1], 5);
@@ -685,8 +666,7 @@ TEST(a_fast_cpu_has_as_many_as_its_ratio_allows)
     static const double speeds[][2] = {{300, 1000}, {0.1, 0.3}};
     static const unsigned fast[] = {0, 1, 1, 2, 3, 3, 4, 5, 6};
     for (unsigned n = 1; n < ASYM_LENGTH(speeds) * ASYM_LENGTH(fast); n++) {
-        policy_fixture_begin(&w, "priority", speeds[n / ASYM_LENGTH(fast)], 2);
-        enter_many(n % ASYM_LENGTH(fast));
+        begin("priority", speeds[n / ASYM_LENGTH(fast)], 2, n % ASYM_LENGTH(fast));
         policy_fixture_plan(&w);
         assert_int_equal(w.count[1], fast[n % ASYM_LENGTH(fast)]);
         check_priority_and_ratios();
@@ -697,8 +677,7 @@ TEST(a_fast_cpu_has_as_many_as_its_ratio_allows)
 TEST(the_next_threads_move_up)
 {
     static const double speeds[] = {275, 550, 825, 1100, 1375, 1650, 1925, 2200};
-    policy_fixture_begin(&w, "priority", speeds, 8);
-    enter_many(4);
+    begin("priority", speeds, 8, 4);
     policy_fixture_plan(&w);
     for (int t = 0; t < 4; t++)
         assert_int_equal(policy_fixture_cpu(&w, (unsigned)t), 7 - t);
@@ -714,8 +693,7 @@ TEST(a_change_moves_few)
 {
     static const double speeds[] = {1, 1, 1, 1, 2, 2, 2, 2};
     struct gen g = {.state = 3};
-    policy_fixture_begin(&w, "priority", speeds, 8);
-    enter_many(40);
+    begin("priority", speeds, 8, 40);
     policy_fixture_plan(&w);
     unsigned sum = 0;
     for (unsigned k = 0; k < 300; k++) {
@@ -732,8 +710,7 @@ TEST(a_change_moves_few)
 
 TEST(nice_counts_before_start_time)
 {
-    policy_fixture_begin(&w, "priority", two_speeds, 2);
-    enter_many(2);
+    begin("priority", two_speeds, 2, 2);
     policy_fixture_plan(&w);
     assert_int_equal(policy_fixture_cpu(&w, 0), 0);
     w.threads[1].nice = -1;
@@ -750,20 +727,17 @@ TEST(nice_counts_before_start_time)
 TEST(priority_keeps_to_the_cpus_of_each_thread)
 {
     static const double speeds[] = {1, 1, 2, 2};
-    static struct asym_mask one;
     policy_fixture_begin(&w, "priority", speeds, 4);
-    one = (struct asym_mask){0};
-    asym_mask_set(&one, 0);
+    only_cpu(0);
     enter_many(5);
-    w.threads[0].allowed = w.threads[1].allowed = &one;
+    w.threads[0].allowed = w.threads[1].allowed = &one_cpu;
     w.threads[0].nice = w.threads[1].nice = -20;
     w.threads[4].allowed = &w.machine.fast;
     policy_fixture_plan(&w);
     assert_why(w.threads[0].answer.reason, "none of its CPUs is fast");
     assert_int_equal(w.count[0], 2);
     assert_int_equal(w.count[2] + w.count[3], 3);
-    policy_fixture_plan(&w);
-    assert_int_equal(w.moved, 0);
+    policy_fixture_plan_moves(&w, 0);
 }
 
 TEST_MAIN

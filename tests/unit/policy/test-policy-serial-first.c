@@ -88,8 +88,7 @@ TEST(it_has_one_where_all_are_alike_too)
     policy_fixture_plan(&w);
     assert_true(answer(s)->exclusive);
     assert_int_equal(w.count[policy_fixture_cpu(&w, s)], 1);
-    policy_fixture_plan(&w);
-    assert_int_equal(w.moved, 0);
+    policy_fixture_plan_moves(&w, 0);
 }
 
 /* A Ryzen has one core type, and an order of favoured cores. */
@@ -109,8 +108,7 @@ TEST(it_has_the_favoured_core_first)
     policy_fixture_plan(&w);
     assert_int_equal(policy_fixture_cpu(&w, s), 2);
     assert_int_equal(policy_fixture_cpu(&w, second), 1);
-    policy_fixture_plan(&w);
-    assert_int_equal(w.moved, 0);
+    policy_fixture_plan_moves(&w, 0);
 }
 
 TEST(boost_and_exclusive_cpu_end_with_the_phase)
@@ -216,8 +214,7 @@ TEST(the_first_serial_thread_keeps_the_fastest_cpu)
     const unsigned a = policy_fixture_enter(&w, 1);
     policy_fixture_plan(&w);
     const unsigned b = policy_fixture_enter(&w, 1);
-    policy_fixture_plan(&w);
-    assert_int_equal(w.moved, 0);
+    policy_fixture_plan_moves(&w, 0);
     assert_int_equal(policy_fixture_cpu(&w, a), 2);
     assert_int_equal(policy_fixture_cpu(&w, b), 1);
     assert_true(answer(a)->exclusive && answer(b)->exclusive);
@@ -274,8 +271,7 @@ TEST(where_serial_threads_leave_no_cpu_all_share)
                 if (!room)
                     assert_in_range(w.count[c], (n_serial + n_parallel) / 4, (n_serial + n_parallel + 3) / 4);
             }
-            policy_fixture_plan(&w);
-            assert_int_equal(w.moved, 0);
+            policy_fixture_plan_moves(&w, 0);
         }
     }
 }
@@ -547,8 +543,7 @@ TEST(noise_moves_no_thread)
             w.threads[t].runnable = 0.8 + gen_below(&g, 21) / 100.0;
         for (unsigned a = 0; a < w.n_apps; a++)
             w.apps[a].runnable = w.apps[a].n * (0.8 + gen_below(&g, 21) / 100.0);
-        policy_fixture_plan(&w);
-        assert_int_equal(w.moved, 0);
+        policy_fixture_plan_moves(&w, 0);
     }
 }
 
