@@ -550,28 +550,4 @@ TEST_F(the_verb_measures_or_says_why_it_cannot)
     assert_non_null(strstr(said(f), "ips."));
 }
 
-TEST(wrong_arguments_of_the_verb_end_in_2)
-{
-    static const struct {
-        const char *arguments, *message;
-    } rows[] = {
-        {"profile", "needs a program"},
-        {"profile --", "needs a program"},
-        {"profile true", "stray argument 'true'"},
-        {"profile --time=5 -- true", "accepted is a time with unit"},
-        {"profile --time=0s -- true", "accepted is a time with unit"},
-        {"profile --time -- true", "--time needs an argument; accepted is --time=TIME"},
-        {"profile --output= -- true", "--output needs an argument; accepted is --output=FILE"},
-        {"profile --outputs=x -- true", "unknown option --outputs (did you mean '--output'?)"},
-        {"profile --config=/nonexistent -- true", "/nonexistent"},
-    };
-    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        char text[4096];
-        int status = asymctl(rows[i].arguments, text, sizeof text);
-        if (!strstr(text, rows[i].message))
-            fail_msg("'%s' is not in '%s'", rows[i].message, text);
-        assert_int_equal(status, 2);
-    }
-}
-
 TEST_MAIN

@@ -33,10 +33,13 @@ static int remove_tree(void **state)
     return 0;
 }
 
-/* Returns the exit status of asymctl with these arguments; ret receives both output streams. */
-static int run(const char *arguments, char *ret, size_t size)
+/* Both output streams of the last asymctl. */
+static char output[65536];
+
+/* Returns the exit status of asymctl with these arguments. */
+static int run(const char *arguments)
 {
-    return shell_run(ret, size, "'%s/daemon/asymctl' %s 2>&1", ASYM_TEST_BIN, arguments);
+    return shell_run(output, sizeof output, "'%s/daemon/asymctl' %s 2>&1", ASYM_TEST_BIN, arguments);
 }
 
 /* Returns the text with one space in place of each run of white space; to be freed. */
@@ -73,20 +76,18 @@ static void assert_fits(const char *text)
 
 TEST(policies_lists_every_policy_of_the_table)
 {
-    char text[16384];
-    assert_int_equal(run("policies", text, sizeof text), 0);
-    assert_fits(text);
+    assert_int_equal(run("policies"), 0);
+    assert_fits(output);
     for (size_t i = 0; asym_policy_at(i); i++)
-        assert_has(text, asym_policy_at(i)->name);
-    assert_has(text, "Saez 2010, 2.1");
-    assert_has(text, "can run here");
+        assert_has(output, asym_policy_at(i)->name);
+    assert_has(output, "Saez 2010, 2.1");
+    assert_has(output, "can run here");
 }
 
 TEST(policies_as_json_has_every_policy_with_its_source_and_needs)
 {
-    char text[65536];
-    assert_int_equal(run("policies --json", text, sizeof text), 0);
-    ASYM_AUTO_JSON json_t *root = json_of(text);
+    assert_int_equal(run("policies --json"), 0);
+    ASYM_AUTO_JSON json_t *root = json_of(output);
     assert_json(root, "{'schema': 'asymd.policies/1'}");
     json_t *list = json_at(root, "policies");
     const struct asym_policy *p;
@@ -151,44 +152,46 @@ TEST(a_policy_that_cannot_run_says_why)
     assert_false(asym_policy_can_run(&demanding, missing));
 }
 
+/* Each help has two spellings. */
 TEST(help_lists_the_verbs_and_explains_each)
 {
-    char all[4096], alias[4096], one[4096];
-    assert_int_equal(run("", all, sizeof all), 2);
-    assert_has(all, "usage");
-    assert_int_equal(run("help", all, sizeof all), 0);
-    assert_fits(all);
-    assert_has(all, "policies");
-    assert_int_equal(run("--help", alias, sizeof alias), 0);
-    assert_string_equal(all, alias);
-    assert_int_equal(run("help policies", one, sizeof one), 0);
-    assert_fits(one);
-    assert_has(one, "usage: asymctl policies [--json]");
-    assert_int_equal(run("policies --help", alias, sizeof alias), 0);
-    assert_string_equal(one, alias);
-    assert_int_equal(run("--version", one, sizeof one), 0);
-    assert_has(one, "asymctl ");
+    static const struct {
+        const char *arguments, *alias, *has;
+    } rows[] = {{"help", "--help", "policies"},
+                {"help policies", "policies --help", "usage: asymctl policies [--json]"}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        assert_int_equal(run(rows[i].arguments), 0);
+        assert_fits(output);
+        assert_has(output, rows[i].has);
+        ASYM_AUTO_FREE char *first = strdup(output);
+        assert_int_equal(run(rows[i].alias), 0);
+        assert_string_equal(first, output);
+    }
+    assert_int_equal(run(""), 2);
+    assert_has(output, "usage");
+    assert_int_equal(run("--version"), 0);
+    assert_has(output, "asymctl ");
 }
 
 TEST(each_verb_explains_its_options_and_refuses_others)
 {
     const struct asym_verb *v;
     for (size_t i = 0; (v = asym_verb_at(i)); i++) {
-        char text[4096], command[128], name[64];
+        char command[128], name[64];
         snprintf(command, sizeof command, "help %s", v->name);
-        assert_int_equal(run(command, text, sizeof text), 0);
-        assert_fits(text);
-        assert_has(text, v->usage ? v->usage : "");
-        assert_has_words(text, v->help);
+        assert_int_equal(run(command), 0);
+        assert_fits(output);
+        assert_has(output, v->usage ? v->usage : "");
+        assert_has_words(output, v->help);
         for (const struct asym_arg *row = v->args; row && row->option.key; row++) {
             assert_true(row->option.help && *row->option.help);
-            assert_has(text, asym_args_name(row, name, sizeof name));
+            assert_has(output, asym_args_name(row, name, sizeof name));
         }
         snprintf(command, sizeof command, "%s --no-such-option", v->name);
-        assert_int_equal(run(command, text, sizeof text), 2);
-        assert_has(text, "unknown option --no-such-option");
+        assert_int_equal(run(command), 2);
+        assert_has(output, "unknown option --no-such-option");
         snprintf(command, sizeof command, "usage: asymctl %s", v->name);
-        assert_has(text, command);
+        assert_has(output, command);
     }
 }
 
@@ -398,6 +401,14 @@ static const struct {
     {"record --trace /tmp --config=/dev/null", 2, "/tmp: exists, and is not a regular file", ""},
     {"record --json /tmp --config=/dev/null", 2, "/tmp: exists, and is not a regular file", ""},
     {"profile true", 2, "profile: stray argument 'true'; the command stands after --", "usage: "},
+    {"profile", 2, "profile: needs a program", ""},
+    {"profile --", 2, "profile: needs a program", ""},
+    {"profile --time=5 -- true", 2, "profile: --time: ", "accepted is a time with unit"},
+    {"profile --time=0s -- true", 2, "profile: --time: ", "accepted is a time with unit"},
+    {"profile --time -- true", 2, "profile: --time needs an argument; accepted is --time=TIME", ""},
+    {"profile --output= -- true", 2, "profile: --output needs an argument; accepted is --output=FILE", ""},
+    {"profile --outputs=x -- true", 2, "profile: unknown option --outputs (did you mean '--output'?)", ""},
+    {"profile --config=/nonexistent -- true", 2, "/nonexistent", ""},
     {"run", 2, "run: needs a program", "usage: asymctl run "},
     {"rules test", 2, "rules: accepted are nothing, the NAME of a rule", "usage: asymctl rules"},
     {"stats", 2, "the verb stats is gone: asymctl metrics --table does what it did", ""},
@@ -409,11 +420,11 @@ static const struct {
 TEST(wrong_arguments_are_named_in_the_first_line)
 {
     for (size_t i = 0; i < ASYM_LENGTH(wrong); i++) {
-        char text[8192], first[512];
+        char first[512];
         snprintf(first, sizeof first, "asymctl: %s", wrong[i].first);
-        const int status = run(wrong[i].arguments, text, sizeof text);
-        if (status != wrong[i].status || strncmp(text, first, strlen(first)) != 0 || !strstr(text, wrong[i].next))
-            fail_msg("asymctl %s ended in %d and said: %s", wrong[i].arguments, status, text);
+        const int status = run(wrong[i].arguments);
+        if (status != wrong[i].status || strncmp(output, first, strlen(first)) != 0 || !strstr(output, wrong[i].next))
+            fail_msg("asymctl %s ended in %d and said: %s", wrong[i].arguments, status, output);
     }
 }
 
@@ -422,11 +433,11 @@ TEST(a_configuration_that_cannot_be_read_ends_each_verb_in_2)
     static const char *const verbs[] = {"check", "check --json", "rules", "record /nonexistent/r",
                                         "record --trace /nonexistent/t"};
     for (size_t i = 0; i < ASYM_LENGTH(verbs); i++) {
-        char text[8192], arguments[128];
+        char arguments[128];
         snprintf(arguments, sizeof arguments, "%s --config=/nonexistent/asymd.conf", verbs[i]);
-        const int status = run(arguments, text, sizeof text);
-        if (status != 2 || !strstr(text, "/nonexistent/asymd.conf: No such file"))
-            fail_msg("asymctl %s ended in %d and said: %s", arguments, status, text);
+        const int status = run(arguments);
+        if (status != 2 || !strstr(output, "/nonexistent/asymd.conf: No such file"))
+            fail_msg("asymctl %s ended in %d and said: %s", arguments, status, output);
     }
 }
 
@@ -438,15 +449,15 @@ static const char *text_of(const json_t *root, const char *key)
 /* Writes a configuration with that policy. Returns the lines of asymctl check --json. */
 static json_t *check_lines(const char *path, const char *policy)
 {
-    char arguments[128], text[16384];
+    char arguments[128];
     tree_write(&tree, "asymd.conf", "[asymd]\npolicy = ");
     FILE *f = fopen(path, "ae");
     assert_non_null(f);
     fprintf(f, "%s\n", policy);
     assert_int_equal(fclose(f), 0);
     snprintf(arguments, sizeof arguments, "check --json --config=%s", path);
-    assert_int_equal(run(arguments, text, sizeof text), 0);
-    ASYM_AUTO_JSON json_t *root = json_loads(text, 0, NULL);
+    assert_int_equal(run(arguments), 0);
+    ASYM_AUTO_JSON json_t *root = json_loads(output, 0, NULL);
     assert_non_null(root);
     return json_incref(json_object_get(root, "lines"));
 }
@@ -482,35 +493,35 @@ TEST_WITH(check_recommends_what_auto_would_choose_instead, make_tree, remove_tre
 /* A record of one process is smaller than a megabyte, which once was "0.00 MB". */
 TEST_WITH(record_gives_a_size_that_is_not_0, make_tree, remove_tree)
 {
-    char arguments[256], text[8192];
+    char arguments[256];
     snprintf(arguments, sizeof arguments, "record %s/r.rec --time=300ms --config=/dev/null --pid=%d", tree.path,
              (int)getpid());
-    assert_int_equal(run(arguments, text, sizeof text), 0);
+    assert_int_equal(run(arguments), 0);
     double size = 0;
     char unit[8] = "";
-    assert_has(text, " threads, ");
-    assert_int_equal(sscanf(strstr(text, " threads, "), " threads, %lf %7s in ", &size, unit), 2);
+    assert_has(output, " threads, ");
+    assert_int_equal(sscanf(strstr(output, " threads, "), " threads, %lf %7s in ", &size, unit), 2);
     assert_true(size > 0);
     if (strcmp(unit, "B") != 0 && strcmp(unit, "KiB") != 0)
         fail_msg("%f %s", size, unit);
 }
 
-/* Records this process, without a service. ret receives what it prints. */
-static void observe(const char *file, const char *options, char *ret, size_t size)
+/* Records this process, without a service. */
+static void observe(const char *file, const char *options)
 {
     char arguments[384];
     snprintf(arguments, sizeof arguments, "record '%s' --time=300ms --pid=%d %s", file, (int)getpid(), options);
     setenv("ASYMD_BUS", "/nonexistent/bus", 1);
-    assert_int_equal(run(arguments, ret, size), 0);
+    assert_int_equal(run(arguments), 0);
     unsetenv("ASYMD_BUS");
 }
 
 static json_t *observe_as_json(const char *file, const char *options)
 {
-    char text[8192], all[256];
+    char all[256];
     snprintf(all, sizeof all, "--json %s", options);
-    observe(file, all, text, sizeof text);
-    json_t *root = json_of(text);
+    observe(file, all);
+    json_t *root = json_of(output);
     assert_string_equal(text_of(root, "file"), file);
     assert_true(json_integer_value(json_object_get(root, "duration_us")) >= 300000);
     return root;
@@ -536,7 +547,7 @@ TEST_WITH(record_as_json_has_its_members, make_tree, remove_tree)
 /* Two records of the same processes. A CPU that only counts as slow is a note. */
 TEST_WITH(record_as_json_has_what_the_text_says, make_tree, remove_tree)
 {
-    char file[sizeof tree.path + 16], conf[sizeof tree.path + 16], option[sizeof conf + 16], text[8192];
+    char file[sizeof tree.path + 16], conf[sizeof tree.path + 16], option[sizeof conf + 16];
     unsigned long long snapshots;
     size_t threads;
     double seconds;
@@ -544,7 +555,8 @@ TEST_WITH(record_as_json_has_what_the_text_says, make_tree, remove_tree)
     snprintf(conf, sizeof conf, "%s/asymd.conf", tree.path);
     snprintf(option, sizeof option, "--config=%s", conf);
     tree_write(&tree, "asymd.conf", "[asymmetry]\nslow = 1\n");
-    observe(file, option, text, sizeof text);
+    observe(file, option);
+    ASYM_AUTO_FREE char *text = strdup(output);
     ASYM_AUTO_JSON json_t *root = observe_as_json(file, option);
     json_t *notes = json_object_get(root, "notes");
     assert_int_equal(

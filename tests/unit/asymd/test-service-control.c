@@ -26,6 +26,7 @@
 #define TICK (100 * ASYM_MSEC)
 
 struct control_fixture {
+    struct asym_error err; /* of the last call that failed */
     struct engine_fixture w;
     struct asym_source source;
     struct asym_actuator actuator;
@@ -234,10 +235,9 @@ static uint64_t count_decisions(const struct control_fixture *f)
 TEST_F(a_pause_takes_effect_at_once_and_so_does_its_end)
 {
     struct asym_service_facts facts;
-    struct asym_error err = {""};
     const uint64_t before = count_decisions(f);
     asym_service_listen(&f->s, changed);
-    assert_int_equal(asym_service_pause(&f->s, 0, &err), 0);
+    assert_int_equal(asym_service_pause(&f->s, 0, &f->err), 0);
     assert_steered(f, "0-7");
     asym_service_facts(&f->s, &facts);
     assert_true(facts.paused);
@@ -255,7 +255,7 @@ TEST_F(a_pause_takes_effect_at_once_and_so_does_its_end)
     assert_int_equal(f->n_changed, 2);
     asym_service_listen(&f->s, NULL);
     asym_service_resume(&f->s);
-    assert_int_equal(asym_service_pause(&f->s, 0, &err), 0);
+    assert_int_equal(asym_service_pause(&f->s, 0, &f->err), 0);
     assert_int_equal(f->n_changed, 2);
 }
 
@@ -353,8 +353,7 @@ TEST_F(many_changes_have_no_real_time_priority)
 TEST_F(a_pause_with_a_time_ends_by_itself)
 {
     struct asym_service_facts facts;
-    struct asym_error err = {""};
-    assert_int_equal(asym_service_pause(&f->s, 1, &err), 0);
+    assert_int_equal(asym_service_pause(&f->s, 1, &f->err), 0);
     assert_steered(f, "0-7");
     asym_service_facts(&f->s, &facts);
     const uint64_t now = asym_clock_read(CLOCK_REALTIME);
@@ -368,27 +367,25 @@ TEST_F(a_pause_with_a_time_ends_by_itself)
 
 TEST_F(the_last_pause_counts)
 {
-    struct asym_error err = {""};
-    assert_int_equal(asym_service_pause(&f->s, 1, &err), 0);
-    assert_int_equal(asym_service_pause(&f->s, 0, &err), 0);
+    assert_int_equal(asym_service_pause(&f->s, 1, &f->err), 0);
+    assert_int_equal(asym_service_pause(&f->s, 0, &f->err), 0);
     assert_int_equal(sd_event_run(f->s.event, 1500 * ASYM_MSEC), 0);
     assert_steered(f, "0-7");
-    assert_int_equal(asym_service_pause(&f->s, ASYM_PAUSE_MAX, &err), 0);
-    assert_int_equal(asym_service_pause(&f->s, ASYM_PAUSE_MAX + 1, &err), -EINVAL);
-    assert_int_equal(asym_service_pause(&f->s, UINT64_MAX, &err), -EINVAL);
-    assert_true(*err.text);
+    assert_int_equal(asym_service_pause(&f->s, ASYM_PAUSE_MAX, &f->err), 0);
+    assert_int_equal(asym_service_pause(&f->s, ASYM_PAUSE_MAX + 1, &f->err), -EINVAL);
+    assert_int_equal(asym_service_pause(&f->s, UINT64_MAX, &f->err), -EINVAL);
+    assert_true(*f->err.text);
     asym_service_resume(&f->s);
-    assert_int_equal(asym_service_pause(&f->s, ASYM_PAUSE_MAX + 1, &err), -EINVAL);
+    assert_int_equal(asym_service_pause(&f->s, ASYM_PAUSE_MAX + 1, &f->err), -EINVAL);
     assert_steered(f, "4-7");
 }
 
 /* The sources cannot return the last snapshot while another one is in progress. */
 TEST_F(during_a_sample_an_order_waits_for_its_end)
 {
-    struct asym_error err = {""};
     f->s.sampling = true;
     asym_service_listen(&f->s, changed);
-    assert_int_equal(asym_service_pause(&f->s, 0, &err), 0);
+    assert_int_equal(asym_service_pause(&f->s, 0, &f->err), 0);
     assert_steered(f, "4-7");
     assert_int_equal(f->n_changed, 1);
     for (int i = 0; i < 2; i++) {
@@ -401,13 +398,12 @@ TEST_F(during_a_sample_an_order_waits_for_its_end)
 /* So the bus forgets what it has kept, and announces the number of steered threads. */
 TEST_F(each_order_for_a_program_is_announced)
 {
-    struct asym_error err = {""};
     asym_service_listen(&f->s, changed);
-    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_SLOW, 0, &err), 0);
+    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_SLOW, 0, &f->err), 0);
     assert_int_equal(f->n_changed, 1);
-    assert_int_equal(asym_service_unset_program(&f->s, f->child, &err), 0);
+    assert_int_equal(asym_service_unset_program(&f->s, f->child, &f->err), 0);
     assert_int_equal(f->n_changed, 2);
-    assert_int_equal(asym_service_unset_program(&f->s, INT32_MAX, &err), -ESRCH);
+    assert_int_equal(asym_service_unset_program(&f->s, INT32_MAX, &f->err), -ESRCH);
     assert_int_equal(f->n_changed, 2);
 }
 
@@ -430,17 +426,16 @@ static void assert_explained(struct control_fixture *f, const char *says)
 
 TEST_F(a_process_is_ignored_given_back_to_the_rules_and_ruled)
 {
-    struct asym_error err = {""};
     char said[128];
-    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), 0);
+    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &f->err), 0);
     assert_steered(f, "0-7");
     assert_int_equal(asym_service_cycle(&f->s), 0);
     assert_steered(f, "0-7");
-    assert_int_equal(asym_service_unset_program(&f->s, f->child, &err), 0);
+    assert_int_equal(asym_service_unset_program(&f->s, f->child, &f->err), 0);
     assert_int_equal(asym_service_cycle(&f->s), 0);
     assert_steered(f, "4-7");
     engine_fixture_order(&f->w, f->child, 2, false);
-    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_SLOW, 1000, &err), 0);
+    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_SLOW, 1000, &f->err), 0);
     assert_int_equal(asym_service_cycle(&f->s), 0);
     assert_steered(f, "0-3");
     /* The CPUs depend on the affinity of the test. */
@@ -453,7 +448,6 @@ TEST_F(a_process_is_ignored_given_back_to_the_rules_and_ruled)
 /* No process has the number of the job any more: its leader has ended. */
 TEST_F(an_order_for_a_job_is_for_each_of_its_processes)
 {
-    struct asym_error err = {""};
     struct asym_overrides *orders = f->s.control.overrides;
     struct asym_stat stat;
     const pid_t other = start_child();
@@ -461,25 +455,25 @@ TEST_F(an_order_for_a_job_is_for_each_of_its_processes)
     members[0] = f->w.procs[0].id;
     members[1] = (struct asym_taskid){other, other, stat.start};
     job = INT32_MAX;
-    assert_int_equal(asym_service_set_program(&f->s, job, ASYM_RULE_IGNORE, 0, &err), 0);
+    assert_int_equal(asym_service_set_program(&f->s, job, ASYM_RULE_IGNORE, 0, &f->err), 0);
     assert_int_equal(asym_overrides_count(orders), 2);
     assert_steered(f, "0-7");
-    assert_int_equal(asym_service_unset_program(&f->s, job, &err), 0);
+    assert_int_equal(asym_service_unset_program(&f->s, job, &f->err), 0);
     assert_int_equal(asym_overrides_count(orders), 0);
-    assert_int_equal(asym_service_set_program(&f->s, job, ASYM_RULE_SLOW, 0, &err), 0);
+    assert_int_equal(asym_service_set_program(&f->s, job, ASYM_RULE_SLOW, 0, &f->err), 0);
     assert_int_equal(asym_overrides_find(orders, &members[1])->rule, ASYM_RULE_SLOW);
     /* one of them has ended, and its number is that of another process; a number of a process is for that one only */
     members[1].start--;
-    assert_int_equal(asym_service_set_program(&f->s, job, ASYM_RULE_IGNORE, 0, &err), 0);
+    assert_int_equal(asym_service_set_program(&f->s, job, ASYM_RULE_IGNORE, 0, &f->err), 0);
     assert_int_equal(asym_overrides_find(orders, &members[0])->rule, ASYM_RULE_IGNORE);
     members[1].start++;
     assert_int_equal(asym_overrides_find(orders, &members[1])->rule, ASYM_RULE_SLOW);
-    assert_int_equal(asym_service_set_program(&f->s, other, ASYM_RULE_FAST, 0, &err), 0);
+    assert_int_equal(asym_service_set_program(&f->s, other, ASYM_RULE_FAST, 0, &f->err), 0);
     assert_int_equal(asym_overrides_find(orders, &members[0])->rule, ASYM_RULE_IGNORE);
     /* no process can take it: the first refusal is the answer */
     members[0].start--;
     members[1].start--;
-    assert_int_equal(asym_service_unset_program(&f->s, job, &err), -ESRCH);
+    assert_int_equal(asym_service_unset_program(&f->s, job, &f->err), -ESRCH);
     job = 0;
     assert_int_equal(asym_process_signal(other, SIGKILL), 0);
 }
@@ -496,25 +490,24 @@ static void *wait_for_cancel(void *ctx)
 
 TEST_F(processes_that_cannot_be_steered_are_refused)
 {
-    struct asym_error err = {""};
     pthread_t thread;
     static const struct {
         int32_t pid;
         int error;
     } rows[] = {{0, -EINVAL}, {-1, -EINVAL}, {INT32_MAX, -ESRCH}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        *err.text = '\0';
-        assert_int_equal(asym_service_unset_program(&f->s, rows[i].pid, &err), rows[i].error);
-        assert_true(*err.text);
-        assert_int_equal(asym_service_set_program(&f->s, rows[i].pid, ASYM_RULE_FAST, 0, &err), rows[i].error);
+        *f->err.text = '\0';
+        assert_int_equal(asym_service_unset_program(&f->s, rows[i].pid, &f->err), rows[i].error);
+        assert_true(*f->err.text);
+        assert_int_equal(asym_service_set_program(&f->s, rows[i].pid, ASYM_RULE_FAST, 0, &f->err), rows[i].error);
     }
-    assert_int_equal(asym_service_set_program(&f->s, getpid(), ASYM_RULE_IGNORE, 0, &err), -EPERM);
+    assert_int_equal(asym_service_set_program(&f->s, getpid(), ASYM_RULE_IGNORE, 0, &f->err), -EPERM);
     /* the number of a thread stands for its process */
     assert_int_equal(pthread_create(&thread, NULL, wait_for_cancel, NULL), 0);
     while (!__atomic_load_n(&own_thread, __ATOMIC_ACQUIRE))
         sched_yield();
-    assert_int_equal(asym_service_set_program(&f->s, own_thread, ASYM_RULE_IGNORE, 0, &err), -EPERM);
-    assert_non_null(strstr(err.text, "asymd itself"));
+    assert_int_equal(asym_service_set_program(&f->s, own_thread, ASYM_RULE_IGNORE, 0, &f->err), -EPERM);
+    assert_non_null(strstr(f->err.text, "asymd itself"));
     pthread_cancel(thread);
     pthread_join(thread, NULL);
     assert_int_equal(asym_overrides_count(f->s.control.overrides), 0);
@@ -524,21 +517,19 @@ TEST_F(processes_that_cannot_be_steered_are_refused)
 /* A container has no kernel threads: here the child has the flags of one. */
 TEST_F(a_kernel_thread_is_refused)
 {
-    struct asym_error err = {""};
     more_flags = KTHREAD;
-    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), -EPERM);
-    assert_non_null(strstr(err.text, "kernel thread"));
-    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_FAST, 0, &err), -EPERM);
+    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &f->err), -EPERM);
+    assert_non_null(strstr(f->err.text, "kernel thread"));
+    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_FAST, 0, &f->err), -EPERM);
     more_flags = 0;
     assert_int_equal(asym_overrides_count(f->s.control.overrides), 0);
     assert_steered(f, "4-7");
-    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), 0);
+    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &f->err), 0);
 }
 
 TEST_F(orders_end_with_their_process)
 {
-    struct asym_error err = {""};
-    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), 0);
+    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &f->err), 0);
     asym_service_control_housekeeping(&f->s, asym_clock_now());
     assert_int_equal(asym_overrides_count(f->s.control.overrides), 1);
     end_child(f);
@@ -553,12 +544,11 @@ TEST_F(orders_end_with_their_process)
 
 TEST_F(an_unknown_policy_is_refused_with_the_known_ones)
 {
-    struct asym_error err = {""};
     static const char *const bad[] = {"", "paa", "pa\n[rule x]", "Auto"};
     for (size_t i = 0; i < ASYM_LENGTH(bad); i++) {
-        assert_int_equal(asym_service_set_policy(&f->s, bad[i], true, 0, &err), -EINVAL);
-        assert_non_null(strstr(err.text, "accepted are auto, "));
-        assert_null(strchr(err.text, '\n'));
+        assert_int_equal(asym_service_set_policy(&f->s, bad[i], true, 0, &f->err), -EINVAL);
+        assert_non_null(strstr(f->err.text, "accepted are auto, "));
+        assert_null(strchr(f->err.text, '\n'));
     }
     assert_string_equal(f->run.settings->daemon.policy, "auto");
     assert_ptr_equal(f->run.policy, &engine_fixture_policy_type);
@@ -580,30 +570,29 @@ TEST(actions_have_the_names_of_the_rules)
 TEST_F(a_permanent_policy_is_the_last_file_to_be_read)
 {
     struct asym_settings *settings;
-    struct asym_error err = {""};
     char path[512], written[ASYM_PATH_SIZE], text[ASYM_PATH_SIZE + 64];
     tree_write(&f->tree, "asymd.conf", "[asymd]\npolicy = none\n");
     tree_write(&f->tree, "rules.d/99-local.conf", "[asymd]\npolicy = none\ninterval = 70ms\n");
     snprintf(path, sizeof path, "%s/asymd.conf", f->tree.path);
     f->cli.config = path;
-    assert_int_equal(asym_run_write_drop_in(&f->cli, "zz-policy.conf", "[asymd]\npolicy = pa\n", written, &err), 0);
-    assert_int_equal(asym_run_write_drop_in(&f->cli, "zz-policy.conf", "[asymd]\npolicy = rr\n", written, &err), 0);
-    assert_int_equal(asym_run_settings(&f->cli, &settings, &err), 0);
+    assert_int_equal(asym_run_write_drop_in(&f->cli, "zz-policy.conf", "[asymd]\npolicy = pa\n", written, &f->err), 0);
+    assert_int_equal(asym_run_write_drop_in(&f->cli, "zz-policy.conf", "[asymd]\npolicy = rr\n", written, &f->err), 0);
+    assert_int_equal(asym_run_settings(&f->cli, &settings, &f->err), 0);
     assert_string_equal(settings->daemon.policy, "rr");
     assert_int_equal(settings->daemon.interval, 70 * ASYM_MSEC);
     snprintf(text, sizeof text, "%s:2", written);
     assert_string_equal(asym_settings_origin(settings, "asymd", "policy"), text);
     snprintf(text, sizeof text, "none at %s/rules.d/99-local.conf:2", f->tree.path);
     assert_string_equal(asym_settings_overridden(settings, "asymd", "policy"), text);
-    assert_int_equal(asym_settings_set(settings, "asymd.policy=pa", ASYM_ORIGIN_OF_ORDERS, &err), 0);
-    assert_int_equal(asym_settings_set(settings, "asymd.policy=none", ASYM_ORIGIN_OF_ORDERS, &err), 0);
+    assert_int_equal(asym_settings_set(settings, "asymd.policy=pa", ASYM_ORIGIN_OF_ORDERS, &f->err), 0);
+    assert_int_equal(asym_settings_set(settings, "asymd.policy=none", ASYM_ORIGIN_OF_ORDERS, &f->err), 0);
     snprintf(text, sizeof text, "rr at %s:2", written);
     assert_string_equal(asym_settings_overridden(settings, "asymd", "policy"), text);
     assert_null(asym_settings_overridden(settings, "asymd", "interval"));
     asym_settings_free(settings);
     f->cli.config = "/nonexistent/asymd.conf";
-    assert_int_equal(asym_run_write_drop_in(&f->cli, "zz-policy.conf", "", written, &err), -ENOENT);
-    assert_non_null(strstr(err.text, "/nonexistent/rules.d"));
+    assert_int_equal(asym_run_write_drop_in(&f->cli, "zz-policy.conf", "", written, &f->err), -ENOENT);
+    assert_non_null(strstr(f->err.text, "/nonexistent/rules.d"));
 }
 
 static void read_counters(struct control_fixture *f)
@@ -623,10 +612,9 @@ static void read_counters(struct control_fixture *f)
 
 TEST_F(counters_count)
 {
-    struct asym_error err = {""};
     for (int i = 0; i < 3; i++)
         assert_int_equal(asym_service_cycle(&f->s), 0);
-    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &err), 0);
+    assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_IGNORE, 0, &f->err), 0);
     read_counters(f);
     static const char *const lines[] = {"\ncycles_total 5\n",
                                         "\nactions_total{kind=\"steer\",outcome=\"done\"} 1\n",
@@ -646,9 +634,8 @@ TEST_F(counters_count)
 /* The table of families has no row that the service has forgotten. It hands out nothing without a row: the id is the row. */
 TEST_F(each_family_has_a_sample)
 {
-    struct asym_error err = {""};
     const struct asym_bus_config config = {.event = f->s.event, .no_system_bus = true};
-    assert_int_equal(asym_bus_open(&config, &f->s.bus, &err), 0);
+    assert_int_equal(asym_bus_open(&config, &f->s.bus, &f->err), 0);
     read_counters(f);
     for (size_t i = 0; i < ASYM_N_METRICS; i++)
         if (f->n_samples[i] == 0)

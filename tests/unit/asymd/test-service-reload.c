@@ -20,6 +20,7 @@
 
 /* The service reads a machine of four CPUs from files, CPUs 2 and 3 count as slow, and no process runs there. */
 struct reload_fixture {
+    struct asym_error err; /* of the last call that failed */
     struct tree tree;
     char config[128];
     struct asym_invocation cli;
@@ -108,9 +109,8 @@ static void assert_cpus(const struct asym_mask *mask, const char *list)
 
 TEST_F(a_good_file_is_in_force_at_once)
 {
-    struct asym_error err = {""};
     write_config(f, "rr", "interval = 70ms\nlog_level = error");
-    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_int_equal(asym_service_reload(&f->s, &f->err), 0);
     assert_string_equal(f->run.policy->name, "rr");
     assert_int_equal(asym_service_interval(&f->s), 70 * ASYM_MSEC);
     assert_int_equal(f->run.log.level, LOG_ERR);
@@ -124,7 +124,6 @@ TEST_F(a_good_file_is_in_force_at_once)
 /* Each of these files is refused: asymd keeps the settings, the policy and the slow CPUs, and says why. */
 TEST_F(a_bad_file_changes_nothing)
 {
-    struct asym_error err = {""};
     static const struct {
         const char *text, *says;
     } rows[] = {
@@ -143,16 +142,16 @@ TEST_F(a_bad_file_changes_nothing)
         snprintf(text, sizeof text, "%.*s%s%s", path ? (int)(path - rows[i].text) : 200, rows[i].text,
                  path ? f->tree.path : "", path ? path + 2 : "");
         tree_write(&f->tree, "asymd.conf", "%s", text);
-        assert_true(asym_service_reload(&f->s, &err) < 0);
-        if (!strstr(err.text, rows[i].says) || !strstr(f->s.reload_error, rows[i].says))
-            fail_msg("no '%s' in '%s', '%s'", rows[i].says, err.text, f->s.reload_error);
+        assert_true(asym_service_reload(&f->s, &f->err) < 0);
+        if (!strstr(f->err.text, rows[i].says) || !strstr(f->s.reload_error, rows[i].says))
+            fail_msg("no '%s' in '%s', '%s'", rows[i].says, f->err.text, f->s.reload_error);
         assert_ptr_equal(f->run.settings, before);
         assert_ptr_equal(f->run.policy, policy);
         assert_cpus(&f->run.machine->slow, "2-3");
         assert_int_equal(asym_service_cycle(&f->s), 0);
     }
     write_config(f, "rr", "");
-    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_int_equal(asym_service_reload(&f->s, &f->err), 0);
     assert_string_equal(f->s.reload_error, "");
 }
 
@@ -189,28 +188,26 @@ static void assert_why(struct reload_fixture *f, const char *says)
 /* No snapshot lists a process that sleeps, so none tells the monitor which of the new rules matches. */
 TEST_F(why_knows_the_new_rules_of_a_program_that_sleeps)
 {
-    struct asym_error err = {""};
     write_process(f, 'R');
     assert_int_equal(asym_service_cycle(&f->s), 0);
     write_process(f, 'S');
     assert_int_equal(asym_service_cycle(&f->s), 0);
     assert_why(f, "No rule matches.\n");
     write_config(f, "pa", "[rule \"mine\"]\nmatch_comm = job\naction = ignore\n[asymd]");
-    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_int_equal(asym_service_reload(&f->s, &f->err), 0);
     assert_why(f, "The rule \"mine\" matches.\n");
     assert_why(f, "To have the program steered until the program ends: asymctl set 10 steer.\n");
     assert_int_equal(asym_service_cycle(&f->s), 0);
     assert_why(f, "The rule \"mine\" matches.\n");
     write_config(f, "pa", "");
-    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_int_equal(asym_service_reload(&f->s, &f->err), 0);
     assert_why(f, "job (10) is idle.\nNo rule matches.\n");
 }
 
 TEST_F(a_policy_of_the_user_outlives_a_reload)
 {
     struct asym_service_facts facts;
-    struct asym_error err = {""};
-    assert_int_equal(asym_service_set_policy(&f->s, "rr", false, 1000, &err), 0);
+    assert_int_equal(asym_service_set_policy(&f->s, "rr", false, 1000, &f->err), 0);
     assert_string_equal(f->run.policy->name, "rr");
     asym_service_facts(&f->s, &facts);
     assert_string_equal(facts.policy, "rr");
@@ -219,7 +216,7 @@ TEST_F(a_policy_of_the_user_outlives_a_reload)
              f->config);
     assert_string_equal(facts.policy_reason, reason);
     assert_int_equal(f->n_changed, 1);
-    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_int_equal(asym_service_reload(&f->s, &f->err), 0);
     assert_string_equal(f->run.policy->name, "rr");
     asym_service_facts(&f->s, &facts);
     assert_string_equal(facts.policy_reason, reason);
@@ -227,7 +224,6 @@ TEST_F(a_policy_of_the_user_outlives_a_reload)
 
 TEST_F(a_reload_says_that_orders_for_processes_still_hold)
 {
-    struct asym_error err = {""};
     struct asym_service_facts facts;
     char text[4096];
     static const char *const said[] = {"again; policy pa (set by ", "; orders for 1 process still hold",
@@ -237,7 +233,7 @@ TEST_F(a_reload_says_that_orders_for_processes_still_hold)
         if (n > 0)
             assert_int_equal(asym_overrides_set_rule(f->s.control.overrides, &id, ASYM_RULE_IGNORE, 0), 0);
         captured_log_begin();
-        assert_int_equal(asym_service_reload(&f->s, &err), 0);
+        assert_int_equal(asym_service_reload(&f->s, &f->err), 0);
         captured_log_end(text, sizeof text);
         assert_int_equal(captured_log_count(text, said[n]), 1);
         assert_int_equal(captured_log_count(text, "still hold"), n > 0);
@@ -248,35 +244,33 @@ TEST_F(a_reload_says_that_orders_for_processes_still_hold)
 
 TEST_F(a_policy_that_cannot_run_here_is_refused)
 {
-    struct asym_error err = {""};
     const struct asym_policy *before = f->run.policy;
     char origin[512];
     snprintf(origin, sizeof origin, "%s", asym_settings_origin(f->run.settings, "asymd", "policy"));
-    assert_int_equal(asym_service_set_policy(&f->s, "ipc-driven", true, 0, &err), -ENODATA);
-    assert_non_null(strstr(err.text, "needs the signal ipc"));
+    assert_int_equal(asym_service_set_policy(&f->s, "ipc-driven", true, 0, &f->err), -ENODATA);
+    assert_non_null(strstr(f->err.text, "needs the signal ipc"));
     assert_ptr_equal(f->run.policy, before);
     assert_string_equal(f->run.settings->daemon.policy, "pa");
     assert_null(f->s.control.policy);
     assert_string_equal(asym_settings_origin(f->run.settings, "asymd", "policy"), origin);
-    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_int_equal(asym_service_reload(&f->s, &f->err), 0);
     assert_string_equal(f->run.policy->name, "pa");
 }
 
 /* The file of a permanent policy is read at the next reload; a policy of the command line would win over it. */
 TEST_F(a_permanent_policy_is_that_of_the_files_from_then_on)
 {
-    struct asym_error err = {""};
-    assert_int_equal(asym_service_set_policy(&f->s, "rr", true, 0, &err), 0);
+    assert_int_equal(asym_service_set_policy(&f->s, "rr", true, 0, &f->err), 0);
     assert_null(f->s.control.policy);
     tree_unlink(&f->tree, "rules.d/zz-policy.conf");
-    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_int_equal(asym_service_reload(&f->s, &f->err), 0);
     assert_string_equal(f->run.policy->name, "pa");
     char option[] = "asymd.policy=pa";
     struct asym_invocation_setting assignment = {.text = option, .origin = "--policy"};
     f->cli.assignments = &assignment;
     f->cli.n_assignments = 1;
-    assert_int_equal(asym_service_set_policy(&f->s, "rr", true, 0, &err), 0);
-    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_int_equal(asym_service_set_policy(&f->s, "rr", true, 0, &f->err), 0);
+    assert_int_equal(asym_service_reload(&f->s, &f->err), 0);
     assert_string_equal(f->run.policy->name, "rr");
 }
 
@@ -422,20 +416,19 @@ TEST_F(a_cycle_without_actions_does_not_show_that_the_ledger_can_be_written)
 /* A file stands where the directory of the drop-ins should be. */
 TEST_F(a_permanent_policy_that_cannot_be_written_changes_nothing)
 {
-    struct asym_error err = {""};
     tree_write(&f->tree, "rules.d", "no directory\n");
-    assert_true(asym_service_set_policy(&f->s, "rr", true, 0, &err) < 0);
+    assert_true(asym_service_set_policy(&f->s, "rr", true, 0, &f->err) < 0);
     assert_string_equal(f->run.policy->name, "pa");
     assert_string_equal(f->run.settings->daemon.policy, "pa");
     assert_null(f->s.control.policy);
     assert_int_equal(f->n_changed, 0);
     /* The user's policy until asymd ends stays, too. */
-    assert_int_equal(asym_service_set_policy(&f->s, "rr", false, 0, &err), 0);
-    assert_true(asym_service_set_policy(&f->s, "none", true, 0, &err) < 0);
-    assert_non_null(strstr(err.text, "/rules.d"));
+    assert_int_equal(asym_service_set_policy(&f->s, "rr", false, 0, &f->err), 0);
+    assert_true(asym_service_set_policy(&f->s, "none", true, 0, &f->err) < 0);
+    assert_non_null(strstr(f->err.text, "/rules.d"));
     assert_string_equal(f->run.policy->name, "rr");
     tree_unlink(&f->tree, "rules.d");
-    assert_int_equal(asym_service_reload(&f->s, &err), 0);
+    assert_int_equal(asym_service_reload(&f->s, &f->err), 0);
     assert_string_equal(f->run.policy->name, "rr");
 }
 
@@ -474,39 +467,37 @@ static void assert_file(const struct reload_fixture *f, const char *name, const 
 /* The rule of a program is as it was if asymd cannot read the configuration again. */
 TEST_F(a_lasting_rule_that_cannot_be_in_force_changes_no_file)
 {
-    struct asym_error err = {""};
     struct asym_set_rule said;
     const pid_t child = start_named("lasting");
-    assert_int_equal(asym_service_set_rule(&f->s, child, "slow", 0, &said, &err), 0);
+    assert_int_equal(asym_service_set_rule(&f->s, child, "slow", 0, &said, &f->err), 0);
     assert_file(f, "rules.d/50-set-lasting.conf", "match_comm = \"lasting\"\naction = slow\n");
     tree_write(&f->tree, "asymd.conf", "[asymd]\npolicy = paa\n");
-    assert_true(asym_service_set_rule(&f->s, child, "fast", 0, &said, &err) < 0);
+    assert_true(asym_service_set_rule(&f->s, child, "fast", 0, &said, &f->err) < 0);
     assert_file(f, "rules.d/50-set-lasting.conf", "action = slow\n");
-    assert_true(asym_service_set_rule(&f->s, child, "auto", 0, &said, &err) < 0);
+    assert_true(asym_service_set_rule(&f->s, child, "auto", 0, &said, &f->err) < 0);
     assert_file(f, "rules.d/50-set-lasting.conf", "action = slow\n");
     write_config(f, "pa", "");
-    assert_int_equal(asym_service_set_rule(&f->s, child, "fast", 0, &said, &err), 0);
+    assert_int_equal(asym_service_set_rule(&f->s, child, "fast", 0, &said, &f->err), 0);
     assert_file(f, "rules.d/50-set-lasting.conf", "action = fast\n");
     assert_string_equal(said.before, "");
     write_config(f, "pa", "[rule first]\nmatch_comm = lasting\naction = fast\n");
-    assert_int_equal(asym_service_set_rule(&f->s, child, "slow", 0, &said, &err), 0);
+    assert_int_equal(asym_service_set_rule(&f->s, child, "slow", 0, &said, &f->err), 0);
     assert_string_equal(said.before, "first");
     assert_non_null(strstr(said.file, "/rules.d/50-set-lasting.conf"));
-    assert_int_equal(asym_service_set_rule(&f->s, child, "auto", 0, &said, &err), 0);
+    assert_int_equal(asym_service_set_rule(&f->s, child, "auto", 0, &said, &f->err), 0);
     assert_int_equal(access(said.file, F_OK), -1);
     assert_int_equal(asym_process_signal(child, SIGKILL), 0);
 }
 
 TEST_F(a_program_does_not_change_the_lasting_rule_of_another_one)
 {
-    struct asym_error err = {""};
     struct asym_set_rule said;
     const pid_t child = start_named("lasting");
     tree_write(&f->tree, "rules.d/50-set-lasting.conf",
                "[rule \"set lasting\"]\nmatch_exe = \"/usr/bin/lasting\"\naction = slow\n");
-    assert_int_equal(asym_service_set_rule(&f->s, child, "fast", 0, &said, &err), -EEXIST);
-    assert_int_equal(asym_service_set_rule(&f->s, child, "auto", 0, &said, &err), -EEXIST);
-    assert_non_null(strstr(err.text, "/rules.d/50-set-lasting.conf is of another program"));
+    assert_int_equal(asym_service_set_rule(&f->s, child, "fast", 0, &said, &f->err), -EEXIST);
+    assert_int_equal(asym_service_set_rule(&f->s, child, "auto", 0, &said, &f->err), -EEXIST);
+    assert_non_null(strstr(f->err.text, "/rules.d/50-set-lasting.conf is of another program"));
     assert_file(f, "rules.d/50-set-lasting.conf", "/usr/bin/lasting\"\naction = slow\n");
     assert_int_equal(asym_process_signal(child, SIGKILL), 0);
 }

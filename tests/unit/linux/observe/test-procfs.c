@@ -84,6 +84,7 @@ struct fake_reader {
 };
 
 struct fixture {
+    struct asym_error err; /* of the last call that failed */
     struct tree tree;
     struct asym_root root;
     struct asym_machine machine;
@@ -1808,14 +1809,13 @@ TEST_F(one_whose_command_line_hangs_is_left_alone_for_a_time)
 TEST_F(rules_that_change_between_two_pieces_apply_to_the_full_sample)
 {
     enum { N = 30 };
-    struct asym_error err = {""};
     struct asym_settings *before = load_rules(f, "[rule \"old\"]\nmatch_comm = job\naction = ignore\n"),
                          *after = load_rules(f, "[rule \"new\"]\nmatch_comm = job\naction = steer\n");
     const struct asym_procfs_config config = {
         .root = &f->root, .machine = &f->machine, .rules = before->rules, .piece = 1, .group = ASYM_GROUP_CGROUP};
     for (int i = 0; i < N; i++)
         put(f, (struct thread){.pid = 10 + i, .tid = 10 + i, .comm = "job", .state = 'R', .start = 90000});
-    assert_int_equal(asym_procfs_new(&config, &f->source, &err), 0);
+    assert_int_equal(asym_procfs_new(&config, &f->source, &f->err), 0);
     for (int i = 0; i < N / 2; i++)
         assert_int_equal(f->source->next(f->source, &f->s), -EINPROGRESS);
     asym_procfs_set_rules(f->source, after->rules);
@@ -1834,7 +1834,6 @@ TEST_F(rules_that_change_between_two_pieces_apply_to_the_full_sample)
 TEST_F(a_rule_for_cgroups_matches_the_processes_of_that_one)
 {
     enum { N = 4 };
-    struct asym_error err = {""};
     f->settings = load_rules(f, "[rule \"batch\"]\nmatch_cgroup = /batch\naction = ignore\n");
     const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .rules = f->settings->rules};
     static const char *const groups[N] = {"/user", "/batch", "/batch/job", "/user"};
@@ -1844,7 +1843,7 @@ TEST_F(a_rule_for_cgroups_matches_the_processes_of_that_one)
         snprintf(file, sizeof file, "proc/%d/cgroup", 10 + i);
         tree_write(&f->tree, file, "0::%s\n", groups[i]);
     }
-    assert_int_equal(asym_procfs_new(&config, &f->source, &err), 0);
+    assert_int_equal(asym_procfs_new(&config, &f->source, &f->err), 0);
     sample_has(f, n_apps, N);
     for (int i = 0; i < N; i++)
         assert_int_equal(proc_of(f, 10 + i)->rule, i == 1 ? ASYM_RULE_IGNORE : ASYM_RULE_STEER);
@@ -1871,21 +1870,19 @@ TEST_F(parents_in_a_ring_end)
 TEST_F(a_pid_that_does_not_exist_is_reported)
 {
     static const int32_t pids[] = {51};
-    struct asym_error err = {""};
     const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .pids = pids, .n_pids = 1};
-    assert_int_equal(asym_procfs_new(&config, &f->source, &err), -ESRCH);
-    assert_non_null(strstr(err.text, "51"));
-    assert_non_null(strstr(err.text, "no such process"));
+    assert_int_equal(asym_procfs_new(&config, &f->source, &f->err), -ESRCH);
+    assert_non_null(strstr(f->err.text, "51"));
+    assert_non_null(strstr(f->err.text, "no such process"));
     assert_null(f->source);
 }
 
 TEST_F(a_root_without_proc_is_reported)
 {
-    struct asym_error err = {""};
     take_away(f, "proc");
     const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine};
-    assert_int_equal(asym_procfs_new(&config, &f->source, &err), -ENOENT);
-    assert_non_null(strstr(err.text, "proc"));
+    assert_int_equal(asym_procfs_new(&config, &f->source, &f->err), -ENOENT);
+    assert_non_null(strstr(f->err.text, "proc"));
 }
 
 static void put_in_cgroup(const struct fixture *f, int pid, const char *text)
