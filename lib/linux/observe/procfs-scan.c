@@ -230,6 +230,8 @@ static int scan_thread(struct asym_procfs *p, struct asym_process *proc, struct 
     /* The sums of a watcher have the time of interrupts and of the host, too: schedstat does not go on where they ended. */
     if (t->watched && !watched)
         t->before = s;
+    if (watched)
+        asym_procfs_release(p, t);
     t->watched = watched;
     if (t->measured && !p->no_schedstat && !moved(t, &s) && t->state != 'R' && !t->newborn)
         return 0;

@@ -388,7 +388,9 @@ TEST_F(what_a_watcher_knows_is_not_read)
     f->root.live = true;
     put(f, (struct thread){.pid = pid, .tid = pid, .comm = "sleeps", .state = 'S'});
     put_times(f, pid, pid, 5000, 0, 7);
+    asym_procfs_of(f->source)->kept_max = 1;
     sample(f);
+    assert_int_equal(asym_procfs_of(f->source)->n_kept, 1);
     asym_procfs_set_watcher(f->source, &watcher);
     put_times(f, pid, pid, 9000, 0, 8);
     sample_watched(f, (struct watched){.process = ASYM_PROCFS_SLEPT});
@@ -399,6 +401,7 @@ TEST_F(what_a_watcher_knows_is_not_read)
     const double ms = (double)f->s.interval / 1000;
     assert_close(task_of(f, pid)->running * ms, 4);
     assert_close(task_of(f, pid)->runnable * ms, 10);
+    assert_int_equal(asym_procfs_of(f->source)->n_kept, 0);
     /* Its own sums go on from where schedstat is, which is neither more time of the thread nor another thread. */
     asym_procfs_set_watcher(f->source, &nobody);
     sample_watched(f, (struct watched){.ran = 0});
