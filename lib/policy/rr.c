@@ -7,7 +7,8 @@
  * Fast time is the time for which a thread ran on a CPU of the fastest type. The source has two types. With more, a type counts
  * by its speed: the slowest not at all, one half way to the fastest by half. A thread that is new, or was missing from the
  * last plan, starts with the least fast time of the threads that were in it. So it does not wait, and it cannot claim the
- * time it missed, which would keep the other threads off the fast CPUs.
+ * time it missed, which would keep the other threads off the fast CPUs. A turn in which a thread spins counts as an average one for
+ * it: it claims nothing for that, and keeps the claim that it had. Else one that spins in every second plan would never have one.
  */
 #include <asym/policy.h>
 
@@ -29,6 +30,7 @@ struct thread_state {
     asym_usec last;   /* time of the last plan that it was in */
     double counts;    /* of a second on the CPU of the last plan: 0 on the slowest type, 1 on the fastest */
     uint8_t holds;    /* as in struct asym_spread, of the last turn */
+    bool spun;        /* in the last plan: it had no turn */
 };
 
 /* The sort key of a thread. Thread states lie far apart in memory, so the keys are gathered once. */
@@ -70,6 +72,12 @@ static int by_fast_time(uint32_t a, uint32_t b, const void *ctx)
     return x->place != y->place ? x->place - y->place : x->type - y->type;
 }
 
+/* Returns the fast time of a thread since the last plan, seconds. */
+static double turn_of(const struct asym_policy_input *in, uint32_t t)
+{
+    return (double)in->interval / (double)ASYM_SEC * in->threads[t].running * state_of(in, t)->counts;
+}
+
 /* Make the key of a thread, with the fast time of the last turn added. */
 static struct key key_of(const struct asym_policy_input *in, uint32_t t)
 {
@@ -79,8 +87,8 @@ static struct key key_of(const struct asym_policy_input *in, uint32_t t)
     struct key k = {.fast_time = s->fast_time, .place = asym_spread_place(s->holds)};
     k.away = s->last == 0 || s->last != state->last;
     k.type = preferred_cpu >= 0 ? in->machine->cpus[preferred_cpu].type : (int)in->machine->n_types;
-    if (!k.away)
-        k.fast_time += (double)in->interval / (double)ASYM_SEC * in->threads[t].running * s->counts;
+    if (!k.away && !s->spun)
+        k.fast_time += turn_of(in, t);
     return k;
 }
 
@@ -97,14 +105,33 @@ static double counts_of(const struct asym_spread *sp, int cpu)
     return (m->types[m->cpus[cpu].type].speed - slowest) / range;
 }
 
+/* Returns the mean fast time since the last plan of those of n threads that had a turn, seconds. */
+static double mean_turn(const struct queue *q, size_t n)
+{
+    double sum = 0;
+    size_t had = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t t = q->order[i];
+        if (q->keys[t].away || state_of(q->in, t)->spun)
+            continue;
+        sum += turn_of(q->in, t);
+        had++;
+    }
+    return had ? sum / (double)had : 0;
+}
+
 /* Make the keys of the first n threads of order, those that may run on another type than the slowest. Returns their mean
  * fast time, seconds. */
 static double make_keys(struct queue *q, size_t n)
 {
     double least = -1, sum = 0;
+    for (size_t i = 0; i < n; i++)
+        q->keys[q->order[i]] = key_of(q->in, q->order[i]);
+    const double mean = mean_turn(q, n);
     for (size_t i = 0; i < n; i++) {
         struct key *k = &q->keys[q->order[i]];
-        *k = key_of(q->in, q->order[i]);
+        if (!k->away && state_of(q->in, q->order[i])->spun)
+            k->fast_time += mean;
         if (!k->away && (least < 0 || k->fast_time < least))
             least = k->fast_time;
     }
@@ -143,10 +170,7 @@ static struct asym_mask faster_cpus(const struct asym_machine *m)
     return asym_mask_minus(&m->usable, &m->types[m->n_types - 1].cpus);
 }
 
-/*
- * A thread that may run on CPUs of the slowest type only is marked as missing, and its fast time does not change. One that spins
- * is marked as missing too: it waits, and claims no fast time for that. What it had before counts.
- */
+/* A thread that may run on CPUs of the slowest type only is marked as missing, and its fast time does not change. */
 static void remember(struct queue *q, const struct asym_spread *sp)
 {
     const struct asym_mask faster = faster_cpus(sp->in->machine);
@@ -157,7 +181,8 @@ static void remember(struct queue *q, const struct asym_spread *sp)
         const bool able = asym_mask_meets(&faster, in->threads[t].allowed);
         s->counts = counts_of(sp, sp->ret[t].cpu);
         s->holds = sp->holds[t];
-        s->last = able && !in->threads[t].spinning ? in->now : 0;
+        s->spun = in->threads[t].spinning;
+        s->last = able ? in->now : 0;
         s->fast_time = able ? q->keys[t].fast_time : s->fast_time;
     }
     state->last = in->now;

@@ -152,6 +152,23 @@ TEST(rr_charges_a_thread_for_the_time_before_it_spins)
     assert_true(is_fast(&w, 2));
 }
 
+/* A thread of a program with a barrier in each turn spins at every second plan. It has its part of the turns in which it works. */
+TEST(rr_starves_no_thread_that_spins_every_second_plan)
+{
+    struct turns w;
+    const unsigned sizes[] = {1, 1, 1};
+    unsigned had = 0;
+    begin(&w, "rr", 3, 1, sizes, 3);
+    for (unsigned k = 0; k < 60; k++) {
+        w.load->tasks[2].flags = k % 2 ? ASYM_TASK_SPINNING : 0;
+        turn(&w);
+        assert_false(k % 2 && is_fast(&w, 2));
+        had += is_fast(&w, 2);
+    }
+    assert_in_range(had, 9, 11);
+    end(&w);
+}
+
 TEST(rr_shares_eight_speeds_equally)
 {
     double had[8] = {0};
