@@ -59,6 +59,7 @@ struct asym_policy_thread {
     int8_t nice;           /**< its own, without a boost */
     uint32_t nice_group;   /**< nice values count only among threads of one group: 1..n_nice_groups; 0: among all */
     bool master, spinning; /**< RTX */
+    bool in_phase;         /**< RTX: a master whose program says that the others wait for it now */
     bool alone;            /**< BPF: the only runnable thread of its application at this moment */
     const struct asym_profile *profile; /**< profile of its executable; NULL: none */
     const struct asym_sample *sample;   /**< counts since the last snapshot; NULL: none, also of one that spins */

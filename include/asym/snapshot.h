@@ -67,6 +67,7 @@ enum {
      * has told of the exec. */
     ASYM_TASK_EXECUTED = 1 << 6,
     ASYM_TASK_ALONE = 1 << 7, /**< BPF: the only runnable thread of its application, since the kernel told of it */
+    ASYM_TASK_PHASE = 1 << 8, /**< RTX: a master that reports this phase itself; one without may work beside its team */
 };
 
 /**

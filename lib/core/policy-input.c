@@ -202,6 +202,7 @@ static void add_thread(struct asym_step *st, const struct asym_app_state *app, u
         .nice = asym_nice_by_rule(m, ref->seen.proc, st->e->config.keep_nice),
         .nice_group = nice_group,
         .master = task->flags & ASYM_TASK_MASTER,
+        .in_phase = task->flags & ASYM_TASK_PHASE,
         .spinning = task->flags & ASYM_TASK_SPINNING,
         .alone = task->flags & ASYM_TASK_ALONE,
         .profile = ref->seen.proc->profile,

@@ -50,6 +50,8 @@ struct state {
     asym_usec since; /* when monitoring, or execution, began */
     uint64_t period; /* number of the period; 0: none yet */
     bool executing;
+    double hz
+        [ASYM_MAX_TYPES]; /* measured frequency of each core type, of the last period in which it was measured; 0: none yet */
 };
 
 struct thread_state {
@@ -75,6 +77,11 @@ static struct thread_state *state_of(const struct asym_policy_input *in, size_t 
     return in->threads[t].state;
 }
 
+static bool is_chosen(const struct queue *q, size_t t)
+{
+    return state_of(q->in, t)->period == q->state->period;
+}
+
 static double max_ipc_of(const struct params *params, unsigned type)
 {
     return type == 0 || !(params->max_ipc_slow > 0) ? params->max_ipc : params->max_ipc_slow;
@@ -96,22 +103,46 @@ static void take_sample(const struct queue *q, size_t t)
     s->mips_seconds += max_ipc_of(q->params, s->type) * sample->cycles;
 }
 
-/* Returns the most instructions per second of a type, by that of the type of the sample. */
-static double mips_of(const struct queue *q, const struct thread_state *s, unsigned type, double mips)
+/*
+ * Returns the most instructions per second of a type, relative to others. Speeds stand for frequencies until each type has been
+ * measured: they may have the IPC in them already.
+ */
+static double mips_of(const struct queue *q, unsigned type)
 {
-    const struct asym_core_type *types = q->in->machine->types;
-    return mips * types[type].speed * max_ipc_of(q->params, type) /
-           (types[s->type].speed * max_ipc_of(q->params, s->type));
+    const struct asym_machine *m = q->in->machine;
+    bool measured = true;
+    for (unsigned k = 0; k < m->n_types; k++)
+        measured &= q->state->hz[k] > 0;
+    return max_ipc_of(q->params, type) * (measured ? q->state->hz[type] : m->types[type].speed);
 }
 
-static void end_monitoring(const struct queue *q, struct thread_state *s)
+static void end_turn(const struct queue *q, struct thread_state *s)
+{
+    if (!(s->seconds > 0) || s->type >= q->in->machine->n_types)
+        return;
+    const double ips = s->instructions / s->seconds, mips = s->mips_seconds / s->seconds;
+    s->astpi = ASYM_MAX(0.0, (mips - ips) / (ips * mips));
+    q->state->hz[s->type] = s->cycles / s->seconds;
+}
+
+/* The speedup factor has the frequencies of all types, so it follows when all turns have ended. */
+static void weigh(const struct queue *q, struct thread_state *s)
 {
     const unsigned n_types = q->in->machine->n_types;
     if (!(s->seconds > 0) || s->type >= n_types)
         return;
-    const double ips = s->instructions / s->seconds, mips = s->mips_seconds / s->seconds;
-    s->astpi = ASYM_MAX(0.0, (mips - ips) / (ips * mips));
-    s->sf = asym_speedup_by_stall(s->astpi, mips_of(q, s, 0, mips), mips_of(q, s, n_types - 1, mips));
+    const double scale = s->mips_seconds / s->seconds / mips_of(q, s->type);
+    s->sf = asym_speedup_by_stall(s->astpi, scale * mips_of(q, 0), scale * mips_of(q, n_types - 1));
+}
+
+static void end_monitoring(const struct queue *q)
+{
+    for (size_t t = 0; t < q->in->n_threads; t++)
+        if (is_chosen(q, t))
+            end_turn(q, state_of(q->in, t));
+    for (size_t t = 0; t < q->in->n_threads; t++)
+        if (is_chosen(q, t))
+            weigh(q, state_of(q->in, t));
 }
 
 static int by_turn(uint32_t a, uint32_t b, const void *ctx)
@@ -147,11 +178,6 @@ static void begin_period(struct queue *q)
     }
 }
 
-static bool is_chosen(const struct queue *q, size_t t)
-{
-    return state_of(q->in, t)->period == q->state->period;
-}
-
 static void advance(struct queue *q)
 {
     struct state *state = q->state;
@@ -165,9 +191,7 @@ static void advance(struct queue *q)
                 take_sample(q, t);
         if (age < asym_monitoring_turn(&q->params->monitoring))
             return;
-        for (size_t t = 0; t < q->in->n_threads; t++)
-            if (is_chosen(q, t))
-                end_monitoring(q, state_of(q->in, t));
+        end_monitoring(q);
         state->executing = true;
         state->since = q->in->now; /* however long the monitoring took */
         return;

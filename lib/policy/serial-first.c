@@ -10,9 +10,9 @@
  * ends, or after seniority_timeout. Then the next application gets it, in the order in which they became parallel.
  *
  * The source moves a thread as soon as its application becomes serial. asymd knows that moment where the kernel (BPF) or the
- * program (RTX) tells it: then one thread leads, which runs alone, or is a master that works. It alone is served: the others of its
- * application wait for the one that is alone, those of its process for a master. A program that reports a master without phases has
- * that for all the time that the master works.
+ * program (RTX) tells it: then one thread leads, which runs alone, or is a master in a phase that the program reports. It alone is
+ * served: the others of its application wait for the one that is alone, those of its process for a master. A master without phases
+ * may work beside its team, so it does not lead: there the number of runnable threads says what the program is.
  *
  * Deviations from the source:
  * - It subtracts 10 from the dynamic priority, which Linux no longer has. Here the nice value becomes -10, unless it is
@@ -158,7 +158,7 @@ static int by_phase(uint32_t a, uint32_t b, const void *ctx)
 
 static bool leads(const struct asym_policy_thread *thread)
 {
-    return (thread->alone || thread->master) && !thread->spinning;
+    return (thread->alone || thread->in_phase) && !thread->spinning;
 }
 
 static bool has_leader(const struct asym_policy_input *in, uint32_t first, uint32_t end, bool master)

@@ -119,7 +119,7 @@ static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t threa
         .id = sim_id_of(s, thread),
         .proc = (uint32_t)w->n_procs - 1,
         .flags = (t->newborn ? ASYM_TASK_NEWBORN : 0u) | (spinning ? ASYM_TASK_SPINNING : 0u) |
-                 (is_master(program, p, thread) ? ASYM_TASK_MASTER : 0u) |
+                 (is_master(program, p, thread) ? (unsigned)ASYM_TASK_MASTER | ASYM_TASK_PHASE : 0u) |
                  (t->ran < ASYM_HARDLY_RAN * 1000 ? ASYM_TASK_HARDLY_RAN : 0u),
         .cpu = ASYM_MAX(t->cpu, 0),
         .nice = t->nice,

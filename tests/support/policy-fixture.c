@@ -93,6 +93,7 @@ static void add_app(struct policy_fixture *w, unsigned a, struct policy_inputs *
             .nice = (int8_t)thread->nice,
             .nice_group = thread->nice_group,
             .master = thread->master,
+            .in_phase = thread->in_phase,
             .alone = thread->alone,
             .profile = thread->profile,
             .sample = thread->sample.instructions > 0 ? &thread->sample : NULL,

@@ -24,10 +24,10 @@ struct policy_fixture_app {
 };
 
 struct policy_fixture_thread {
-    unsigned app, proc;           /**< proc: of its process in the application */
-    bool here;                    /**< runnable: the policy sees it */
-    bool alone, master, spinning; /**< as in struct asym_policy_thread */
-    int nice;                     /**< its own nice value */
+    unsigned app, proc;                     /**< proc: of its process in the application */
+    bool here;                              /**< runnable: the policy sees it */
+    bool alone, master, in_phase, spinning; /**< as in struct asym_policy_thread */
+    int nice;                               /**< its own nice value */
     uint32_t nice_group;
     uint64_t start; /**< start time of its id; the thread's index unless set */
     double runnable;

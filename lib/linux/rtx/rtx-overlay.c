@@ -64,7 +64,7 @@ static void gather_task(struct gathering *g, struct asym_task *task, const struc
     if (t->spins) {
         leave_out(g, task, part_of(g, t, said_at));
     } else if (t->master && !g->has_master) {
-        task->flags |= ASYM_TASK_MASTER;
+        task->flags |= ASYM_TASK_MASTER | (t->in_phase ? (unsigned)ASYM_TASK_PHASE : 0u);
         g->has_master = true;
     }
     if (g->is_refresh && t->works && t->changed) {

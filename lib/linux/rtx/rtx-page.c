@@ -85,6 +85,7 @@ static struct asym_rtxd_thread_report meaning(const struct asym_rtxd_reading *r,
         .spins = waits || state == ASYM_RTX_SLEEPING,
         .since = serial || works ? 0 : r->since,
         .master = is_master(r->word),
+        .in_phase = works && is_serial(r->word),
         .works = works,
         .changed = r->word != r->shown,
     };

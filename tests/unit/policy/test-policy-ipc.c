@@ -428,6 +428,25 @@ TEST_WITH(eshmp_measures_the_stall_time_per_instruction, set_up, tear_down)
     assert_int_equal((int)(w.threads[1].answer.figure[1] * 1000 + 0.5), 2000);
 }
 
+/*
+ * Speeds by capacity have the IPC in them: 2 here is 2.5 GHz over 2 GHz, times 4 over 2.5 instructions per cycle. Equation 6 has
+ * the measured frequencies: an instruction takes 0.1 ns on a fast CPU, 0.2 ns on a slow one, and 0.3 ns of stall time.
+ */
+TEST_WITH(eshmp_counts_the_ipc_of_a_type_once, set_up, tear_down)
+{
+    set("policy.eshmp.max_ipc_slow=2.5");
+    begin("eshmp", two_types, 4);
+    policy_fixture_enter(&w, 4);
+    for (unsigned t = 0; t < 4; t++)
+        programs[t] = (struct program){.ips = {2.5e9, 2e9}, .ipc = 1};
+    for (int i = 0; i < 7; i++)
+        run(TICK);
+    for (unsigned t = 0; t < 4; t++) {
+        assert_why(w.threads[t].answer.reason, "stalls");
+        assert_int_equal((int)(w.threads[t].answer.figure[1] * 1000 + 0.5), 1250);
+    }
+}
+
 TEST_WITH(eshmp_gives_the_fast_cpus_to_those_that_stall_least, set_up, tear_down)
 {
     begin("eshmp", two_types, 4, 4);

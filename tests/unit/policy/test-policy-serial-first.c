@@ -147,7 +147,7 @@ TEST(a_thread_that_has_begun_to_run_alone_has_the_idlest_fast_cpu_at_once)
         t++;
     for (int master = 0; master < 2; master++) {
         w.threads[t].alone = !master;
-        w.threads[t].master = master;
+        w.threads[t].master = w.threads[t].in_phase = master;
         w.threads[t].runnable = 0.1;
         policy_fixture_phase(&w, 0, master ? ASYM_PHASE_PARALLEL : ASYM_PHASE_SERIAL, 1);
         policy_fixture_plan_refreshed(&w, ASYM_MSEC);
@@ -157,7 +157,7 @@ TEST(a_thread_that_has_begun_to_run_alone_has_the_idlest_fast_cpu_at_once)
             assert_int_equal(answer(u)->exclusive, u == t);
             assert_int_equal(answer(u)->nice_delta, u == t ? -10 : 0);
         }
-        w.threads[t].alone = w.threads[t].master = false;
+        w.threads[t].alone = w.threads[t].master = w.threads[t].in_phase = false;
         policy_fixture_phase(&w, 0, ASYM_PHASE_PARALLEL, 8);
         policy_fixture_plan_refreshed(&w, ASYM_MSEC);
         assert_false(answer(t)->exclusive);
@@ -175,10 +175,24 @@ TEST(a_master_lowers_no_thread_of_another_process)
         w.threads[first + 1].proc = 1;
         policy_fixture_plan(&w);
         w.threads[first].alone = !master;
-        w.threads[first].master = master;
+        w.threads[first].master = w.threads[first].in_phase = master;
         policy_fixture_plan_refreshed(&w, ASYM_MSEC);
         assert_int_equal(answer(first)->nice_delta, -10);
         assert_int_equal(answer(first + 1)->nice_delta, master ? -10 : 0);
+    }
+}
+
+/* asym_rtx_master() without phases, or ASYM_RTX_MASTER=active: the master works beside its team, and no thread waits for it. */
+TEST(a_master_without_phases_is_a_thread_of_a_parallel_program)
+{
+    begin(one_large, 8);
+    const unsigned first = policy_fixture_enter(&w, 8);
+    policy_fixture_plan(&w);
+    w.threads[first].master = true;
+    policy_fixture_plan_refreshed(&w, ASYM_MSEC);
+    for (unsigned t = first; t < first + 8; t++) {
+        assert_false(answer(t)->exclusive);
+        assert_int_equal(answer(t)->nice_delta, 0);
     }
 }
 
@@ -189,7 +203,7 @@ TEST(a_later_report_of_a_serial_phase_takes_no_cpu_of_an_earlier_phase)
     const unsigned s = policy_fixture_enter(&w, 1);
     policy_fixture_plan(&w);
     assert_int_equal(policy_fixture_cpu(&w, s), 0);
-    w.threads[reports].master = true;
+    w.threads[reports].master = w.threads[reports].in_phase = true;
     policy_fixture_plan_refreshed(&w, ASYM_MSEC);
     assert_int_equal(policy_fixture_cpu(&w, s), 0);
     assert_true(answer(reports)->exclusive);

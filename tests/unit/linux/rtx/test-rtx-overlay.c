@@ -131,11 +131,12 @@ TEST_WITH(without_reports_nothing_is_changed, set_up, tear_down)
 
 TEST_WITH(spinning_threads_leave_the_count_and_the_master_is_marked, set_up, tear_down)
 {
-    const struct asym_rtxd_thread_report threads[] = {
-        {.tid = 10, .master = true, .works = true}, {.tid = 11, .spins = true}, {.tid = 13, .spins = true}};
+    const struct asym_rtxd_thread_report threads[] = {{.tid = 10, .master = true, .in_phase = true, .works = true},
+                                                      {.tid = 11, .spins = true},
+                                                      {.tid = 13, .spins = true}};
     say(10, 7, threads, ASYM_LENGTH(threads));
     struct asym_snapshot s = take_sample();
-    assert_int_equal(s.tasks[0].flags, ASYM_TASK_MASTER);
+    assert_int_equal(s.tasks[0].flags, ASYM_TASK_MASTER | ASYM_TASK_PHASE);
     assert_int_equal(s.tasks[1].flags, ASYM_TASK_SPINNING);
     assert_int_equal(s.tasks[2].flags, 0);
     assert_int_equal(s.tasks[3].flags, ASYM_TASK_SPINNING);

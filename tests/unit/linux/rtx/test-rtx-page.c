@@ -176,6 +176,7 @@ TEST_WITH(a_master_is_one_when_it_works_and_its_phase_is_serial, set_up, NULL)
         put(0, 5, cases[i].word);
         assert_int_equal(read_page(1000), 1);
         assert_int_equal(said[0].master, cases[i].master);
+        assert_int_equal(said[0].in_phase, cases[i].master && cases[i].word & ASYM_RTX_PHASES);
     }
 }
 
