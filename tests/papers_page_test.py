@@ -104,16 +104,18 @@ class Table(unittest.TestCase):
 
     def test_the_growth_with_core_types_has_both_readings(self):
         row = re.search(r"^\| mean, single-phased \|.*$", self.text, re.M)[0]
-        for three, four, wanted in (("+20.0 %", "+33.2 %", "+11.0;"), ("+20.0 %", "+33.3 %", "+11.1;")):
+        # Beyond the bound by less than one test strays, and by more.
+        for three, four, wanted, met in (("+20.0 %", "+33.2 %", "+11.0;", "| reached |"), ("+20.0 %", "+33.3 %", "+11.1;", "| reached* |"),
+                                         ("+20.0 %", "+43.3 %", "+19.4;", "| MISSED |")):
             parts = row.split(" | ")
             parts[2:4] = three, four
             said = self.line(self.text.replace(row, " | ".join(parts)), "as the ratio of times")
             self.assertIn(wanted, said)
-            self.assertIn("reached" if wanted == "+11.0;" else "MISSED", said)
+            self.assertIn(met, said)
 
     def test_a_direction_that_turns_is_missed(self):
         for jitter, wanted in (("0.10", "0.1 | direction |"), ("99.00", "99.0 | MISSED |")):
-            turned = re.sub(r"(\(7, 1; 1, 2\) \| serial-first \|.*\| )[\d.]+( \| [\d.]+ \| [\d.]+ \|)", rf"\g<1>{jitter}\2", self.text, count=1)
+            turned = re.sub(r"(\(7, 1; 1, 2\), capacity = load \| serial-first \|.*\| )[\d.]+( \| [\d.]+ \| [\d.]+ \|)", rf"\g<1>{jitter}\2", self.text, count=1)
             self.assertIn(wanted, self.line(turned, "Table 5: 1000 x jitter, unequal"))
 
     def test_a_cost_beyond_the_most_that_the_source_saw_is_missed(self):
@@ -126,9 +128,25 @@ class Table(unittest.TestCase):
     def test_a_bar_of_the_source_is_not_rounded(self):
         said = page.Data(self.text).target("ESHMP over IPC-Driven at most 11 %")
         better = changed(self.text, "sim", said, "+11.0 %, +13.1 points, +11.0 points; +10.9 %, +13.1 points, +2.0 points (single-phased; others)")
-        self.assertIn("reached", self.line(better, "over IPC-Driven"))
-        self.assertIn("reached", self.line(better, "4 over 3 types"))
-        self.assertIn("MISSED", self.line(changed(better, "sim", "+13.1 points, +11.0", "+13.0 points, +11.0"), "3 over 2 types"))
+        self.assertIn("| reached |", self.line(better, "over IPC-Driven"))
+        self.assertIn("| reached |", self.line(better, "4 over 3 types"))
+        for points, wanted in (("+13.0", "| reached* |"), ("+9.0", "| MISSED |")):
+            self.assertIn(wanted, self.line(changed(better, "sim", "+13.1 points, +11.0", f"{points} points, +11.0"), "3 over 2 types"))
+
+    def test_an_order_holds_if_five_runs_of_each_can_turn_it(self):
+        """With four copies priority is ahead of throughput by less than five runs stray; far ahead it contradicts the source."""
+        row = next(row for row in re.findall(r"^\| 4 \| throughput \|.*$", self.text, re.M))
+        for avg, wanted in ((None, "| 5 (6*) | reached* |"), ("9.64", "| 5 | MISSED |")):
+            parts = row.split(" | ")
+            parts[7] = avg or parts[7]
+            self.assertIn(wanted, self.line(self.text.replace(row, " | ".join(parts)), "throughput over priority"))
+
+    def test_gains_are_counted_with_and_without_chance(self):
+        self.assertIn("| 3 (6*) | reached* |", self.line(self.text, "the same at the source's pace: priority"))
+        row = next(row for row in re.findall(r"^\| 12 \| priority \|.*$", self.text, re.M))
+        parts = row.split(" | ")
+        parts[10] = "30.0"
+        self.assertIn("| 2 (5*) | MISSED |", self.line(self.text.replace(row, " | ".join(parts)), "the same at the source's pace: priority"))
 
     def test_each_row_has_the_work_of_the_machine(self):
         for said, wanted in (("`a` +0.1 % to +2.0 %; `b` -0.9 % to +1.0 %", "-0.9 to +2.0"), ("`a` -1.0 % to +2.0 %", "**-1.0 to +2.0**"),

