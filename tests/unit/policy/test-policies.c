@@ -155,10 +155,8 @@ TEST(rr_charges_a_thread_for_the_time_before_it_spins)
 /* A thread of a program with a barrier in each turn spins at every second plan. It has its part of the turns in which it works. */
 TEST(rr_starves_no_thread_that_spins_every_second_plan)
 {
-    struct turns w;
-    const unsigned sizes[] = {1, 1, 1};
     unsigned had = 0;
-    begin(&w, "rr", 3, 1, sizes, 3);
+    TURNS(w, "rr", 3, 1, 1, 1, 1);
     for (unsigned k = 0; k < 60; k++) {
         w.load->tasks[2].flags = k % 2 ? ASYM_TASK_SPINNING : 0;
         turn(&w);
@@ -166,7 +164,6 @@ TEST(rr_starves_no_thread_that_spins_every_second_plan)
         had += is_fast(&w, 2);
     }
     assert_in_range(had, 9, 11);
-    end(&w);
 }
 
 TEST(rr_shares_eight_speeds_equally)
