@@ -435,12 +435,10 @@ TEST_WITH(eshmp_measures_the_stall_time_per_instruction, set_up, tear_down)
 TEST_WITH(eshmp_counts_the_ipc_of_a_type_once, set_up, tear_down)
 {
     set("policy.eshmp.max_ipc_slow=2.5");
-    begin("eshmp", two_types, 4);
-    policy_fixture_enter(&w, 4);
+    begin("eshmp", two_types, 4, 4);
     for (unsigned t = 0; t < 4; t++)
         programs[t] = (struct program){.ips = {2.5e9, 2e9}, .ipc = 1};
-    for (int i = 0; i < 7; i++)
-        run(TICK);
+    run_ticks(7);
     for (unsigned t = 0; t < 4; t++) {
         assert_why(w.threads[t].answer.reason, "stalls");
         assert_int_equal((int)(w.threads[t].answer.figure[1] * 1000 + 0.5), 1250);
