@@ -15,21 +15,25 @@ static void configure(struct engine_fixture *w)
     assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
 }
 
+/* Run, and the policy must have been called so often. A macro, so that a failure names the line of the test. */
+#define run_calls(w, dt, n_calls)                                                                                      \
+    do {                                                                                                               \
+        engine_fixture_run(w, dt);                                                                                     \
+        assert_int_equal((w)->orders.calls, n_calls);                                                                  \
+    } while (0)
+
 TEST_ENGINE(mappings_change_at_the_swap_period_only)
 {
     struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->orders.calls, 1);
+    run_calls(w, TICK, 1);
     engine_fixture_order(w, 100, 1, false);
     for (int i = 0; i < 3; i++) {
-        engine_fixture_run(w, 25 * ASYM_MSEC);
-        assert_int_equal(w->orders.calls, 1);
+        run_calls(w, 25 * ASYM_MSEC, 1);
         assert_int_equal(w->n, 0);
         assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
         engine_fixture_assert_mask(engine_fixture_planned(w, 100)->mask, "4-7");
     }
-    engine_fixture_run(w, 25 * ASYM_MSEC);
-    assert_int_equal(w->orders.calls, 2);
+    run_calls(w, 25 * ASYM_MSEC, 2);
     assert_int_equal(w->orders.interval, 100 * ASYM_MSEC);
     engine_fixture_assert_mask(&t->mask, "0-3");
 }
@@ -98,8 +102,7 @@ TEST_ENGINE(a_timer_that_is_a_little_early_does_not_lose_a_period)
 {
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     for (unsigned i = 1; i <= 20; i++) {
-        engine_fixture_run(w, i % 2 ? TICK - 300 : TICK + 300);
-        assert_int_equal(w->orders.calls, i);
+        run_calls(w, i % 2 ? TICK - 300 : TICK + 300, i);
     }
     /* A timer that is always early does not gain periods either: some steps do not plan. */
     unsigned before = w->orders.calls;
@@ -113,10 +116,8 @@ TEST_ENGINE(a_changed_machine_is_planned_for_at_once)
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_run(w, TICK);
     w->machine.generation++;
-    engine_fixture_run(w, 10 * ASYM_MSEC);
-    assert_int_equal(w->orders.calls, 2);
-    engine_fixture_run(w, 10 * ASYM_MSEC);
-    assert_int_equal(w->orders.calls, 2);
+    run_calls(w, 10 * ASYM_MSEC, 2);
+    run_calls(w, 10 * ASYM_MSEC, 2);
 }
 
 TEST_ENGINE(changed_settings_are_planned_for_at_once)
@@ -125,8 +126,7 @@ TEST_ENGINE(changed_settings_are_planned_for_at_once)
     engine_fixture_run(w, TICK);
     w->config.enforce.pin = ASYM_PIN_CPU;
     configure(w);
-    engine_fixture_run(w, 10 * ASYM_MSEC);
-    assert_int_equal(w->orders.calls, 2);
+    run_calls(w, 10 * ASYM_MSEC, 2);
     engine_fixture_assert_mask(&w->threads[0].mask, "5");
 }
 
@@ -157,7 +157,6 @@ TEST_ENGINE(the_same_policy_keeps_its_state_and_a_new_one_starts_from_zero)
     assert_int_equal(w->orders.state[0], 0);
 }
 
-/* A refreshed snapshot repeats the measurements of the last one. */
 /* No thread was planned meanwhile: the measurements of the next plan are of one interval, not of the gap. */
 TEST_ENGINE(a_gap_without_threads_is_no_interval)
 {
@@ -171,6 +170,7 @@ TEST_ENGINE(a_gap_without_threads_is_no_interval)
     assert_int_equal(w->orders.interval, TICK);
 }
 
+/* A refreshed snapshot repeats the measurements of the last one. */
 TEST_ENGINE(the_interval_of_a_plan_is_that_of_its_new_measurements)
 {
     static const struct {
@@ -183,8 +183,7 @@ TEST_ENGINE(the_interval_of_a_plan_is_that_of_its_new_measurements)
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         w->refreshed = w->urgent = rows[i].refreshed;
-        engine_fixture_run(w, rows[i].after * ASYM_MSEC);
-        assert_int_equal(w->orders.calls, i + 1);
+        run_calls(w, rows[i].after * ASYM_MSEC, i + 1);
         assert_int_equal(w->orders.interval, rows[i].interval * ASYM_MSEC);
     }
 }
@@ -678,8 +677,7 @@ TEST_ENGINE(a_policy_that_asks_for_more_memory_gets_it)
 {
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     w->orders.small_arena = 3;
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->orders.calls, 1);
+    run_calls(w, TICK, 1);
     assert_int_equal(w->n, 1);
 }
 
@@ -703,7 +701,7 @@ TEST_ENGINE(a_policy_that_gives_no_reason_is_reported_as_such)
 {
     static const struct asym_policy mute = {.name = "mute", .pin = ASYM_PIN_CPU, .plan = plan_without_reason};
     w->config.policy = &mute;
-    assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
+    configure(w);
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_run(w, TICK);
     assert_string_equal(engine_fixture_planned(w, 100)->reason->text, "the policy gives no reason");
@@ -750,11 +748,10 @@ TEST_ENGINE(an_sp_thread_comes_to_the_policy_with_the_begin_of_its_phase)
 TEST_ENGINE(a_policy_with_every_snapshot_plans_at_every_snapshot)
 {
     w->config.policy = &engine_fixture_policy_every_snapshot;
-    assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
+    configure(w);
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     for (unsigned i = 1; i <= 5; i++) {
-        engine_fixture_run(w, 10 * ASYM_MSEC);
-        assert_int_equal(w->orders.calls, i);
+        run_calls(w, 10 * ASYM_MSEC, i);
     }
 }
 
@@ -762,22 +759,17 @@ TEST_ENGINE(a_policy_with_every_snapshot_plans_at_every_snapshot)
 TEST_ENGINE(a_reported_phase_is_planned_for_at_once)
 {
     w->config.policy = &engine_fixture_policy_reacts;
-    assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
+    configure(w);
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
-    engine_fixture_run(w, TICK);
-    assert_int_equal(w->orders.calls, 1);
+    run_calls(w, TICK, 1);
     assert_int_equal(w->orders.since_swap, 0);
-    engine_fixture_run(w, 10 * ASYM_MSEC);
-    assert_int_equal(w->orders.calls, 1);
+    run_calls(w, 10 * ASYM_MSEC, 1);
     w->urgent = true;
-    engine_fixture_run(w, 20 * ASYM_MSEC);
-    assert_int_equal(w->orders.calls, 2);
+    run_calls(w, 20 * ASYM_MSEC, 2);
     assert_int_equal(w->orders.since_swap, 30 * ASYM_MSEC);
     w->urgent = false;
-    engine_fixture_run(w, 60 * ASYM_MSEC);
-    assert_int_equal(w->orders.calls, 2);
-    engine_fixture_run(w, 10 * ASYM_MSEC);
-    assert_int_equal(w->orders.calls, 3);
+    run_calls(w, 60 * ASYM_MSEC, 2);
+    run_calls(w, 10 * ASYM_MSEC, 3);
     assert_int_equal(w->orders.since_swap, 0);
 }
 
@@ -786,8 +778,7 @@ TEST_ENGINE(a_policy_that_uses_no_reports_waits_for_its_period)
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_run(w, TICK);
     w->urgent = true;
-    engine_fixture_run(w, 20 * ASYM_MSEC);
-    assert_int_equal(w->orders.calls, 1);
+    run_calls(w, 20 * ASYM_MSEC, 1);
 }
 
 /* The threads with a sample, and those whose sample belongs to one core type. */

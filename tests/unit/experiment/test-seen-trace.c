@@ -57,30 +57,39 @@ static void add(void *ctx, size_t number, const struct asym_snapshot *s, const s
         t->ran += s->tasks[i].running * (double)s->interval;
 }
 
-TEST(a_trace_is_parsed_back)
+/* Traces a record of 30 threads on four CPUs in 20 samples. Returns the trace, parsed back. */
+static json_t *trace(struct tracer *t, const struct record_fixture_plan *plan)
 {
-    struct tracer t = {.ran = 0};
     struct record_fixture f;
-    struct seen seen = {.tracks = 0};
     char *bytes = NULL;
-    size_t len, i;
-    json_t *event;
+    size_t len;
     FILE *out = open_memstream(&bytes, &len);
     assert_non_null(out);
-    asym_seen_trace_begin(&t.trace, out);
-    record_fixture_make(&f, &(struct record_fixture_plan){.seed = 4,
-                                                          .threads = 30,
-                                                          .snapshots = 20,
-                                                          .interval = 100 * ASYM_MSEC,
-                                                          .policy = "pa",
-                                                          .plain = true,
-                                                          .noisy = true,
-                                                          .planned = add,
-                                                          .ctx = &t});
-    assert_int_equal(asym_seen_trace_end(&t.trace), 0);
+    asym_seen_trace_begin(&t->trace, out);
+    t->trace.has_service = !plan->noisy;
+    record_fixture_make(&f, plan);
+    assert_int_equal(asym_seen_trace_end(&t->trace), 0);
     fclose(out);
     json_t *root = json_loads(bytes, 0, NULL);
     assert_non_null(root);
+    free(bytes);
+    record_fixture_done(&f);
+    return root;
+}
+
+#define PLAN(...)                                                                                                      \
+    &(const struct record_fixture_plan)                                                                                \
+    {                                                                                                                  \
+        .seed = 4, .threads = 30, .snapshots = 20, .interval = 100 * ASYM_MSEC, .policy = "pa", .plain = true,         \
+        __VA_ARGS__                                                                                                    \
+    }
+
+TEST(a_trace_is_parsed_back)
+{
+    struct tracer t = {.ran = 0};
+    struct seen seen = {.tracks = 0};
+    size_t i;
+    json_t *event, *root = trace(&t, PLAN(.noisy = true, .planned = add, .ctx = &t));
     json_array_foreach(json_object_get(root, "traceEvents"), i, event) take_event(&seen, event);
     assert_int_equal(seen.tracks, 4);
     assert_int_equal(seen.slices, t.trace.slices);
@@ -91,8 +100,6 @@ TEST(a_trace_is_parsed_back)
     for (unsigned c = 0; c < 4; c++)
         assert_true(seen.end[c] > 0 && seen.end[c] <= 20 * 100e3 + 1);
     json_decref(root);
-    free(bytes);
-    record_fixture_done(&f);
 }
 
 /* Two decisions a sample: one is on a CPU, the other is of a thread that ran on none, before the trace. */
@@ -133,32 +140,12 @@ static void check_decision(size_t *n, double length, const json_t *event)
 TEST(decisions_of_a_service_stand_in_place_of_the_plans)
 {
     struct tracer t = {.ran = 0};
-    struct record_fixture f;
-    char *bytes = NULL;
-    size_t len, i, n = 0;
-    json_t *event;
-    FILE *out = open_memstream(&bytes, &len);
-    assert_non_null(out);
-    asym_seen_trace_begin(&t.trace, out);
-    t.trace.has_service = true;
-    record_fixture_make(&f, &(struct record_fixture_plan){.seed = 4,
-                                                          .threads = 30,
-                                                          .snapshots = 20,
-                                                          .interval = 100 * ASYM_MSEC,
-                                                          .policy = "pa",
-                                                          .plain = true,
-                                                          .planned = add_decisions,
-                                                          .ctx = &t});
-    assert_int_equal(asym_seen_trace_end(&t.trace), 0);
-    fclose(out);
-    json_t *root = json_loads(bytes, 0, NULL);
-    assert_non_null(root);
+    size_t i, n = 0;
+    json_t *event, *root = trace(&t, PLAN(.planned = add_decisions, .ctx = &t));
     json_array_foreach(json_object_get(root, "traceEvents"), i, event) check_decision(&n, 20 * 100e3 + 1, event);
     assert_int_equal(n, 40);
     assert_int_equal(t.trace.decisions, 40);
     json_decref(root);
-    free(bytes);
-    record_fixture_done(&f);
 }
 
 TEST_MAIN

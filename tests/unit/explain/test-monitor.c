@@ -28,13 +28,7 @@ static void teardown(struct monitor_fixture *f)
 
 static void record(struct monitor_fixture *f)
 {
-    const struct asym_feedback feedback = {
-        .snapshot = &f->w.snapshot,
-        .plan = f->w.plan,
-        .actions = f->w.actions,
-        .outcomes = f->w.outcomes,
-        .n_actions = f->w.n,
-    };
+    const struct asym_feedback feedback = {&f->w.snapshot, f->w.plan, f->w.actions, f->w.outcomes, f->w.n};
     asym_monitor_record(f->m, &feedback);
 }
 
@@ -42,6 +36,12 @@ static void run(struct monitor_fixture *f, asym_usec dt)
 {
     engine_fixture_run(&f->w, dt);
     record(f);
+}
+
+static void run_times(struct monitor_fixture *f, unsigned n, asym_usec dt)
+{
+    for (unsigned i = 0; i < n; i++)
+        run(f, dt);
 }
 
 static struct asym_monitor_totals totals(const struct monitor_fixture *f)
@@ -58,8 +58,7 @@ TEST_F(a_steered_thread_is_known_with_its_class_reason_and_cpu)
     memcpy(t->task.comm, "gzip", 5);
     run(f, TICK);
     const asym_usec began = f->w.now;
-    for (int i = 0; i < 5; i++)
-        run(f, TICK);
+    run_times(f, 5, TICK);
     const struct asym_monitor_thread *known = asym_monitor_thread_of(f->m, 100);
     assert_non_null(known);
     assert_string_equal(known->comm, "gzip");
@@ -128,8 +127,7 @@ TEST_F(a_thread_is_left_alone_since_its_mask_was_changed)
     struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
     run(f, TICK);
     t->mask = engine_fixture_cpus("3");
-    for (int i = 0; i < 4; i++)
-        run(f, TICK);
+    run_times(f, 4, TICK);
     struct asym_monitor_decision d[ASYM_MONITOR_DECISIONS];
     const struct asym_monitor_thread *known = asym_monitor_thread_of(f->m, 100);
     assert_ptr_equal(known->reason, asym_why(ASYM_WHY_FOREIGN));
@@ -141,8 +139,7 @@ TEST_F(a_thread_is_left_alone_since_its_mask_was_changed)
     assert_int_equal(totals(f).left_alone, 1);
     /* it sleeps for an hour, and this is remembered */
     t->listed = false;
-    for (int i = 0; i < 360; i++)
-        run(f, 10 * ASYM_SEC);
+    run_times(f, 360, 10 * ASYM_SEC);
     known = asym_monitor_thread_of(f->m, 100);
     assert_non_null(known);
     assert_int_equal(known->reason_since, since);
@@ -174,23 +171,19 @@ TEST_F(shares_and_moves_are_of_the_last_minute)
 {
     struct engine_fixture_thread *t = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
     t->task.cpu = 1; /* a slow CPU */
-    for (int i = 0; i < 30; i++)
-        run(f, ASYM_SEC);
+    run_times(f, 30, ASYM_SEC);
     t->task.cpu = 5;
-    for (int i = 0; i < 10; i++)
-        run(f, ASYM_SEC);
+    run_times(f, 10, ASYM_SEC);
     const struct asym_monitor_app *app = asym_monitor_app_of(f->m, 100);
     assert_float_equal(app->fast_share, 0.25, 1e-6);
     assert_true(app->running == 1);
-    for (int i = 0; i < 60; i++)
-        run(f, ASYM_SEC);
+    run_times(f, 60, ASYM_SEC);
     assert_float_equal(app->fast_share, 1, 1e-6);
     engine_fixture_order(&f->w, 100, 6, false);
     run(f, ASYM_SEC);
     assert_int_equal(app->moves, 1);
     assert_int_equal(totals(f).changes_last_minute, 0); /* the mask of the type stays */
-    for (int i = 0; i < 61; i++)
-        run(f, ASYM_SEC);
+    run_times(f, 61, ASYM_SEC);
     assert_int_equal(app->moves, 0);
     /* a refresh repeats the shares of the last snapshot */
     t->task.cpu = 1;
@@ -215,18 +208,15 @@ TEST_F(the_sequential_part_is_of_the_last_minute)
                                  *third = engine_fixture_thread(&f->w, p, 102, 7);
     third->task.runnable = 0.1;
     second->task.runnable = 0.2;
-    for (int i = 0; i < 10; i++)
-        run(f, ASYM_SEC);
+    run_times(f, 10, ASYM_SEC);
     const struct asym_monitor_app *app = asym_monitor_app_of(f->m, 100);
     assert_float_equal(app->sequential_share, 0.8, 1e-6);
     second->task.runnable = 1;
-    for (int i = 0; i < 10; i++)
-        run(f, ASYM_SEC);
+    run_times(f, 10, ASYM_SEC);
     assert_float_equal(app->sequential_share, 0.4, 1e-6);
     /* One that spins does nothing. */
     second->task.flags = ASYM_TASK_SPINNING;
-    for (int i = 0; i < 100; i++)
-        run(f, ASYM_SEC);
+    run_times(f, 100, ASYM_SEC);
     assert_float_equal(app->sequential_share, 0.9, 1e-6);
 }
 
@@ -235,8 +225,7 @@ TEST_F(changes_of_the_last_minute_are_those_and_no_others)
     engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, 100), 100, 5);
     run(f, ASYM_SEC);
     assert_int_equal(totals(f).changes_last_minute, 1);
-    for (int i = 0; i < 59; i++)
-        run(f, ASYM_SEC);
+    run_times(f, 59, ASYM_SEC);
     assert_int_equal(totals(f).changes_last_minute, 1);
     run(f, ASYM_SEC);
     assert_int_equal(totals(f).changes_last_minute, 0);

@@ -60,7 +60,7 @@ static struct reading read_all(const void *bytes, size_t len, const struct recor
 TEST(what_was_recorded_is_read_again)
 {
     for (uint64_t seed = 1; seed <= 30; seed++) {
-        struct record_fixture f;
+        ASYM_CLEANUP(record_fixture_done) struct record_fixture f = {0};
         const struct record_fixture_plan plan = {.seed = seed,
                                                  .threads = 1 + (unsigned)seed * 7,
                                                  .snapshots = 70,
@@ -73,7 +73,6 @@ TEST(what_was_recorded_is_read_again)
         assert_int_equal(r.result, 0);
         assert_int_equal(r.n, f.n);
         assert_false(r.cut);
-        record_fixture_done(&f);
     }
 }
 
@@ -139,7 +138,7 @@ TEST(a_record_names_the_sources_of_speeds)
 
 TEST(the_head_is_read_again)
 {
-    struct record_fixture f;
+    ASYM_CLEANUP(record_fixture_done) struct record_fixture f = {0};
     struct asym_record_reader *reader;
     record_fixture_make(
         &f, &(struct record_fixture_plan){.seed = 3, .threads = 4, .snapshots = 2, .interval = 100000, .policy = "pa"});
@@ -157,12 +156,11 @@ TEST(the_head_is_read_again)
     assert_string_equal(head->notes[0], "made by a test in C:\\tests");
     asym_record_reader_free(reader);
     fclose(in);
-    record_fixture_done(&f);
 }
 
 TEST(a_record_is_read_twice)
 {
-    struct record_fixture f;
+    ASYM_CLEANUP(record_fixture_done) struct record_fixture f = {0};
     struct asym_record_reader *reader;
     struct asym_snapshot s;
     record_fixture_make(&f, &(struct record_fixture_plan){
@@ -179,7 +177,6 @@ TEST(a_record_is_read_twice)
     }
     asym_record_reader_free(reader);
     fclose(in);
-    record_fixture_done(&f);
 }
 
 /* A small record of several segments. */
@@ -196,7 +193,7 @@ static void make_small(struct record_fixture *f)
 
 TEST(every_truncation_is_noticed_and_what_came_before_is_read)
 {
-    struct record_fixture f;
+    ASYM_CLEANUP(record_fixture_done) struct record_fixture f = {0};
     size_t most = 0, cuts = 0;
     make_small(&f);
     for (size_t len = 0; len < f.len; len++) {
@@ -210,12 +207,11 @@ TEST(every_truncation_is_noticed_and_what_came_before_is_read)
     /* Without the end alone, all snapshots are read. */
     assert_int_equal(most, f.n);
     assert_true(cuts > f.len / 2);
-    record_fixture_done(&f);
 }
 
 TEST(every_flipped_bit_is_refused_with_its_place)
 {
-    struct record_fixture f;
+    ASYM_CLEANUP(record_fixture_done) struct record_fixture f = {0};
     make_small(&f);
     for (size_t i = 0; i < f.len * 8; i++) {
         f.bytes[i / 8] = (char)(f.bytes[i / 8] ^ 1 << i % 8);
@@ -225,12 +221,11 @@ TEST(every_flipped_bit_is_refused_with_its_place)
             fail_msg("bit %zu: result %d, said: %s", i, r.result, r.said);
         f.bytes[i / 8] = (char)(f.bytes[i / 8] ^ 1 << i % 8);
     }
-    record_fixture_done(&f);
 }
 
 TEST(bytes_after_the_end_are_refused)
 {
-    struct record_fixture f;
+    ASYM_CLEANUP(record_fixture_done) struct record_fixture f = {0};
     make_small(&f);
     char *longer = malloc(f.len + 1);
     memcpy(longer, f.bytes, f.len);
@@ -239,7 +234,6 @@ TEST(bytes_after_the_end_are_refused)
     assert_int_equal(r.result, -EBADMSG);
     assert_non_null(strstr(r.said, "goes on after the end"));
     free(longer);
-    record_fixture_done(&f);
 }
 
 /* A record whose checksums are right. */
@@ -320,7 +314,7 @@ static void content_of(const struct record_fixture *f, struct asym_record_conten
 /* The checksums protect against chance alone: here they are right, and the content is wrong. */
 TEST(wrong_content_with_right_checksums_harms_nothing)
 {
-    struct record_fixture f;
+    ASYM_CLEANUP(record_fixture_done) struct record_fixture f = {0};
     struct asym_record_content content = {.at = 0};
     struct asym_settings *settings;
     size_t refused = 0;
@@ -344,12 +338,11 @@ TEST(wrong_content_with_right_checksums_harms_nothing)
     assert_true(refused > content.len / 2);
     asym_settings_free(settings);
     free(content.bytes);
-    record_fixture_done(&f);
 }
 
 TEST(a_header_that_wants_too_much_memory_is_refused)
 {
-    struct record_fixture f;
+    ASYM_CLEANUP(record_fixture_done) struct record_fixture f = {0};
     make_small(&f);
     /* A header with a right checksum, of a segment of 4 GiB. */
     struct asym_record_content content = {.at = 0};
@@ -365,7 +358,6 @@ TEST(a_header_that_wants_too_much_memory_is_refused)
     assert_non_null(strstr(r.said, "more bytes than a segment can have"));
     free(many);
     free(content.bytes);
-    record_fixture_done(&f);
 }
 
 /* Writes a segment that begins with a machine, and goes on as the caller says. */
@@ -384,12 +376,17 @@ static struct reading read_after_machine(void (*fill)(struct asym_record_io *io)
     return read_forged(&forged);
 }
 
+static void zeros(struct asym_record_io *io, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        asym_record_u64(io, 0, 0);
+}
+
 static void fill_empty_snapshot(struct asym_record_io *io, uint64_t now)
 {
     asym_record_u64(io, ASYM_RECORD_ITEM_SNAPSHOT, 3);
     asym_record_delta(io, (int64_t)now, 0, 0, INT64_MAX);
-    for (unsigned i = 0; i < 1 + 8 + 1 + 5 + 2 + ASYM_N_SIGNALS; i++)
-        asym_record_u64(io, 0, 0);
+    zeros(io, 1 + 8 + 1 + 5 + 2 + ASYM_N_SIGNALS);
 }
 
 static void fill_many_tasks(struct asym_record_io *io)
@@ -403,8 +400,7 @@ static void fill_many_tasks(struct asym_record_io *io)
 static void fill_many_outcomes(struct asym_record_io *io)
 {
     fill_empty_snapshot(io, 5);
-    for (unsigned i = 0; i < 4; i++)
-        asym_record_u64(io, 0, 0);
+    zeros(io, 4);
     asym_record_u64(io, ASYM_RECORD_ITEM_FEEDBACK, 3);
     asym_record_word(io, 1);
     asym_record_u64(io, UINT32_MAX, UINT64_MAX);
@@ -414,8 +410,7 @@ static void fill_many_outcomes(struct asym_record_io *io)
 static void fill_an_outcome_without_a_thread(struct asym_record_io *io)
 {
     fill_empty_snapshot(io, 5);
-    for (unsigned i = 0; i < 4; i++)
-        asym_record_u64(io, 0, 0);
+    zeros(io, 4);
     asym_record_u64(io, ASYM_RECORD_ITEM_FEEDBACK, 3);
     asym_record_word(io, 1);
     for (unsigned i = 0; i < 4; i++)
@@ -426,8 +421,7 @@ static void fill_past(struct asym_record_io *io)
 {
     for (unsigned k = 0; k < 2; k++) {
         fill_empty_snapshot(io, k == 0 ? 5 : (uint64_t)-2);
-        for (unsigned i = 0; i < 4; i++)
-            asym_record_u64(io, 0, 0);
+        zeros(io, 4);
     }
 }
 
@@ -568,7 +562,7 @@ TEST(threads_of_an_earlier_segment_may_be_released_and_no_more)
 
 TEST(other_files_are_refused)
 {
-    struct record_fixture f;
+    ASYM_CLEANUP(record_fixture_done) struct record_fixture f = {0};
     const struct reading r = read_all("[machine]\ncounts = 1\n", 21, NULL);
     assert_int_equal(r.result, -EBADMSG);
     assert_non_null(strstr(r.said, "not a record"));
@@ -577,13 +571,12 @@ TEST(other_files_are_refused)
     const struct reading other = read_all(f.bytes, f.len, NULL);
     assert_int_equal(other.result, -EBADMSG);
     assert_non_null(strstr(other.said, "version 1"));
-    record_fixture_done(&f);
 }
 
 /* The worst load: no thread does in an interval what it did in the last. */
 TEST(records_of_5000_threads_take_at_most_20_mb_a_minute)
 {
-    struct record_fixture f;
+    ASYM_CLEANUP(record_fixture_done) struct record_fixture f = {0};
     record_fixture_make(&f, &(struct record_fixture_plan){.seed = 7,
                                                           .threads = 5000,
                                                           .snapshots = 150,
@@ -596,7 +589,6 @@ TEST(records_of_5000_threads_take_at_most_20_mb_a_minute)
     const struct reading r = read_all(f.bytes, f.len, &f);
     assert_int_equal(r.result, 0);
     assert_int_equal(r.n, 150);
-    record_fixture_done(&f);
 }
 
 /* A source of one snapshot, again and again. */
