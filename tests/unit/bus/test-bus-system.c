@@ -257,6 +257,14 @@ static void send_as(const char *sender, const char *interface, const char *membe
     sd_bus_message_unref(m);
 }
 
+/* Sends n calls of one of asymd's methods, and lets both sides work. */
+static void call(const char *sender, const char *member, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        send_as(sender, ASYM_BUS_INTERFACE, member, "x");
+    settle();
+}
+
 static void get_all(const char *sender, unsigned n)
 {
     f.n_answered = f.n_refused = 0;
@@ -344,13 +352,11 @@ TEST_WITH(one_wakeup_serves_messages_for_a_slice, set_up, tear_down)
 TEST_WITH(where_nothing_is_hidden_the_user_does_not_matter, set_up, tear_down)
 {
     f.keeps_users = true;
-    send_as(":1.10", ASYM_BUS_INTERFACE, "Read", "x");
-    settle();
+    call(":1.10", "Read", 1);
     assert_int_equal(f.n_ran, 1);
     assert_int_equal(f.caller, ASYM_BUS_ANY_USER);
     assert_int_equal(f.n_questions, 0);
-    send_as(":1.10", ASYM_BUS_INTERFACE, "Change", "x");
-    settle();
+    call(":1.10", "Change", 1);
     assert_int_equal(f.n_ran, 1);
     assert_int_equal(f.n_questions, 1);
 }
@@ -358,9 +364,7 @@ TEST_WITH(where_nothing_is_hidden_the_user_does_not_matter, set_up, tear_down)
 TEST_WITH(few_calls_of_a_connection_wait_for_its_user, set_up, tear_down)
 {
     f.keeps_users = f.hides = true;
-    for (unsigned i = 0; i < ASYM_BUS_MAX_CALLS_OF_USER + 3; i++)
-        send_as(":1.10", ASYM_BUS_INTERFACE, "Read", "x");
-    settle();
+    call(":1.10", "Read", ASYM_BUS_MAX_CALLS_OF_USER + 3);
     assert_int_equal(f.n_refused, 3);
     name_users();
     assert_int_equal(f.n_ran, ASYM_BUS_MAX_CALLS_OF_USER);
@@ -382,16 +386,12 @@ TEST_WITH(calls_wait_for_the_user_and_keep_their_order, set_up, tear_down)
 TEST_WITH(calls_of_a_client_that_has_left_are_dropped, set_up, tear_down)
 {
     f.keeps_users = f.hides = true;
-    for (unsigned i = 0; i < ASYM_BUS_MAX_CALLS_OF_USER; i++)
-        send_as(":1.10", ASYM_BUS_INTERFACE, "Read", "x");
-    settle();
+    call(":1.10", "Read", ASYM_BUS_MAX_CALLS_OF_USER);
     f.has_left = true;
     name_users();
     f.has_left = false;
     assert_int_equal(f.n_ran, 0);
-    for (unsigned i = 0; i < ASYM_BUS_MAX_CALLS_OF_USER; i++)
-        send_as(":1.10", ASYM_BUS_INTERFACE, "Read", "x");
-    settle();
+    call(":1.10", "Read", ASYM_BUS_MAX_CALLS_OF_USER);
     assert_int_equal(f.n_ran, ASYM_BUS_MAX_CALLS_OF_USER);
 }
 
@@ -434,8 +434,7 @@ TEST_WITH(a_bus_daemon_that_does_not_read_loses_the_connection, set_up, tear_dow
     f.daemon = sd_bus_close_unref(f.daemon);
     asym_bus_housekeeping(f.bus, asym_clock_now() + ASYM_BUS_RETRY);
     accept_asymd();
-    send_as(":1.30", ASYM_BUS_INTERFACE, "Read", "x");
-    settle();
+    call(":1.30", "Read", 1);
     assert_int_equal(f.n_ran, 1);
     asym_bus_totals(f.bus, &totals);
     assert_true(totals.on_system_bus);
@@ -443,8 +442,7 @@ TEST_WITH(a_bus_daemon_that_does_not_read_loses_the_connection, set_up, tear_dow
 
 TEST_WITH(a_call_that_polkit_does_not_answer_is_refused, set_up, tear_down)
 {
-    send_as(":1.10", ASYM_BUS_INTERFACE, "Change", "x");
-    settle();
+    call(":1.10", "Change", 1);
     pass_time(ASYM_BUS_POLKIT_WITHIN - ASYM_SEC);
     assert_int_equal(f.n_answered, 0);
     pass_time(2 * ASYM_SEC);
@@ -457,8 +455,7 @@ TEST_WITH(a_call_that_polkit_does_not_answer_is_refused, set_up, tear_down)
 TEST_WITH(a_user_who_is_named_late_is_served, set_up, tear_down)
 {
     f.keeps_users = f.hides = true;
-    send_as(":1.10", ASYM_BUS_INTERFACE, "Read", "x");
-    settle();
+    call(":1.10", "Read", 1);
     pass_time(100 * ASYM_SEC);
     name_users();
     assert_int_equal(f.n_ran, 1);
@@ -471,8 +468,7 @@ TEST_WITH(polkit_is_asked_about_a_bounded_number_of_calls_of_a_user, set_up, tea
     settle();
     assert_int_equal(f.n_polkit, ASYM_BUS_MAX_CALLS_OF_USER);
     assert_int_equal(f.n_refused, 2);
-    send_as(":1.20", ASYM_BUS_INTERFACE, "Change", "x");
-    settle();
+    call(":1.20", "Change", 1);
     assert_int_equal(f.n_polkit, ASYM_BUS_MAX_CALLS_OF_USER + 1);
     assert_int_equal(f.n_ran, 0);
 }

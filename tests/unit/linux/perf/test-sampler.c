@@ -45,8 +45,17 @@ static const struct counted_row rows[] = {
     ROW(20000, 12, 30000, 10000, 9, 20000000),
 };
 
+static int tear_down(void **state)
+{
+    if (monitor)
+        monitor->close(monitor);
+    monitor = NULL;
+    return 0;
+}
+
 static void begin(unsigned max_fds)
 {
+    tear_down(NULL);
     counters = counted_of(rows, ASYM_LENGTH(rows), max_fds);
     const struct asym_sampler_config config = {
         .source = &inner, .counters = &counters.port, .missing = {[ASYM_SIGNAL_PROFILE] = "no profiles"}};
@@ -73,14 +82,20 @@ static void follow(void)
     monitor->feedback(monitor, &feedback);
 }
 
-TEST(only_requested_threads_are_counted)
+/* The plan is in force until that time. */
+static void follow_until(asym_usec time)
+{
+    follow();
+    take_sample(time);
+}
+
+TEST_WITH(only_requested_threads_are_counted, NULL, tear_down)
 {
     begin(100);
     take_sample(0);
     assert_int_equal(seen.n_samples, 0);
     planned[1].counted = planned[2].counted = true;
-    follow();
-    take_sample(10000);
+    follow_until(10000);
     assert_int_equal(seen.n_samples, 2);
     assert_int_equal(seen.samples[0].task, 1);
     assert_int_equal((int)seen.samples[0].instructions, 10000);
@@ -91,28 +106,24 @@ TEST(only_requested_threads_are_counted)
     assert_true(seen.samples[1].llc_misses < 0);
     /* A value covers the interval between two samples, not the time since the beginning. */
     planned[2].counted = false;
-    follow();
-    take_sample(20000);
+    follow_until(20000);
     assert_int_equal(seen.n_samples, 1);
     assert_int_equal((int)seen.samples[0].instructions, 20000);
     assert_int_equal((int)seen.samples[0].llc_misses, 2);
-    monitor->close(monitor);
 }
 
-TEST(all_threads_can_be_counted_whatever_the_plan_requests)
+TEST_WITH(all_threads_can_be_counted_whatever_the_plan_requests, NULL, tear_down)
 {
     begin(100);
     asym_sampler_count_all(monitor);
     take_sample(0);
     planned[1].counted = true;
     n_tasks = 3;
-    follow();
-    take_sample(10000);
+    follow_until(10000);
     assert_int_equal(seen.n_samples, 3);
-    monitor->close(monitor);
 }
 
-TEST(the_sampler_reports_what_cannot_be_measured_and_the_source_the_rest)
+TEST_WITH(the_sampler_reports_what_cannot_be_measured_and_the_source_the_rest, NULL, tear_down)
 {
     begin(100);
     take_sample(0);
@@ -124,46 +135,40 @@ TEST(the_sampler_reports_what_cannot_be_measured_and_the_source_the_rest)
     take_sample(1);
     assert_string_equal(seen.missing[ASYM_SIGNAL_IPC], "none");
     assert_null(seen.missing[ASYM_SIGNAL_PROFILE]);
-    monitor->close(monitor);
 }
 
-TEST(one_that_dies_or_does_not_run_has_no_sample)
+TEST_WITH(one_that_dies_or_does_not_run_has_no_sample, NULL, tear_down)
 {
     begin(100);
     take_sample(0);
     for (int i = 0; i < THREADS; i++)
         planned[i].counted = true;
-    follow();
-    take_sample(10000);
+    follow_until(10000);
     assert_int_equal(seen.n_samples, 3);
     for (size_t i = 0; i < seen.n_samples; i++)
         assert_true(seen.samples[i].task < 3);
     follow();
     assert_int_equal(seen.coverage.n_uncounted, 0);
-    monitor->close(monitor);
 }
 
 /* A figure needs a descriptor, and a thread has up to four: a budget of eight is too small for all of these. */
-TEST(a_spent_budget_is_reported_and_freed_when_others_are_released)
+TEST_WITH(a_spent_budget_is_reported_and_freed_when_others_are_released, NULL, tear_down)
 {
     begin(8);
     take_sample(0);
     planned[0].counted = planned[1].counted = planned[2].counted = planned[4].counted = true;
-    follow();
-    take_sample(10000);
+    follow_until(10000);
     assert_true(seen.coverage.n_uncounted >= 1);
     assert_non_null(seen.coverage.uncounted_why);
     const size_t counted = 4 - seen.coverage.n_uncounted;
     assert_true(counted >= 1);
     planned[0].counted = planned[2].counted = planned[4].counted = false;
-    follow();
-    take_sample(20000);
+    follow_until(20000);
     assert_int_equal(seen.coverage.n_uncounted, 0);
     assert_int_equal(seen.n_samples, 1);
-    monitor->close(monitor);
 }
 
-TEST(a_tid_that_is_used_again_is_another_thread)
+TEST_WITH(a_tid_that_is_used_again_is_another_thread, NULL, tear_down)
 {
     begin(100);
     take_sample(0);
@@ -172,14 +177,12 @@ TEST(a_tid_that_is_used_again_is_another_thread)
     tasks[0].id.start = 2;
     take_sample(10000);
     assert_int_equal(seen.n_samples, 0);
-    follow();
-    take_sample(20000);
+    follow_until(20000);
     assert_int_equal(seen.n_samples, 1);
     assert_int_equal((int)seen.samples[0].instructions, 20000);
-    monitor->close(monitor);
 }
 
-TEST(without_counters_it_is_the_source_alone)
+TEST_WITH(without_counters_it_is_the_source_alone, NULL, tear_down)
 {
     const struct asym_sampler_config config = {.source = &inner};
     assert_int_equal(asym_sampler_new(&config, &monitor), 0);
@@ -188,7 +191,6 @@ TEST(without_counters_it_is_the_source_alone)
     follow();
     assert_int_equal(monitor->next(monitor, &seen), 1);
     assert_int_equal(seen.n_samples, 0);
-    monitor->close(monitor);
 }
 
 static bool is_watched[THREADS];
@@ -237,8 +239,7 @@ static void begin_with_failure(int error, int n_failing)
         tasks[i].id.tgid = i < n_failing ? 11 : 11 + i;
     }
     take_sample(0);
-    follow();
-    take_sample(1);
+    follow_until(1);
     assert_int_equal(n_watches, 1);
     assert_int_equal(seen.coverage.n_uncounted, THREADS);
 }
@@ -247,24 +248,22 @@ static void begin_with_failure(int error, int n_failing)
  * The process's exec hangs (support/fuse.h). However many threads it has, that costs each thread behind it at most one sample, and
  * is the reason that is reported for it.
  */
-TEST(a_process_that_makes_the_kernel_wait_does_not_keep_others_from_being_counted)
+TEST_WITH(a_process_that_makes_the_kernel_wait_does_not_keep_others_from_being_counted, NULL, tear_down)
 {
     for (int n_failing = 1; n_failing < THREADS; n_failing++) {
         begin_with_failure(-EINTR, n_failing);
         assert_non_null(strstr(seen.coverage.uncounted_why, "exec"));
-        follow();
-        take_sample(2);
+        follow_until(2);
         assert_int_equal(seen.coverage.n_uncounted, n_failing);
         assert_non_null(strstr(seen.coverage.uncounted_why, "exec"));
         for (int i = n_failing; i < THREADS; i++)
             assert_true(is_watched[i]);
         assert_int_equal(n_watches, 2 + THREADS - n_failing);
-        monitor->close(monitor);
     }
 }
 
 /* A user can change the place of the process in the list: threads of other programs of the user begin or end. */
-TEST(its_place_in_the_list_does_not_matter)
+TEST_WITH(its_place_in_the_list_does_not_matter, NULL, tear_down)
 {
     begin_with_failure(-EINTR, 1);
     const struct asym_task blocked = tasks[0];
@@ -273,18 +272,16 @@ TEST(its_place_in_the_list_does_not_matter)
     follow();
     for (int i = 1; i < THREADS; i++)
         assert_true(is_watched[i]);
-    monitor->close(monitor);
 }
 
 /* It has ended, and a new one like it stands at its place. */
-TEST(a_new_process_at_its_place_does_not_keep_others_waiting)
+TEST_WITH(a_new_process_at_its_place_does_not_keep_others_waiting, NULL, tear_down)
 {
     begin_with_failure(-EINTR, 1);
     failing_tgid = tasks[0].id.tgid = 31;
     follow();
     for (int i = 1; i < THREADS; i++)
         assert_true(is_watched[i]);
-    monitor->close(monitor);
 }
 
 enum { ROOM = 2 };
@@ -321,7 +318,7 @@ static void begin_with_room(void)
 }
 
 /* The first threads could belong to one user, and never sleep. */
-TEST(threads_take_turns_when_the_budget_is_spent)
+TEST_WITH(threads_take_turns_when_the_budget_is_spent, NULL, tear_down)
 {
     unsigned n_turns[THREADS] = {0};
     begin_with_room();
@@ -339,10 +336,9 @@ TEST(threads_take_turns_when_the_budget_is_spent)
     }
     for (int i = 0; i < THREADS; i++)
         assert_in_range(n_turns[i], 5, 6);
-    monitor->close(monitor);
 }
 
-TEST(nobody_takes_turns_while_there_is_room)
+TEST_WITH(nobody_takes_turns_while_there_is_room, NULL, tear_down)
 {
     bool before[THREADS];
     begin_with_room();
@@ -354,7 +350,6 @@ TEST(nobody_takes_turns_while_there_is_room)
         assert_true(cycle == 0 || memcmp(before, is_watched, sizeof before) == 0);
         memcpy(before, is_watched, sizeof before);
     }
-    monitor->close(monitor);
 }
 
 /* Replaces all threads but the last one, which is the victim, by new ones: of one process, or each of a process of its own. */
@@ -367,7 +362,7 @@ static void churn(unsigned cycle, bool of_one_process)
 }
 
 /* Two of five threads are counted. The user of the short-lived ones, which stand first, must not keep both places. */
-TEST(short_lived_threads_do_not_keep_every_place)
+TEST_WITH(short_lived_threads_do_not_keep_every_place, NULL, tear_down)
 {
     enum { CYCLES = 1000 };
     for (int of_one_process = 0; of_one_process < 2; of_one_process++) {
@@ -381,12 +376,11 @@ TEST(short_lived_threads_do_not_keep_every_place)
             n_counted += is_watched[THREADS - 1];
         }
         assert_true(n_counted > CYCLES / THREADS);
-        monitor->close(monitor);
     }
 }
 
 /* To stop counting a thread and to start again costs time, and loses the counts in between. */
-TEST(no_more_threads_make_room_than_were_refused)
+TEST_WITH(no_more_threads_make_room_than_were_refused, NULL, tear_down)
 {
     begin_with_room();
     planned[3].counted = planned[4].counted = false;
@@ -396,14 +390,12 @@ TEST(no_more_threads_make_room_than_were_refused)
         assert_int_equal(n_watched, ROOM);
         assert_int_equal(n_unwatched, cycle);
     }
-    monitor->close(monitor);
 }
 
-TEST(a_lack_of_descriptors_is_the_reason_for_all)
+TEST_WITH(a_lack_of_descriptors_is_the_reason_for_all, NULL, tear_down)
 {
     begin_with_failure(-ENFILE, 1);
     assert_non_null(strstr(seen.coverage.uncounted_why, "system"));
-    monitor->close(monitor);
 }
 
 TEST_MAIN
