@@ -302,8 +302,6 @@ struct watch {
 
 static void note_absent(void *ctx, const char *name, const char *why)
 {
-    (void)ctx;
-    (void)name;
     fail(why);
 }
 

@@ -117,21 +117,17 @@ static struct {
 
 static int inner_next(struct asym_source *source, struct asym_snapshot *ret)
 {
-    (void)source;
     *ret = (struct asym_snapshot){.now = 7, .procs = inner.procs, .n_procs = inner.n_procs};
     return inner.r;
 }
 
 static void inner_feedback(struct asym_source *source, const struct asym_feedback *f)
 {
-    (void)source;
-    (void)f;
     inner.n_feedbacks++;
 }
 
 static void inner_refresh(struct asym_source *source)
 {
-    (void)source;
     inner.n_refreshes++;
 }
 
@@ -139,7 +135,6 @@ static struct asym_overrides *o;
 
 static int setup_source(void **state)
 {
-    (void)state;
     memset(&inner, 0, sizeof inner);
     inner.source = (struct asym_source){.next = inner_next, .feedback = inner_feedback, .refresh = inner_refresh};
     inner.r = 1;
@@ -153,7 +148,6 @@ static int setup_source(void **state)
 
 static int teardown_source(void **state)
 {
-    (void)state;
     struct asym_source *source = asym_overrides_source(o);
     source->close(source);
     return 0;
@@ -276,7 +270,6 @@ TEST_WITH(a_later_process_with_the_number_has_no_order, setup_source, teardown_s
 
 static bool has_ended(void *ctx, const struct asym_taskid *proc)
 {
-    (void)ctx;
     return proc->tgid != 20;
 }
 

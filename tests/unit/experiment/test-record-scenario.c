@@ -26,7 +26,6 @@ struct script {
 
 static void nothing(struct script *s)
 {
-    (void)s;
 }
 
 static void done(struct script *s)

@@ -11,16 +11,12 @@ static bool has_no_name;
 static int name_error;
 static uid_t own_user;
 
-uid_t __wrap_getuid(void);
-uid_t __wrap_getuid(void)
+WRAPPED(uid_t, getuid, void)
 {
     return own_user;
 }
 
-struct passwd *__real_getpwuid(uid_t uid);
-struct passwd *__wrap_getpwuid(uid_t uid);
-
-struct passwd *__wrap_getpwuid(uid_t uid)
+WRAPPED(struct passwd *, getpwuid, uid_t uid)
 {
     errno = has_no_name ? name_error : errno;
     return has_no_name ? NULL : __real_getpwuid(0);

@@ -30,7 +30,6 @@ struct smt_fixture {
 
 static void nothing(struct smt_fixture *w)
 {
-    (void)w;
 }
 
 static void end(struct smt_fixture *w)
@@ -346,15 +345,11 @@ static double two(size_t i)
 
 static double by_a_quarter(size_t i, size_t k)
 {
-    (void)i;
-    (void)k;
     return 0.75;
 }
 
 static double to_six_tenths(size_t i, size_t k)
 {
-    (void)i;
-    (void)k;
     return 0.6;
 }
 
@@ -484,7 +479,6 @@ static bool kind_of[N_MOST];
 
 static double lately(size_t i, size_t k)
 {
-    (void)k;
     return i == 0 ? 0.3 : 0.75;
 }
 
@@ -525,7 +519,6 @@ TEST_F(an_account_ends_with_its_measurement)
 
 static double by_lag(size_t i, size_t k)
 {
-    (void)k;
     return kind_of[i] ? 0.1 : 0.75;
 }
 
