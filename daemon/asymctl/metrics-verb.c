@@ -34,16 +34,14 @@ static int print_table(const struct asym_metric *samples, size_t n)
     ASYM_CLEANUP(asym_report_table_done)
     struct asym_report_table table = {.columns = columns, .n_columns = ASYM_LENGTH(columns)};
     const struct asym_terminal terminal = asym_terminal_of(stdout);
-    int r = 0;
-    for (size_t i = 0; r >= 0 && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         char name[256], value[32];
         const char *const cells[] = {asym_text_show(samples[i].name, name, sizeof name),
                                      asym_metric_value(&samples[i], value, sizeof value),
                                      samples[i].row ? samples[i].row->help : ""};
-        r = asym_report_table_row(&table, cells);
+        asym_report_table_row(&table, cells);
     }
-    if (r >= 0)
-        r = asym_report_table_print(&table, &terminal, 0, 0, true);
+    const int r = asym_report_table_print(&table, &terminal, 0, 0, true);
     if (r < 0)
         return r;
     const size_t wanted = asym_report_table_width(&table);

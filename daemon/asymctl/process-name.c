@@ -182,13 +182,13 @@ int asym_named_processes_find(const struct asym_root *root, const char *name, in
     return 0;
 }
 
-static int add_row(struct asym_report_table *table, const struct asym_named_process *p)
+static void add_row(struct asym_report_table *table, const struct asym_named_process *p)
 {
     char pid[16], time[ASYM_UNITS_SIZE], user[ASYM_USER_SIZE], text[4 * ASYM_COMMAND_SIZE];
     snprintf(pid, sizeof pid, "%" PRIu32, p->pid);
     const char *const cells[] = {pid, asym_user_of(p->uid, user), asym_units_duration(p->cpu_time, time),
                                  asym_text_show(p->command, text, sizeof text)};
-    return asym_report_table_row(table, cells);
+    asym_report_table_row(table, cells);
 }
 
 int asym_named_processes_list(const struct asym_named_processes *processes, const char *name, const char *verb,
@@ -202,15 +202,12 @@ int asym_named_processes_list(const struct asym_named_processes *processes, cons
     ASYM_CLEANUP(asym_report_table_done)
     struct asym_report_table table = {.columns = columns, .n_columns = ASYM_LENGTH(columns)};
     char text[256];
-    int r = 0;
     asym_text_show(name, text, sizeof text);
-    for (size_t i = 0; r >= 0 && i < ASYM_MIN(processes->n, (size_t)MOST_LISTED); i++)
-        r = add_row(&table, &processes->process[i]);
-    if (r < 0)
-        return r;
+    for (size_t i = 0; i < ASYM_MIN(processes->n, (size_t)MOST_LISTED); i++)
+        add_row(&table, &processes->process[i]);
     fprintf(out, "%zu process%s %s%s:\n", processes->n, processes->n == 1 ? " has" : "es have",
             processes->by_command_line ? "in the command line, but not as a name: " : "the name ", text);
-    r = asym_report_table_print(&table, &terminal, 0, 0, true);
+    const int r = asym_report_table_print(&table, &terminal, 0, 0, true);
     if (processes->n > MOST_LISTED)
         fprintf(out, "and %zu more, which have used less CPU time\n", processes->n - MOST_LISTED);
     fprintf(out, "Give the PID of one: asymctl %s %" PRIu32 "\n", verb, processes->process[0].pid);

@@ -133,8 +133,8 @@ static const char *place(const struct asym_top_type *c, char *buf, size_t size)
     return buf;
 }
 
-static int add_type(struct asym_report_table *table, const struct asym_status *s, const struct asym_terminal *t,
-                    const struct machine *m, const struct asym_top_type *c)
+static void add_type(struct asym_report_table *table, const struct asym_status *s, const struct asym_terminal *t,
+                     const struct machine *m, const struct asym_top_type *c)
 {
     const size_t share = t->columns / (m->has_smt && t->columns < 100 ? 10 : 5);
     const size_t bar_columns = ASYM_MIN(ASYM_MAX(share, (size_t)BAR_MIN), (size_t)BAR_MAX);
@@ -143,7 +143,7 @@ static int add_type(struct asym_report_table *table, const struct asym_status *s
     const char *const cells[] = {is_named(c) ? asym_text_show(c->name, name, sizeof name) : "",
                                  count(c, m, number, sizeof number), place(c, list, sizeof list),
                                  bar(c->busy / c->n, bar_columns, s->unicode, load, sizeof load), percent};
-    return asym_report_table_row(table, cells + !m->has_names);
+    asym_report_table_row(table, cells + !m->has_names);
 }
 
 static int print_machine(const struct asym_status *s, const struct asym_terminal *t)
@@ -157,13 +157,11 @@ static int print_machine(const struct asym_status *s, const struct asym_terminal
     ASYM_CLEANUP(asym_report_table_done)
     struct asym_report_table table = {.columns = columns + !m.has_names,
                                       .n_columns = ASYM_LENGTH(columns) - !m.has_names};
-    int r = 0;
     struct asym_top_type c;
-    for (int64_t k = asym_top_type_from(s->of, 0); r >= 0 && asym_top_type(s->of, k, &c);
-         k = asym_top_type_from(s->of, k + 1))
-        r = add_type(&table, s, t, &m, &c);
-    if (r < 0 || table.n_cells == 0)
-        return r;
+    for (int64_t k = asym_top_type_from(s->of, 0); asym_top_type(s->of, k, &c); k = asym_top_type_from(s->of, k + 1))
+        add_type(&table, s, t, &m, &c);
+    if (table.n_cells == 0)
+        return table.error;
     print_name(t, "Machine");
     return asym_report_table_print(&table, t, INDENT, INDENT, false);
 }
@@ -263,7 +261,7 @@ static int by_threads(const void *a, const void *b)
     return (pid > 0) - (pid < 0);
 }
 
-static int add_program(struct asym_report_table *table, const json_t *app)
+static void add_program(struct asym_report_table *table, const json_t *app)
 {
     const int64_t process = asym_json_get_int(app, "pid"), steered = asym_json_get_int(app, "steered");
     char text[256], name[256], class[64], pid[24], threads[32], share[48];
@@ -273,7 +271,7 @@ static int add_program(struct asym_report_table *table, const json_t *app)
     snprintf(share, sizeof share, "%.0f %% on fast", 100 * asym_json_get_number(app, "fast_share"));
     const char *const cells[] = {asym_text_show(text, name, sizeof name), process > 0 ? pid : "cgroup",
                                  asym_name_member(app, "class_name", class, sizeof class), threads, share};
-    return asym_report_table_row(table, cells);
+    asym_report_table_row(table, cells);
 }
 
 static int print_programs(const struct asym_status *s, const struct asym_terminal *t)
@@ -287,18 +285,16 @@ static int print_programs(const struct asym_status *s, const struct asym_termina
     struct asym_report_table table = {.columns = columns, .n_columns = ASYM_LENGTH(columns)};
     json_t *apps = json_object_get(s->of, "applications"), *app;
     ASYM_AUTO_FREE json_t **order = calloc(json_array_size(apps) + 1, sizeof *order);
+    unsigned threads = 0;
     size_t n = 0, k;
-    int r = 0;
     if (!order)
         return -ENOMEM;
     json_array_foreach(apps, k, app) if (asym_json_get_int(app, "steered") > 0) order[n++] = app;
     qsort(order, n, sizeof *order, by_threads);
-    for (size_t i = 0; r >= 0 && i < ASYM_MIN(n, (size_t)MOST_PROGRAMS); i++)
-        r = add_program(&table, order[i]);
-    if (r >= 0)
-        r = asym_report_table_print(&table, t, 0, INDENT, false);
-    unsigned threads = 0;
-    for (size_t i = MOST_PROGRAMS; r >= 0 && i < n; i++)
+    for (size_t i = 0; i < ASYM_MIN(n, (size_t)MOST_PROGRAMS); i++)
+        add_program(&table, order[i]);
+    const int r = asym_report_table_print(&table, t, 0, INDENT, false);
+    for (size_t i = MOST_PROGRAMS; i < n; i++)
         threads += (unsigned)asym_json_get_int(order[i], "steered");
     if (r >= 0 && n > MOST_PROGRAMS)
         fprintf(t->out, "%*sand %zu more with %u thread%s: asymctl top\n", INDENT, "", n - MOST_PROGRAMS, threads,

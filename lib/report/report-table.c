@@ -27,11 +27,10 @@ void asym_report_table_add(struct asym_report_table *table, const char *text)
         table->error = -ENOMEM;
 }
 
-int asym_report_table_row(struct asym_report_table *table, const char *const *cells)
+void asym_report_table_row(struct asym_report_table *table, const char *const *cells)
 {
     for (size_t c = 0; c < table->n_columns; c++)
         asym_report_table_add(table, cells[c]);
-    return table->error;
 }
 
 /* Returns 0 for a column without a value that may be dropped. */

@@ -31,8 +31,8 @@ struct asym_report_table {
 /** Add the next cell, a printable text (asym_text_escape), which is copied. "-": there is no value. */
 void asym_report_table_add(struct asym_report_table *table, const char *text);
 
-/** Add a row of n_columns cells. Returns table->error. */
-int asym_report_table_row(struct asym_report_table *table, const char *const *cells);
+/** Add a row of n_columns cells. */
+void asym_report_table_row(struct asym_report_table *table, const char *const *cells);
 
 /**
  * Print the rows. The first line begins at column at, where the caller has stopped; further lines begin at column indent, which

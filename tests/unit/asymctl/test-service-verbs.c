@@ -744,7 +744,7 @@ TEST(tables_drop_columns_before_they_cut)
     };
     ASYM_CLEANUP(asym_report_table_done)
     struct asym_report_table table = {.columns = columns, .n_columns = ASYM_LENGTH(columns)};
-    assert_int_equal(asym_report_table_row(&table, cells), 0);
+    asym_report_table_row(&table, cells);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         FILE *out = fmemopen(output, sizeof output, "w");
         const struct asym_terminal terminal = {.out = out, .columns = rows[i].columns};
