@@ -11,7 +11,7 @@
 #include "daemon/asymctl/machine-run.h"
 #include "daemon/asymctl/profile.h"
 #include "daemon/asymctl/verb.h"
-#include "linux/perf/counters-live.h"
+#include "linux/perf/counters.h"
 #include "profile/profiles.h"
 
 /* The limit of counter descriptors: enough for one program and its children on every type of core. */

@@ -12,7 +12,7 @@
 #include "core/machine-situation.h"
 #include "core/policy-select.h"
 #include "linux/observe/procfs.h"
-#include "linux/perf/counters-live.h"
+#include "linux/perf/counters.h"
 #include "linux/sys/thread.h"
 #include "report/report.h"
 

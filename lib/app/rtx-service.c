@@ -8,7 +8,6 @@
 #include "app/settings-setup.h"
 #include "base/clock.h"
 #include "base/macro.h"
-#include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-server.h"
 #include "linux/rtx/rtx-overlay.h"
 

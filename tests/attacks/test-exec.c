@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
-#include "linux/perf/counters-live.h"
 #include "linux/perf/counters.h"
 #include "support/attack.h"
 #include "support/fuse.h"

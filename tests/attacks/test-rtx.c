@@ -24,7 +24,6 @@
 #include <asym/rtx.h>
 
 #include "base/clock.h"
-#include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-server-internal.h"
 #include "linux/rtx/rtx-server.h"
 #include "support/fuse.h"

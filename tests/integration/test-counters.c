@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "linux/perf/counters-internal.h"
-#include "linux/perf/counters-live.h"
+#include "linux/perf/counters.h"
 #include "support/live.h"
 #include "support/process.h"
 #include "support/tree.h"

@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 #include "base/mask.h"
-#include "linux/perf/counters-live.h"
+#include "linux/perf/counters.h"
 #include "profile/profiles.h"
 #include "report/columns.h"
 #include "report/json.h"

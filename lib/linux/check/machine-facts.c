@@ -14,7 +14,6 @@
 #include "base/macro.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "linux/perf/counters-live.h"
 #include "linux/perf/counters.h"
 #include "linux/sys/cgroup-mounts.h"
 

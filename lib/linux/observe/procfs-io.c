@@ -70,23 +70,10 @@ ssize_t asym_procfs_read(struct asym_procfs *p, const char *path, char *buf, siz
 
 int asym_procfs_read_stat(struct asym_procfs *p, int32_t pid, int32_t tid, struct asym_stat *ret)
 {
-    char path[64], text[1024];
-    ssize_t n;
-    if (tid)
-        snprintf(path, sizeof path, "proc/%d/task/%d/stat", (int)pid, (int)tid);
-    else
-        snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (p->config.root->live) {
-        /* The kernel returns the whole file in one read: a second read to find the end is not needed. */
-        ASYM_AUTO_CLOSE int fd = asym_procfs_open(p, path, O_RDONLY);
-        if (fd < 0)
-            return fd;
-        n = read(fd, text, sizeof text);
-        n = n < 0 ? -errno : n;
-    } else {
-        n = asym_root_read(p->config.root, path, text, sizeof text);
-    }
-    return n < 0 ? (int)n : asym_parse_stat(text, (size_t)n, ret);
+    int r = asym_read_stat(p->config.root, pid, tid, ret);
+    if ((r == -EMFILE || r == -ENFILE) && shed(p))
+        r = asym_read_stat(p->config.root, pid, tid, ret);
+    return r;
 }
 
 struct listing {

@@ -5,7 +5,6 @@
 
 #include <sys/types.h>
 
-#include "linux/perf/counters-live.h"
 #include "linux/perf/counters.h"
 
 /** At most so many PMUs (one for each kind of core), and events in the group of one PMU. */

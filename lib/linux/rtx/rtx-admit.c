@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-server-internal.h"
 #include "linux/sys/thread.h"
 

@@ -7,9 +7,8 @@
 
 #include <asym/error.h>
 
-#include "linux/rtx/rtx-overlay.h"
 #include "linux/rtx/rtx-page.h"
-#include "linux/rtx/rtx-server-config.h"
+#include "linux/rtx/rtx-server.h"
 
 /** Result of the last asym_rtxd_server_serve() for the page of a client. */
 enum asym_rtxd_client_sample {
@@ -167,5 +166,23 @@ void asym_rtxd_admit(struct asym_rtxd_server *s, struct asym_rtxd_user *user, co
 
 /** Hear the wakeups of a client from now on, or not. Its end is heard in any case. */
 void asym_rtxd_hear(struct asym_rtxd_server *s, struct asym_rtxd_client *c, enum asym_rtxd_client_hearing how);
+
+/*
+ * rtx-server-share.c: divides the CPU time for answers fairly among the programs. asym_token_bucket (base/token-bucket.h) has another
+ * rule: there each bucket earns at a rate of its own. With one for each user, a single user would get only a part of the CPU time,
+ * and the processes of a user would take it from each other.
+ */
+
+/** Divide the CPU time earned up to now; retire clients without a report within ASYM_RTXD_ACTIVE. */
+void asym_rtxd_settle(struct asym_rtxd_server *s, asym_usec now);
+
+/** The client has reported a phase and becomes active. Returns whether asymd may answer it now. */
+bool asym_rtxd_may_answer(struct asym_rtxd_server *s, struct asym_rtxd_client *c, asym_usec now);
+
+/** Returns whether the client may be sampled: it is not active, or has not overspent. */
+bool asym_rtxd_has_cpu_time(struct asym_rtxd_server *s, struct asym_rtxd_client *c);
+
+/** Make the client inactive; its CPU time, or its debt, goes to the reserve. */
+void asym_rtxd_retire(struct asym_rtxd_server *s, struct asym_rtxd_client *c);
 
 #endif

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-server-internal.h"
 
 const char *asym_rtxd_refusal_text(enum asym_rtxd_refusal refusal)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * DIR/cpus has a header with the boot id, then a line for each domain:
- *     METHOD CPU CPUS GOVERNOR LOW HIGH SET_LOW SET_HIGH pending|set
- * A missing governor is "-". A boot removes all caps, so a file of another boot is stale.
+ *     METHOD CPU CPUS - LOW HIGH SET_LOW SET_HIGH pending|set
+ * Earlier versions kept a governor in the fourth field. A boot removes all caps, so a file of another boot is stale.
  */
 #include "linux/speed-cap/asymmetry-internal.h"
 
@@ -35,9 +35,9 @@ static void header(char *buf, size_t size)
 static void print_line(FILE *f, const struct asym_capped_unit *h)
 {
     char cpus[ASYM_MASK_LIST_MAX];
-    fprintf(f, "%s %d %s %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", h->method->name, h->cpu,
-            asym_mask_format_list(&h->cpus, cpus, sizeof cpus), *h->original.governor ? h->original.governor : "-",
-            h->original.low, h->original.high, h->set.low, h->set.high, h->state == ASYM_UNIT_SET ? "set" : "pending");
+    fprintf(f, "%s %d %s - %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", h->method->name, h->cpu,
+            asym_mask_format_list(&h->cpus, cpus, sizeof cpus), h->original.low, h->original.high, h->set.low,
+            h->set.high, h->state == ASYM_UNIT_SET ? "set" : "pending");
 }
 
 static int write_new(const struct asym_asymmetry *a)
@@ -126,11 +126,8 @@ static int take_line(struct asym_asymmetry *a, char *line)
         field[n] = word;
     }
     struct asym_capped_unit h = {.method = n == FIELDS ? find_method(a, field[0]) : NULL};
-    if (!h.method || !take_numbers(field, &h) || strlen(field[3]) >= sizeof h.original.governor)
+    if (!h.method || !take_numbers(field, &h))
         return -EBADMSG;
-    if (strcmp(field[3], "-") != 0)
-        memcpy(h.original.governor, field[3], strlen(field[3]) + 1);
-    memcpy(h.set.governor, h.original.governor, sizeof h.set.governor);
     h.state = strcmp(field[8], "pending") == 0 ? ASYM_UNIT_PENDING : ASYM_UNIT_SET;
     struct asym_capped_unit *grown = reallocarray(a->held, a->n + 1, sizeof *grown);
     if (!grown)

@@ -25,7 +25,6 @@ static int read_state(const void *ctx, int cpu, struct asym_cap_state *ret)
     if (!p)
         return -ENODEV;
     *ret = (struct asym_cap_state){.low = p->min, .high = p->max};
-    snprintf(ret->governor, sizeof ret->governor, "%.31s", p->governor);
     cpufreq_put_policy(p);
     return ret->high > 0 ? 0 : -ENODEV;
 }

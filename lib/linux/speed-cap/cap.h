@@ -12,7 +12,6 @@
 /** The limits of a CPU and of all CPUs that change together with it. */
 struct asym_cap_state {
     uint64_t low, high; /**< cpufreq: kHz. clockmod: the register, in both */
-    char governor[32];  /**< cpufreq; "" elsewhere */
 };
 
 struct asym_cap_method {

@@ -104,8 +104,14 @@ int asym_read_stat(const struct asym_root *root, int32_t pid, int32_t tid, struc
         snprintf(path, sizeof path, "proc/%d/task/%d/stat", (int)pid, (int)tid);
     else
         snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    const ssize_t n = asym_root_read(root, path, text, sizeof text);
-    return n < 0 ? (int)n : asym_parse_stat(text, (size_t)n, ret);
+    if (!root->live) {
+        const ssize_t n = asym_root_read(root, path, text, sizeof text);
+        return n < 0 ? (int)n : asym_parse_stat(text, (size_t)n, ret);
+    }
+    /* The kernel returns the whole file in one read: a second read to find the end is not needed. */
+    ASYM_AUTO_CLOSE int fd = asym_root_openat(root, path, O_RDONLY);
+    const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text);
+    return fd < 0 ? fd : n < 0 ? -errno : asym_parse_stat(text, (size_t)n, ret);
 }
 
 int asym_parse_schedstat(const char *text, size_t len, struct asym_schedstat *ret)

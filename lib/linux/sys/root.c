@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,8 +13,8 @@
 #include "base/macro.h"
 #include "base/mask.h"
 
-/* Equal to the kernel's MAXSYMLINKS. */
-#define MAX_LINKS 40
+/* Lookups of one path, one after another, that renames elsewhere may make fail. */
+#define TRIES 64
 
 static bool has_directory(int fd, const char *name)
 {
@@ -71,100 +70,6 @@ void asym_root_done(struct asym_root *root)
     *root = (struct asym_root){.fd = -1};
 }
 
-/*
- * Put the target of the link before the rest of the path. 1: the target is absolute; 0; -ENAMETOOLONG: both do not fit;
- * -errno.
- */
-static int splice_link(int fd, const char *link, char *rest)
-{
-    char target[PATH_MAX];
-    ssize_t n = readlinkat(fd, link, target, sizeof target);
-    if (n < 0)
-        return -errno;
-    size_t tail = strlen(rest);
-    if ((size_t)n + 1 + tail >= PATH_MAX)
-        return -ENAMETOOLONG;
-    memmove(rest + n + 1, rest, tail + 1);
-    memcpy(rest, target, (size_t)n);
-    rest[n] = '/';
-    return target[0] == '/';
-}
-
-static void drop_component(char *path)
-{
-    char *slash = strrchr(path, '/');
-    *(slash ? slash : path) = '\0';
-}
-
-/* Append a component. 1: it is a symbolic link, which the caller has to remove again; 0; -errno. */
-static int enter(int fd, char *done, const char *name, size_t len)
-{
-    size_t at = strlen(done);
-    if (at + len + 2 > PATH_MAX)
-        return -ENAMETOOLONG;
-    if (at)
-        done[at++] = '/';
-    memcpy(done + at, name, len);
-    done[at + len] = '\0';
-    struct stat st;
-    if (fstatat(fd, done, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return -errno;
-    return S_ISLNK(st.st_mode);
-}
-
-/*
- * Does the same as RESOLVE_IN_ROOT: ret (PATH_MAX bytes) names the same file without links or "..". The result is not reliable
- * if the tree changes meanwhile, but a captured machine does not change.
- */
-static int resolve_in_root(int fd, const char *path, char *ret)
-{
-    char rest[PATH_MAX];
-    if (strlen(path) >= sizeof rest)
-        return -ENAMETOOLONG;
-    strcpy(rest, path);
-    ret[0] = '\0';
-    for (int links = 0; rest[0];) {
-        size_t len = strcspn(rest, "/");
-        char name[NAME_MAX + 1];
-        if (len > NAME_MAX)
-            return -ENAMETOOLONG;
-        memcpy(name, rest, len);
-        name[len] = '\0';
-        memmove(rest, rest + len + (rest[len] == '/'), strlen(rest + len) + (rest[len] != '/'));
-        if (len == 0 || strcmp(name, ".") == 0)
-            continue;
-        if (strcmp(name, "..") == 0) {
-            drop_component(ret);
-            continue;
-        }
-        int r = enter(fd, ret, name, len);
-        if (r < 0)
-            return r;
-        if (r == 0)
-            continue;
-        if (++links > MAX_LINKS)
-            return -ELOOP;
-        r = splice_link(fd, ret, rest);
-        if (r < 0)
-            return r;
-        if (r > 0)
-            ret[0] = '\0';
-        else
-            drop_component(ret);
-    }
-    return 0;
-}
-
-static int open_resolved(int fd, const char *path, int flags)
-{
-    char resolved[PATH_MAX];
-    int r = resolve_in_root(fd, path, resolved);
-    if (r < 0)
-        return r;
-    r = openat(fd, resolved[0] ? resolved : ".", flags | O_NOFOLLOW);
-    return r < 0 ? -errno : r;
-}
-
 int asym_root_openat(const struct asym_root *root, const char *path, int flags)
 {
     /* With O_PATH, openat2 rejects flags that openat ignores. */
@@ -177,16 +82,12 @@ int asym_root_openat(const struct asym_root *root, const char *path, int flags)
         .flags = (unsigned)flags,
         .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
     };
-    long fd = syscall(SYS_openat2, root->fd, path, &how, sizeof how);
-    if (fd >= 0)
-        return (int)fd;
-    /*
-     * ENOSYS: before Linux 5.6. EPERM: the seccomp filter of an older container manager. EAGAIN: a rename or mount anywhere on
-     * the machine has made ".." unreliable.
-     */
-    if (errno == ENOSYS || errno == EPERM || errno == EAGAIN)
-        return open_resolved(root->fd, path, flags);
-    return -errno;
+    /* EAGAIN: a rename or mount anywhere on the machine has made ".." unreliable. */
+    long fd = -1;
+    errno = EAGAIN;
+    for (int i = 0; i < TRIES && fd < 0 && errno == EAGAIN; i++)
+        fd = syscall(SYS_openat2, root->fd, path, &how, sizeof how);
+    return fd < 0 ? -errno : (int)fd;
 }
 
 ssize_t asym_root_read(const struct asym_root *root, const char *path, char *buf, size_t size)

@@ -4,7 +4,7 @@
 #include <linux/connector.h>
 #include <linux/netlink.h>
 
-#include "linux/observe/process-events-parse.h"
+#include "linux/observe/process-events.h"
 #include "support/test.h"
 
 /* struct cn_msg ends in a flexible array, which ISO C allows only at the end of a struct. */

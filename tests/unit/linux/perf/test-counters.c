@@ -6,7 +6,7 @@
 
 #include "linux/check/machine-facts.h"
 #include "linux/perf/counters-internal.h"
-#include "linux/perf/counters-live.h"
+#include "linux/perf/counters.h"
 #include "support/tree.h"
 #include "support/test.h"
 

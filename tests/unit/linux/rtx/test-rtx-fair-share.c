@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The CPU time for answers never exceeds its share, whatever the number of clients, and is divided evenly. */
 
-#include "linux/rtx/rtx-fair-share.h"
 #include "linux/rtx/rtx-server-internal.h"
 #include "support/test.h"
 

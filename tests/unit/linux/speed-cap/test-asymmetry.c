@@ -96,7 +96,7 @@ static void set_up(struct fixture *f)
     for (unsigned c = 0; c < CPUS; c++) {
         asym_mask_set(&f->machine.online, c);
         f->machine.cpus[c] = (struct asym_cpu){.core = (int16_t)c, .freq_domain = (int16_t)(c / 2)};
-        fake.state[c] = (struct asym_cap_state){.low = MIN + 100000 * c, .high = MAX, .governor = "schedutil"};
+        fake.state[c] = (struct asym_cap_state){.low = MIN + 100000 * c, .high = MAX};
     }
     f->machine.usable = f->machine.online;
     assert_int_equal(asym_machine_finish(&f->machine), 0);
@@ -336,7 +336,7 @@ TEST_F(a_check_does_not_wait_for_a_limit)
         offline(4, 5, true);
         asym_asymmetry_check(f->a, &gone);
         offline(4, 5, false);
-        fake.state[4] = (struct asym_cap_state){.low = MIN + 400000, .high = MAX, .governor = "schedutil"};
+        fake.state[4] = (struct asym_cap_state){.low = MIN + 400000, .high = MAX};
         fake.lag = rows[i].lag;
         fake.ignores = rows[i].ignores;
         fake.n_reads = 0;

@@ -5,8 +5,6 @@
  * earned CPU time. A client that reports nothing for a while, or ends, returns its CPU time or its debt to the reserve, up to the
  * limit of the reserve.
  */
-#include "linux/rtx/rtx-fair-share.h"
-
 #include "base/macro.h"
 #include "linux/rtx/rtx-server-internal.h"
 
