@@ -3,6 +3,7 @@
 #ifndef ASYM_BASE_MACRO_H
 #define ASYM_BASE_MACRO_H
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -39,8 +40,15 @@ static inline void asym_fclose_p(FILE **f)
         fclose(*f);
 }
 
-#define ASYM_AUTO_FREE   ASYM_CLEANUP(asym_free_p)
-#define ASYM_AUTO_CLOSE  ASYM_CLEANUP(asym_close_p)
-#define ASYM_AUTO_FCLOSE ASYM_CLEANUP(asym_fclose_p)
+static inline void asym_closedir_p(DIR **d)
+{
+    if (*d)
+        closedir(*d);
+}
+
+#define ASYM_AUTO_FREE     ASYM_CLEANUP(asym_free_p)
+#define ASYM_AUTO_CLOSE    ASYM_CLEANUP(asym_close_p)
+#define ASYM_AUTO_FCLOSE   ASYM_CLEANUP(asym_fclose_p)
+#define ASYM_AUTO_CLOSEDIR ASYM_CLEANUP(asym_closedir_p)
 
 #endif

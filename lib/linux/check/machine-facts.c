@@ -62,23 +62,12 @@ struct tally {
     unsigned n, chosen;
 };
 
-static void close_dir_p(DIR **d)
-{
-    if (*d)
-        closedir(*d);
-}
-
 /* Counts the directories under path that have the file. path itself is the root cgroup, or its caller has counted it. */
 static void count(const struct asym_root *root, const char *path, unsigned depth, struct tally *t)
 {
-    int fd = asym_root_openat(root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
-    if (fd < 0)
+    ASYM_AUTO_CLOSEDIR DIR *d = NULL;
+    if (asym_root_opendir(root, path, &d) < 0)
         return;
-    ASYM_CLEANUP(close_dir_p) DIR *d = fdopendir(fd);
-    if (!d) {
-        close(fd);
-        return;
-    }
     for (struct dirent *e; t->n < MAX_CGROUPS && (e = readdir(d));) {
         char child[512], file[544];
         if ((e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) || e->d_name[0] == '.')

@@ -102,15 +102,6 @@ static void note(struct asym_rivals *r, size_t i, const char *where)
         snprintf(r->where[i], sizeof r->where[i], "%.127s", where);
 }
 
-static DIR *open_dir(const struct asym_root *root, const char *path)
-{
-    const int fd = asym_root_openat(root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (fd >= 0 && !d)
-        close(fd);
-    return d;
-}
-
 /* Returns whether there was one. */
 static bool look_at_a_process(struct asym_rivals *r, const struct asym_root *root)
 {
@@ -136,7 +127,7 @@ static bool look_at_a_process(struct asym_rivals *r, const struct asym_root *roo
 static void enter(struct asym_rivals *r, const struct asym_root *root, const char *path)
 {
     struct level *level = &r->levels[r->depth];
-    if (r->depth == MAX_DEPTH || !(level->dir = open_dir(root, path)))
+    if (r->depth == MAX_DEPTH || asym_root_opendir(root, path, &level->dir) < 0)
         return;
     snprintf(level->path, sizeof level->path, "%s", path);
     r->depth++;
@@ -180,7 +171,7 @@ static void begin(struct asym_rivals *r, const struct asym_root *root)
     for (size_t i = 0; i < N; i++)
         if (rivals[i].sign == KERNEL_FILE && asym_facts_line(root, rivals[i].seen, line, sizeof line) >= 0)
             note(r, i, line);
-    r->proc = open_dir(root, "proc");
+    asym_root_opendir(root, "proc", &r->proc);
     asym_cgroup_mounts_read(root, &mounts);
     if (!(m = asym_cgroup_mounts_next(&mounts, ASYM_CGROUP_UNIFIED, &k)))
         return;

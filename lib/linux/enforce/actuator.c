@@ -39,17 +39,6 @@ static struct asym_ledger_entry *entry_of(struct asym_ledger *l, const struct as
     return NULL;
 }
 
-/* Returns -ESRCH if the thread has ended, also if its number has a new thread. */
-static int read_stat(const struct asym_taskid *id, struct asym_stat *ret)
-{
-    struct asym_stat stat;
-    int r = asym_thread_get_stat(id->tgid, id->tid, &stat);
-    if (r < 0 || stat.start != id->start)
-        return r < 0 ? r : -ESRCH;
-    *ret = stat;
-    return 0;
-}
-
 /*
  * Does the mask hold all that the cpuset allows? Then asymd gives back a mask of all ones, so that the thread may also use
  * CPUs that the cpuset gets later.
@@ -96,7 +85,7 @@ static int begin_entry(struct asym_ledger *l, const struct asym_action *a, const
 {
     struct asym_stat stat;
     struct asym_mask allowed;
-    int r = read_stat(&a->id, &stat);
+    int r = asym_thread_get_stat_of(&a->id, &stat);
     if (r < 0)
         return r;
     if (stat.flags & PF_NO_SETAFFINITY)
@@ -273,7 +262,7 @@ static int release(struct asym_ledger *l, const struct asym_action *a)
     struct asym_stat stat;
     struct asym_ledger_entry *e = entry_of(l, &a->id);
     if (!e) /* the fork guard has restored it already, or has seen it end */
-        return read_stat(&a->id, &stat) == -ESRCH ? -ESRCH : 0;
+        return asym_thread_get_stat_of(&a->id, &stat) == -ESRCH ? -ESRCH : 0;
     int r = asym_ledger_give_back(l, e);
     if (r == -ESRCH)
         forget_ended(l, e);
@@ -292,8 +281,8 @@ static int forget(struct asym_ledger *l, const struct asym_action *a)
     struct asym_ledger_entry *e = entry_of(l, &a->id);
     if (!e)
         return 0;
-    int r = asym_thread_get_stat(a->id.tgid, a->id.tid, &stat);
-    if (r >= 0 && stat.start == a->id.start)
+    int r = asym_thread_get_stat_of(&a->id, &stat);
+    if (r >= 0)
         r = e->under_way ? asym_ledger_give_back(l, e) : asym_ledger_give_back_nice(e);
     asym_ledger_forget(l, e);
     return r > 0 || r == -ESRCH || r == -EBUSY ? 0 : r;
@@ -335,7 +324,7 @@ static int repair(struct asym_ledger *l, const struct asym_action *a)
     struct asym_stat stat;
     struct asym_mask found;
     struct asym_thread_sched now;
-    int r = read_stat(&a->id, &stat);
+    int r = asym_thread_get_stat_of(&a->id, &stat);
     if (r < 0)
         return r;
     r = asym_thread_get_mask(a->id.tid, &found);

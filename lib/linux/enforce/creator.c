@@ -8,8 +8,6 @@
 #include "base/mask.h"
 #include "linux/sys/thread.h"
 
-/* The ancestors of processes on the live machine. Recent look-ups are remembered, in a table of a fixed size. */
-
 static struct asym_ancestry_process look_up(int32_t pid)
 {
     struct asym_stat stat;

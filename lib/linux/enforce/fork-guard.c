@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A child of a steered thread must not keep the mask and nice value that asymd set for the thread. The guard handles each
- * process event in order, in the thread that reads the events. It must be fast: it races with the child, which may read
- * its mask at any time.
- */
+/* The guard must be fast: it races with the child, which may read its mask at any time. */
 #include "linux/enforce/ledger-internal.h"
 
 #include <errno.h>
@@ -74,8 +70,7 @@ static bool is_steered_itself(struct asym_ledger *l, const struct asym_process_e
 {
     const struct asym_ledger_entry *e = asym_ledger_find(l, event->pid);
     struct asym_stat stat;
-    return e && e->id.tgid == event->tgid && asym_thread_get_stat(event->tgid, event->pid, &stat) >= 0 &&
-           stat.start == e->id.start;
+    return e && e->id.tgid == event->tgid && asym_thread_get_stat_of(&e->id, &stat) >= 0;
 }
 
 /* A child that had inherited something, or has exited already, may have children of its own by now. */

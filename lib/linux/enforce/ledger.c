@@ -133,8 +133,7 @@ static bool is_left(const struct asym_ledger *l, const struct asym_ledger_entry 
 {
     struct asym_mask found;
     struct asym_stat stat;
-    if (asym_thread_get_stat(e->id.tgid, e->id.tid, &stat) < 0 || stat.start != e->id.start ||
-        asym_thread_get_mask(e->id.tid, &found) < 0)
+    if (asym_thread_get_stat_of(&e->id, &stat) < 0 || asym_thread_get_mask(e->id.tid, &found) < 0)
         return false;
     const bool boosted = e->boosted && stat.nice != e->original_nice && asym_ledger_is_nice_set(e, stat.nice);
     return boosted || (!asym_ledger_same_mask(l, &found, &e->original) && asym_ledger_is_set(l, e, &found));

@@ -122,7 +122,6 @@ static void restore_all(struct asym_ledger *l, struct asym_restore_report *repor
     }
     report->inherited = restore_inherited(l, &report->search_error);
     /* A later restore finds the children that this one could not look for: the entries of their creators stay. */
-    /* The last entry moves to the place of the one that is removed. */
     for (size_t i = l->n; report->search_error == 0 && i-- > 0;)
         if (!l->entries[i].failed)
             asym_ledger_forget(l, &l->entries[i]);

@@ -136,24 +136,14 @@ static int compare_pmus(const void *a, const void *b)
     return x->type != y->type ? (x->type < y->type ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-static void close_dir(DIR **d)
-{
-    if (*d)
-        closedir(*d);
-}
-
 int asym_counters_pmus(const struct asym_root *root, struct asym_pmu ret[ASYM_COUNTERS_PMUS])
 {
     struct asym_pmu found[ASYM_COUNTERS_PMUS];
     unsigned n = 0;
-    int fd = asym_root_openat(root, DEVICES, O_RDONLY | O_DIRECTORY);
-    if (fd < 0)
-        return fd == -ENOENT ? -ENODEV : fd;
-    ASYM_CLEANUP(close_dir) DIR *dir = fdopendir(fd);
-    if (!dir) {
-        close(fd);
-        return -ENOMEM;
-    }
+    ASYM_AUTO_CLOSEDIR DIR *dir = NULL;
+    const int opened = asym_root_opendir(root, DEVICES, &dir);
+    if (opened < 0)
+        return opened == -ENOENT ? -ENODEV : opened;
     for (const struct dirent *e; n < ASYM_COUNTERS_PMUS && (e = readdir(dir));) {
         const int r = describe(root, e->d_name, &found[n]);
         if (r < 0)

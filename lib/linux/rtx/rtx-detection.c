@@ -24,10 +24,8 @@ bool asym_rtxd_detection_needs_maps(const struct asym_app *app)
 
 enum asym_rtxd_detection asym_rtxd_detect(unsigned maps, const struct asym_snapshot *s, const struct asym_app *app)
 {
-    if (app->uses_rtx)
-        return ASYM_RTXD_DETECTION_REPORTS;
-    if (app->cgroup)
-        return ASYM_RTXD_DETECTION_NONE;
+    if (!asym_rtxd_detection_needs_maps(app))
+        return app->uses_rtx ? ASYM_RTXD_DETECTION_REPORTS : ASYM_RTXD_DETECTION_NONE;
     if (maps & ASYM_MAPS_PAGE)
         return ASYM_RTXD_DETECTION_REPORTS;
     return maps & ASYM_MAPS_OPENMP && asym_rtxd_never_pauses(s, app) ? ASYM_RTXD_DETECTION_SUSPECT

@@ -4,9 +4,10 @@
  * could fill the one that it is in, so asymd serves its own user alone there.
  *
  * A user can hold the lock of any directory that the user can look up: by mount(2) in a user namespace, by a rename(2) from the own
- * directory, by a listing. The first two need no right to write. So asymd takes the lock of a directory only as long as its name
- * is secret: it makes the directories of a pool before it lends the first of them, and lets a user in by the ACL before it
- * publishes the name, with a store to a mapped table. At its start it takes the lock of the common one, whose name is known, twice.
+ * directory, by a listing. The first two need no right to write. So asymd makes the directories of a pool before it lends the first
+ * of them, and lets a user in by the ACL before it publishes the name, with a store to a mapped table. At its start it takes the
+ * lock of the common one, whose name is known, twice. It learns names by inotify(7), and opens them by openat2(2) with
+ * RESOLVE_CACHED, which fails instead of waiting.
  */
 #include <endian.h>
 #include <errno.h>

@@ -168,9 +168,9 @@ void asym_rtxd_admit(struct asym_rtxd_server *s, struct asym_rtxd_user *user, co
 void asym_rtxd_hear(struct asym_rtxd_server *s, struct asym_rtxd_client *c, enum asym_rtxd_client_hearing how);
 
 /*
- * rtx-server-share.c: divides the CPU time for answers fairly among the programs. asym_token_bucket (base/token-bucket.h) has another
- * rule: there each bucket earns at a rate of its own. With one for each user, a single user would get only a part of the CPU time,
- * and the processes of a user would take it from each other.
+ * rtx-server-share.c: divides the CPU time for answers fairly among the programs. asym_token_bucket (base/token-bucket.h) has
+ * another rule: there each bucket earns at a rate of its own. With one for each user, a single user would get only a part of the
+ * CPU time, and the processes of a user would take it from each other.
  */
 
 /** Divide the CPU time earned up to now; retire clients without a report within ASYM_RTXD_ACTIVE. */

@@ -6,13 +6,9 @@
  * sample and the work of one call are bounded. asymd drops a client that breaks the protocol. rtx-overlay.h bounds the effect of a
  * page on the machine.
  *
- * A user can hold the lock of any file and directory that the user can look up: by a write(2) from memory whose page fault the user
- * delays (FUSE), or by mount(2) in a user namespace. So
- * - each user has a directory, and no other user can look up a name in it: in a common one a user could make every program wait
- *   that creates its file;
- * - asymd takes the lock of a directory only as long as its name is secret (rtx-directory.c). It lists nothing, and removes and
- *   changes no file. It learns names by inotify(7), and opens them by openat2(2) with RESOLVE_CACHED, which fails instead of
- *   waiting. attack.rtx holds these locks.
+ * A user can hold the lock of any file and directory that the user can look up. So each user has a directory, in which no other
+ * user can look up a name, and asymd takes the lock of a directory only as long as its name is secret (rtx-directory.c). It lists
+ * nothing, and removes and changes no file. attack.rtx holds these locks.
  *
  * The last close of a file frees its memory. So asymd keeps no file open, and opens none with more memory than a page.
  *

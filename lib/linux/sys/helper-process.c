@@ -26,11 +26,7 @@
 #define ASYM_HELPER_ORDERS_FD  3
 #define ASYM_HELPER_REPORTS_FD 4
 
-/* The side of the helper (linux/sys/helper-process.h): for the main function of its program, and for its roles. */
-
-/* The helper's side: a helper drops every privilege that its role does not need before it runs. */
-
-#define NOBODY 65534
+#define NOBODY                 65534
 
 /* The access rights of the first version of Landlock (Linux 5.13); every later kernel has them. */
 #define LANDLOCK_READING (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_EXECUTE)

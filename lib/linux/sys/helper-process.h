@@ -10,11 +10,9 @@
  * a process group. If the calling process is a subreaper (PR_SET_CHILD_SUBREAPER), a helper has not ended before its child
  * processes have.
  *
- * A helper has two channels. Orders go to the helper through a socket of type SOCK_SEQPACKET; asymd never reads from this
- * socket, and the helper cannot write to it. Reports come back through a pipe in packet
- * mode, which cannot carry descriptors: a helper that was taken over cannot pass a file to asymd.
- *
- * The functions of asymd's side come first, then those of the helper's side.
+ * A helper has two channels. Orders go to the helper through a socket that asymd never reads and the helper cannot write to.
+ * Reports come back through a pipe in packet mode, which cannot carry descriptors: a helper that was taken over cannot pass a file
+ * to asymd.
  */
 #ifndef ASYM_LINUX_SYS_HELPER_PROCESS_H
 #define ASYM_LINUX_SYS_HELPER_PROCESS_H
@@ -97,12 +95,9 @@ struct asym_helper_role {
 };
 
 /**
- * Confine the process for the role named in argv[1], and run the role. The steps, in this order:
- * - The process dies with its parent, is not dumpable, and gets no new privileges.
- * - It changes to the user and group "nobody" (65534) if it may.
- * - It drops every capability but that of the role.
- * - Where the kernel has Landlock, it forbids writing to files; unless the role may read files, it forbids opening them, too.
- *   A role that reads /proc of other processes gets RLIMIT_FSIZE 0 instead.
+ * Confine the process for the role named in argv[1], and run the role. The process dies with its parent, is not dumpable, gets no
+ * new privileges, changes to the user and group "nobody" if it may, and drops every capability but that of the role. Where the
+ * kernel has Landlock, it forbids writing to files; unless the role may read files, it forbids opening them, too.
  *
  * Returns the exit status: that of run(); 2: asym_helper_start() did not start this process, or the role does not exist; 1: the
  * process cannot be confined.

@@ -146,7 +146,6 @@ int asym_parse_status_line(const char *text, size_t len, const char *key, const 
     return -ENOENT;
 }
 
-/* Is word one of the comma-separated names? */
 static bool lists(const char *names, size_t len, const char *word)
 {
     size_t n = strlen(word);
@@ -216,8 +215,6 @@ int asym_parse_cgroup_name(const char *text, size_t len, const char **ret_path, 
     *ret_len = found->len;
     return 0;
 }
-
-/* Finds in the maps of a process the libraries and pages that decide how asymd treats it. */
 
 static bool has(const char *text, size_t len, const char *part)
 {

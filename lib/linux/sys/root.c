@@ -107,6 +107,16 @@ ssize_t asym_root_read(const struct asym_root *root, const char *path, char *buf
     return len;
 }
 
+int asym_root_opendir(const struct asym_root *root, const char *path, DIR **ret)
+{
+    const int fd = asym_root_openat(root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (fd >= 0 && !dir)
+        close(fd);
+    *ret = dir ? dir : *ret;
+    return dir ? 0 : fd < 0 ? fd : -ENOMEM;
+}
+
 int asym_root_read_list(const struct asym_root *root, const char *path, struct asym_mask *ret)
 {
     char text[2 * ASYM_MASK_LIST_MAX];

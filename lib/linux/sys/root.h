@@ -3,6 +3,7 @@
 #ifndef ASYM_LINUX_SYS_ROOT_H
 #define ASYM_LINUX_SYS_ROOT_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +35,9 @@ int asym_root_openat(const struct asym_root *root, const char *path, int flags);
  * root, or size is 0). When reading has begun, buf is written even on failure.
  */
 ssize_t asym_root_read(const struct asym_root *root, const char *path, char *buf, size_t size);
+
+/** Open a directory below the root for readdir(3), which never waits there. The caller closes it. Returns 0; -errno. */
+int asym_root_opendir(const struct asym_root *root, const char *path, DIR **ret);
 
 /**
  * Reads a file that is a list of CPUs, such as "0-3,8"; it may be empty. Returns 0; -EINVAL: it is none; -ERANGE: it has a CPU of

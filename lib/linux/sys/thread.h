@@ -3,6 +3,7 @@
 #ifndef ASYM_LINUX_SYS_THREAD_H
 #define ASYM_LINUX_SYS_THREAD_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -60,6 +61,17 @@ int asym_thread_may_boost(void);
 
 /** Read /proc/TGID/task/TID/stat. -ESRCH when the thread does not exist. 10 us. */
 int asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret);
+
+/** The same of this thread: -ESRCH also where its number is another thread's by now. */
+static inline int asym_thread_get_stat_of(const struct asym_taskid *id, struct asym_stat *ret)
+{
+    struct asym_stat stat;
+    const int r = asym_thread_get_stat(id->tgid, id->tid, &stat);
+    if (r < 0 || stat.start != id->start)
+        return r < 0 ? r : -ESRCH;
+    *ret = stat;
+    return 0;
+}
 
 /** Check that process tgid has thread tid. 0; -ESRCH. 0.2 us. */
 int asym_thread_is_of(int32_t tgid, int32_t tid);

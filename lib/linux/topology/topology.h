@@ -33,11 +33,9 @@ struct asym_topology_notes {
  * - CPUs, SMT, LLC and NUMA come from hwloc (HWLOC_FSROOT = the root's path, or xml, a file of hwloc XML of version 1 or 2).
  * - Kinds come from hwloc, the PMUs (cpu_core, cpu_atom, cpu_lowpower) and, on Arm, the MIDRs. Core types follow from kinds;
  *   machine.h has the rules.
- * - Speeds come from the first source that distinguishes cores and contradicts neither itself nor the kinds: cpu_capacity,
- *   CPPC's highest_perf, cpuinfo_max_freq, base_frequency, the CPU kinds. Clocks of Arm designs are weighed by their work in a
- *   cycle (topology-designs.def). A CPU whose figure is missing counts as those that it resembles, if these agree. asymd
- *   never reads scaling_*, which it may change itself. Kinds come last: they give little more than an order, whereas speeds
- *   are ratios (Roehrich 2007, S = (n; b)).
+ * - Speeds come from the first source (<asym/speed-sources.def>) that distinguishes cores and contradicts neither itself nor the
+ *   kinds. Clocks of Arm designs are weighed by their work in a cycle (topology-designs.def). A CPU whose figure is missing counts
+ *   as those that it resembles, if these agree. Speeds are ratios (Roehrich 2007, S = (n; b)).
  * - usable is the online CPUs in the effective cpuset of the root of the visible cgroup tree; without such a cpuset, online.
  * - isolated is sys/devices/system/cpu/isolated (isolcpus=) and nohz_full there, unless nohz_full leaves at most one usable CPU.
  * - favour is amd_pstate_prefcore_ranking, else CPPC's highest_perf, else cpuinfo_max_freq: the first that distinguishes CPUs
