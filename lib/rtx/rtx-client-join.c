@@ -16,11 +16,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Since Linux 5.12. */
-#ifndef RESOLVE_CACHED
-#define RESOLVE_CACHED 0x20
-#endif
-
 /*
  * Some programs close every low descriptor and open others in their place. The kernel reuses a number this high only in a
  * program with as many open files.

@@ -48,7 +48,7 @@ int asym_proc_owner(const struct asym_root *root, int32_t pid, uint32_t *ret)
  * The thread existed when asymd noted its start time. If it exists after asymd has read the owner, then the process had its
  * number all the time between.
  */
-int asym_proc_owner_of(const struct asym_root *root, const struct asym_taskid *thread, uint32_t *ret)
+static int owner_of(const struct asym_root *root, const struct asym_taskid *thread, uint32_t *ret)
 {
     struct asym_stat stat;
     uint32_t uid;
@@ -79,7 +79,7 @@ int asym_proc_owner_known(struct asym_proc_owners *owners, const struct asym_roo
     char path[32];
     struct stat st;
     if (!owners || !root->live || process->tgid <= 0 || process->tid != process->tgid)
-        return asym_proc_owner_of(root, process, ret);
+        return owner_of(root, process, ret);
     struct asym_proc_inode *known = &owners->known[(uint32_t)process->tgid % ASYM_PROC_OWNERS];
     snprintf(path, sizeof path, "proc/%d", (int)process->tgid);
     if (fstatat(root->fd, path, &st, 0) < 0)
@@ -89,7 +89,7 @@ int asym_proc_owner_known(struct asym_proc_owners *owners, const struct asym_roo
         return 0;
     }
     /* The start time is read after the inode: if it is right, then the inode was that of the process, too. */
-    const int r = asym_proc_owner_of(root, process, ret);
+    const int r = owner_of(root, process, ret);
     if (r == 0)
         *known = (struct asym_proc_inode){.id = *process, .device = st.st_dev, .number = st.st_ino, .made = st.st_ctim};
     return r;

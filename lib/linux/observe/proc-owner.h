@@ -14,13 +14,6 @@
 /** Find the effective UID of a process. On a live machine this costs 1 us. 0; -EINVAL: status has no such line; -errno. */
 int asym_proc_owner(const struct asym_root *root, int32_t pid, uint32_t *ret);
 
-/**
- * Find the effective UID of the process of a thread: of this thread, not of a later one with its number. 15 us.
- * -ESRCH: the kernel has given the number to another thread, or the thread has no number (it stands for a cgroup);
- * otherwise as above, -ENOENT where it has ended.
- */
-int asym_proc_owner_of(const struct asym_root *root, const struct asym_taskid *thread, uint32_t *ret);
-
 /** A process, and the inode of its directory in /proc. */
 struct asym_proc_inode {
     struct asym_taskid id;
@@ -37,9 +30,12 @@ struct asym_proc_owners {
 };
 
 /**
- * As asym_proc_owner_of, for a process (tid = tgid), and 1.5 us from the second call for it on: the kernel gives the directory of
- * each process in /proc another inode, and keeps it while the process exists, but for a lack of memory. So the same inode is the
- * same process, whose start time needs no second look. The UID itself is always read. owners: NULL: remembers nothing.
+ * Find the effective UID of this process, not of a later one with its number. tid = tgid, or a thread of it.
+ * -ESRCH: the kernel has given the number to another one, or it has none (it stands for a cgroup); -ENOENT: it has ended; -errno.
+ *
+ * The first call for a process takes 15 us, the later ones 1.5: the kernel gives the directory of each process in /proc another
+ * inode, and keeps it while the process exists, but for a lack of memory. So the same inode is the same process, whose start time
+ * needs no second look. The UID itself is always read. owners: NULL: remembers nothing.
  */
 int asym_proc_owner_known(struct asym_proc_owners *owners, const struct asym_root *root,
                           const struct asym_taskid *process, uint32_t *ret);

@@ -51,9 +51,6 @@ struct asym_jobs {
 
 void asym_jobs_done(struct asym_jobs *j);
 
-/** Returns the number of the job with that process group, >= 1, adding it if need be; 0 when memory runs out. */
-uint32_t asym_jobs_find(struct asym_jobs *j, int32_t pgrp);
-
 /** Begin a sample: drop the jobs in which the last one has counted no process, and set all counts to 0. Numbers become invalid. */
 void asym_jobs_begin(struct asym_jobs *j);
 
@@ -353,7 +350,6 @@ void asym_procfs_note_group(struct asym_process *proc, const struct asym_stat *s
 asym_usec asym_procfs_born_at(const struct asym_procfs *p, uint64_t start);
 /** Returns whether the time of this call of next() is over. */
 bool asym_procfs_is_over(const struct asym_procfs *p);
-bool asym_procfs_wants(const struct asym_procfs *p, const struct asym_process *proc);
 
 /** procfs-track.c: update the table from process events. 0; -errno: no more events will come. */
 int asym_procfs_take_events(struct asym_procfs *p);

@@ -20,7 +20,8 @@ void asym_jobs_done(struct asym_jobs *j)
     *j = (struct asym_jobs){0};
 }
 
-uint32_t asym_jobs_find(struct asym_jobs *j, int32_t pgrp)
+/* Returns the number of the job with that process group, >= 1, adding it if need be; 0 when memory runs out. */
+static uint32_t find_job(struct asym_jobs *j, int32_t pgrp)
 {
     const uint32_t hash = asym_hash_of_id(pgrp);
     ASYM_HASH_FOREACH (i, &j->by_pgrp, hash)
@@ -85,7 +86,7 @@ static struct asym_place place_of(struct asym_procfs *p, const struct asym_proce
     case ASYM_GROUP_JOB:
         if (!proc->has_tty && proc->group && p->cgroups.groups[proc->group - 1].is_unit)
             return (struct asym_place){.cgroup = proc->group};
-        return (struct asym_place){.job = proc->pgrp > 0 ? asym_jobs_find(&p->jobs, proc->pgrp) : 0};
+        return (struct asym_place){.job = proc->pgrp > 0 ? find_job(&p->jobs, proc->pgrp) : 0};
     }
     return (struct asym_place){0};
 }

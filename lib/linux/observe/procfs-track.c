@@ -26,7 +26,7 @@ bool asym_procfs_follows(const struct asym_process *proc)
 }
 
 /* Compares PID and start time: a process that gets the PID later was not named by --pid. */
-bool asym_procfs_wants(const struct asym_procfs *p, const struct asym_process *proc)
+static bool is_wanted(const struct asym_procfs *p, const struct asym_process *proc)
 {
     for (size_t i = 0; i < p->config.n_pids; i++)
         if (p->wanted[i].pid == proc->pid && p->wanted[i].start == proc->start)
@@ -52,7 +52,7 @@ static bool is_inside(const struct asym_procfs *p, const struct asym_process *pr
     for (int depth = 0; depth < MAX_DEPTH; depth++) {
         if (proc->decided)
             return (proc->flags & ASYM_PROC_OUTSIDE) == 0;
-        if (asym_procfs_wants(p, proc))
+        if (is_wanted(p, proc))
             return true;
         const struct asym_process *parent = asym_procfs_find(p, proc->ppid);
         if (!parent || parent->start > proc->start)
@@ -305,7 +305,7 @@ static void take_process_event(struct asym_procfs *p, const struct asym_process_
         leader->born = (uint32_t)event->when;
     child->born = event->when;
     child->decided = true;
-    if (!asym_procfs_wants(p, child) && (!parent || parent->flags & ASYM_PROC_OUTSIDE))
+    if (!is_wanted(p, child) && (!parent || parent->flags & ASYM_PROC_OUTSIDE))
         child->flags |= ASYM_PROC_OUTSIDE;
 }
 

@@ -17,10 +17,6 @@
 
 #define DEVICES "sys/bus/event_source/devices"
 
-#ifndef PERF_PMU_TYPE_SHIFT
-#define PERF_PMU_TYPE_SHIFT 32
-#endif
-
 /*
  * The events are tried in this order. The kernel's generic cache-misses event counts misses of L2 on Zen and of L1 on Arm,
  * so the native event of the PMU comes first there. libpfm finds a native event only if it detects that PMU. A native

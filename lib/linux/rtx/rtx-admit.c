@@ -13,7 +13,7 @@
 #include "linux/rtx/rtx-server-internal.h"
 #include "linux/sys/thread.h"
 
-void asym_rtxd_refuse(const struct asym_rtxd_server *s, enum asym_rtxd_refusal refusal, pid_t pid, uid_t uid)
+static void refuse(const struct asym_rtxd_server *s, enum asym_rtxd_refusal refusal, pid_t pid, uid_t uid)
 {
     if (s->config.refused)
         s->config.refused(s->config.ctx, refusal, pid, uid);
@@ -33,7 +33,7 @@ void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start)
         return;
     const int r = asym_rtxd_add_user(s, st.st_uid);
     if (r < 0 && r != -EPERM)
-        asym_rtxd_refuse(s, ASYM_RTXD_REFUSED_FULL, pid, st.st_uid);
+        refuse(s, ASYM_RTXD_REFUSED_FULL, pid, st.st_uid);
     s->met[i].pid = pid;
     s->met[i].start = start;
 }
@@ -184,7 +184,7 @@ static bool find_place(struct asym_rtxd_server *s, pid_t pid, uid_t uid)
     struct asym_rtxd_client *richest = find_richest(s, &most);
     if (!richest || (uid != 0 && most < mine + 2))
         return false;
-    asym_rtxd_refuse(s, ASYM_RTXD_REFUSED_YIELDS, richest->pid, richest->uid);
+    refuse(s, ASYM_RTXD_REFUSED_YIELDS, richest->pid, richest->uid);
     asym_rtxd_end(s, richest);
     asym_rtxd_sweep(s);
     return true;
@@ -324,5 +324,5 @@ void asym_rtxd_admit(struct asym_rtxd_server *s, struct asym_rtxd_user *user, co
     free(c.said);
     /* A file or a process that has ended is no fault of the program. -EAGAIN: the user moves its files. */
     if (r != -ESRCH && r != -ENOENT && r != -EAGAIN)
-        asym_rtxd_refuse(s, reason_of(r), c.pid, c.uid);
+        refuse(s, reason_of(r), c.pid, c.uid);
 }

@@ -29,11 +29,6 @@
 #include "base/macro.h"
 #include "linux/rtx/rtx-server-internal.h"
 
-/* Since Linux 5.12: fail where the lookup would have to take a lock of the directory. */
-#ifndef RESOLVE_CACHED
-#define RESOLVE_CACHED 0x20
-#endif
-
 /* All others are below it; its name is the version of the layout. */
 #define TOP       "2"
 #define HOME_SIZE 64

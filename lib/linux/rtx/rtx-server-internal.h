@@ -146,9 +146,6 @@ int asym_rtxd_watch(const struct asym_rtxd_server *s, int fd, uint32_t events);
 /** Size of the largest page, bytes. */
 #define ASYM_RTXD_PAGE_SIZE ((size_t)ASYM_RTX_PAGE_MAX)
 
-/** Report to the caller of the server that it refuses a program. */
-void asym_rtxd_refuse(const struct asym_rtxd_server *s, enum asym_rtxd_refusal refusal, pid_t pid, uid_t uid);
-
 /** Let in the user of a process, unless asymd has looked it up before. */
 void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start);
 
