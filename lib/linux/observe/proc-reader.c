@@ -116,7 +116,6 @@ struct asked {
     struct asym_read_request request;
     asym_usec at;
     double charged;
-    bool is_dropped; /* another process of the same user made the helper hang: the caller has to ask again */
 };
 
 /* A user whose process made a helper hang or end: nothing of that user is read until then, nor while that helper sleeps on. */
@@ -220,7 +219,8 @@ static int reader_ask(struct asym_proc_reader *port, const struct asym_read_requ
     struct reader *r = of(port);
     const asym_usec now = r->now();
     const double cost = COST + (request->what & ASYM_READ_MAPS ? request->maps_most * COST_PER_BYTE : 0);
-    if (r->n_asked == ASKED_MOST || !asym_token_bucket_has(&r->budget, now) || user_waits(r, request->uid, now))
+    if (r->n_asked == ASKED_MOST || !asym_token_bucket_has(&r->budget, now) || user_waits(r, request->uid, now) ||
+        (r->n_asked > 0 && r->helper.pid == 0))
         return -EAGAIN;
     int error = r->helper.pid > 0 ? 0 : start_helper(r, now);
     if (error < 0)
@@ -258,13 +258,6 @@ static bool is_answer_to(const struct asym_read_answer *a, size_t size, const st
            memchr(a->build_id, '\0', sizeof a->build_id) && ((const char *)a)[size - 1] == '\0';
 }
 
-static void ask_again(struct reader *r, struct asked *a, asym_usec now)
-{
-    a->at = now;
-    if (!a->is_dropped && asym_helper_order(&r->helper, &a->request, sizeof a->request) < 0)
-        end_helper(r);
-}
-
 /* The reading costs the time that the helper has used since its last answer, in place of the estimate. */
 static void charge_real_cost(struct reader *r, const struct asked *a)
 {
@@ -276,8 +269,8 @@ static void charge_real_cost(struct reader *r, const struct asked *a)
 }
 
 /*
- * The helper hangs over the first request, or has ended. A new helper gets the others again, except those about processes of
- * the same user, because each of them could do the same to it. Returns the answer to the first request.
+ * The helper hangs over the first request, or has ended. Returns the answer to that one. reader_take() answers the others, which
+ * no helper reads, and then the next request starts another one.
  */
 static struct asym_read_answer give_up_first(struct reader *r, bool has_ended, asym_usec now)
 {
@@ -287,12 +280,6 @@ static struct asym_read_answer give_up_first(struct reader *r, bool has_ended, a
     let_wait(r, first.request.uid, now);
     end_helper(r);
     forget_first(r);
-    /* reader_take() answers with -EAGAIN the requests that no new helper gets. */
-    for (size_t i = 0; i < r->n_asked; i++)
-        r->asked[i].is_dropped |= r->asked[i].request.uid == first.request.uid;
-    if (start_helper(r, now) == 0)
-        for (size_t i = 0; i < r->n_asked; i++)
-            ask_again(r, &r->asked[i], now);
     return no_answer(&first, has_ended ? -EPIPE : -ETIME);
 }
 
@@ -322,7 +309,7 @@ static int reader_take(struct asym_proc_reader *port, struct asym_read_answer *r
     asym_helper_reap(&r->helper);
     if (r->n_asked == 0)
         return 0;
-    if (r->helper.pid == 0 || r->asked[0].is_dropped) {
+    if (r->helper.pid == 0) {
         *ret = no_answer(&r->asked[0], -EAGAIN);
         asym_token_bucket_add(&r->budget, r->asked[0].charged);
         forget_first(r);
