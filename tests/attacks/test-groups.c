@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Threads with 65,536 supplementary groups: the kernel needs milliseconds for the status of each. The test needs root. */
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <grp.h>
 

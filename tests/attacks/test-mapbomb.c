@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Processes share one memory with very many mappings, and its size changes all the time: their maps are expensive to read. */
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <asym/rtx.h>
 

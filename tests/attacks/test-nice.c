@@ -9,7 +9,6 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "linux/sys/thread.h"
 #include "support/live.h"

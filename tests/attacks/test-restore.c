@@ -4,7 +4,6 @@
  * PID of a steered one. The test writes ledgers as a kill -9 would leave them.
  */
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Processes start by the ten thousand. asymd must read their events at a bounded share of a CPU, without a real-time thread. */
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <dirent.h>
-#include <sys/wait.h>
 
 #include "support/attack.h"
 #include "support/live.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Queries and orders to a running asymd: over its own socket without a bus daemon, and over a system bus of the test. */
 #include <dirent.h>
-#include <limits.h>
 #include <regex.h>
 #include <signal.h>
 #include <sys/mman.h>

@@ -3,7 +3,6 @@
  * Ledger, actuator, fork guard and restorer on live threads, without the service: what steering must not break. The test steers
  * only processes that it started itself. It needs two CPUs, and fails with a message on one.
  */
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>

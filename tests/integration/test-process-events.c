@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The proc connector: the subscription, other subscribers, overflow, and the error where it is not available. */
-#include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "linux/observe/process-events.h"

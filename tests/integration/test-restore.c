@@ -4,7 +4,6 @@
  * kills. The test steers only processes that it started itself. It needs two CPUs, and fails with a message on one.
  */
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>

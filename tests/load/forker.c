@@ -8,14 +8,11 @@
  * narrow: number of children that saw fewer CPUs than the program had at its start; restored_after: number of children that had
  * ended when the program had its own mask again; 0: it never had.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <grp.h>
-#include <signal.h>
 
 #include "support/must.h"
 #include "support/process.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/tree.h"
 
-#include <fcntl.h>
 #include <ftw.h>
 #include <sys/stat.h>
 

@@ -2,7 +2,6 @@
 /* The readers of the log: a journal whose socket is full, and a pipe that is full, cost lines but no time. */
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -3,7 +3,6 @@
  * The client library without memory: resource limits replace a machine that refuses it (vm.overcommit_memory = 2). The program
  * goes on as if asymd did not run. Each test runs in its own process.
  */
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 

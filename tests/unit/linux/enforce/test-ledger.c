@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests the file of the ledger: records survive, and other content of the file does no harm. */
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 

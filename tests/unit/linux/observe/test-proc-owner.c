@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <linux/sched.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Helpers: orders, reports and confinement; asymd does not wait for a helper that hangs. */
-
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
