@@ -5,9 +5,6 @@
  */
 #include <asym/policy.h>
 
-#include <errno.h>
-
-#include "base/arena.h"
 #include "base/mask.h"
 #include "policy/placement/spread.h"
 
@@ -28,12 +25,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     struct asym_spread sp;
     const uint32_t *all = asym_spread_all(in);
     asym_spread_init(&sp, in, ret);
-    if (asym_arena_is_short(in->arena))
-        return -ENOBUFS;
-    if (!asym_machine_is_asymmetric(in->machine)) {
-        asym_spread_alike(&sp, all, in->n_threads);
-        return 0;
-    }
+    const int r = asym_spread_begin(&sp, all);
+    if (r <= 0)
+        return r;
     asym_spread_even(&sp, all, in->n_threads, &in->machine->usable);
     asym_spread_fill_seats(&sp);
     for (size_t i = 0; i < in->n_threads; i++)

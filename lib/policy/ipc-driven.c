@@ -19,7 +19,6 @@
  */
 #include <asym/policy.h>
 
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -300,12 +299,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     struct asym_spread sp;
     struct turns q;
     take_memory(in, &sp, ret, &q);
-    if (asym_arena_is_short(in->arena))
-        return -ENOBUFS;
-    if (!asym_machine_is_asymmetric(in->machine)) {
-        asym_spread_alike(&sp, q.ranked.order, in->n_threads);
-        return 0;
-    }
+    const int r = asym_spread_begin(&sp, q.ranked.order);
+    if (r <= 0)
+        return r;
     read_threads(&q);
     want_turns(&q);
     give_turns(&q);

@@ -8,7 +8,6 @@
  */
 #include <asym/policy.h>
 
-#include <errno.h>
 #include <stdbool.h>
 
 #include "base/arena.h"
@@ -138,12 +137,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     struct queue q;
     take_memory(in, &q);
     asym_spread_init(&sp, in, ret);
-    if (asym_arena_is_short(in->arena))
-        return -ENOBUFS;
-    if (!asym_machine_is_asymmetric(in->machine)) {
-        asym_spread_alike(&sp, q.threads, in->n_threads);
-        return 0;
-    }
+    const int r = asym_spread_begin(&sp, q.threads);
+    if (r <= 0)
+        return r;
     line_up(&q);
     struct asym_mask fast = in->machine->fast;
     asym_spread_give(&sp, q.threads, asym_spread_able(&sp, q.threads, in->n_threads, &fast), false, &fast);

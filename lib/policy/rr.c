@@ -12,7 +12,6 @@
  */
 #include <asym/policy.h>
 
-#include <errno.h>
 #include <stdbool.h>
 
 #include "base/arena.h"
@@ -194,12 +193,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     struct queue q;
     take_memory(in, &q);
     asym_spread_init(&sp, in, ret);
-    if (asym_arena_is_short(in->arena))
-        return -ENOBUFS;
-    if (!asym_machine_is_asymmetric(in->machine)) {
-        asym_spread_alike(&sp, q.order, in->n_threads);
-        return 0;
-    }
+    const int r = asym_spread_begin(&sp, q.order);
+    if (r <= 0)
+        return r;
     const struct asym_mask faster = faster_cpus(in->machine);
     size_t n = asym_spread_able(&sp, q.order, in->n_threads, &faster);
     double mean = make_keys(&q, n);

@@ -34,7 +34,6 @@
 #include "base/mask.h"
 #include "base/sort.h"
 #include "policy/placement/balance.h"
-#include "policy/placement/proportion.h"
 #include "policy/placement/spread.h"
 
 /* A thread that is runnable for this share of the time gets the CPU of a serial thread; half of the share is enough to keep it. */

@@ -7,9 +7,6 @@
  */
 #include <asym/policy.h>
 
-#include <errno.h>
-
-#include "base/arena.h"
 #include "policy/placement/ranked.h"
 #include "policy/placement/spread.h"
 
@@ -36,12 +33,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     struct asym_ranked ranked;
     asym_spread_init(&sp, in, ret);
     asym_ranked_init(&ranked, &sp);
-    if (asym_arena_is_short(in->arena))
-        return -ENOBUFS;
-    if (!asym_machine_is_asymmetric(in->machine)) {
-        asym_spread_alike(&sp, ranked.order, in->n_threads);
-        return 0;
-    }
+    const int r = asym_spread_begin(&sp, ranked.order);
+    if (r <= 0)
+        return r;
     for (size_t t = 0; t < in->n_threads; t++) {
         const struct thread_state *s = in->threads[t].state;
         ranked.gain[t] = gain_of(in->machine, in->threads[t].profile);

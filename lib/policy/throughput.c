@@ -19,7 +19,6 @@
 #include <asym/policy.h>
 
 #include "policy/placement/balance.h"
-#include "policy/placement/proportion.h"
 #include "policy/placement/spread.h"
 
 static void explain(const struct asym_balance *b)

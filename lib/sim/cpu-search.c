@@ -15,6 +15,51 @@ static struct asym_mask between(const struct asym_mask *set, uint32_t first, uin
     return part;
 }
 
+/* Returns the n-th CPU of a set, from 0; -1: the set has fewer. */
+static int nth(const struct asym_mask *set, unsigned n)
+{
+    for (unsigned i = 0; i < ASYM_MASK_WORDS; i++) {
+        const unsigned here = (unsigned)__builtin_popcountll(set->w[i]);
+        if (n >= here) {
+            n -= here;
+            continue;
+        }
+        uint64_t w = set->w[i];
+        while (n-- > 0)
+            w &= w - 1;
+        return (int)(i * 64 + (unsigned)__builtin_ctzll(w));
+    }
+    return -1;
+}
+
+/* By chance; -1: set is empty. */
+static int any_of(struct asym_sim *s, const struct asym_mask *set)
+{
+    const unsigned n = asym_mask_count(set);
+    return n > 0 ? nth(set, sim_rng_below(&s->rng, n)) : -1;
+}
+
+bool sim_core_is_idle(const struct asym_sim *s, uint32_t cpu)
+{
+    const struct sim_core *core = &s->cores[s->cpus[cpu].core];
+    for (uint32_t i = 0; i < core->n; i++)
+        if (s->cpus[core->first + i].running != SIM_NONE)
+            return false;
+    return true;
+}
+
+/* Returns the CPUs of set whose siblings are idle, too; if there are none, set. */
+static struct asym_mask whole_cores(const struct asym_sim *s, const struct asym_mask *set)
+{
+    struct asym_mask whole = {0};
+    if (s->scenario->machine.most_smt < 2)
+        return *set;
+    ASYM_MASK_FOREACH (c, set)
+        if (sim_core_is_idle(s, (uint32_t)c))
+            asym_mask_set(&whole, (unsigned)c);
+    return asym_mask_empty(&whole) ? *set : whole;
+}
+
 /* Returns the CPU of idle that went idle last, ties at random. The kernel's own threads have just left a housekeeping CPU. */
 static uint32_t last_idle(struct asym_sim *s, const struct asym_mask *idle)
 {
@@ -22,7 +67,7 @@ static uint32_t last_idle(struct asym_sim *s, const struct asym_mask *idle)
     struct asym_mask last = {0};
     uint64_t latest = 0;
     if (!asym_mask_empty(&kept))
-        return (uint32_t)sim_any_of(s, &kept);
+        return (uint32_t)any_of(s, &kept);
     ASYM_MASK_FOREACH (c, idle) {
         const uint64_t since = s->cpus[c].idle_since;
         if (since < latest)
@@ -32,7 +77,7 @@ static uint32_t last_idle(struct asym_sim *s, const struct asym_mask *idle)
         latest = since;
         asym_mask_set(&last, (unsigned)c);
     }
-    return (uint32_t)sim_any_of(s, &last);
+    return (uint32_t)any_of(s, &last);
 }
 
 /* A search that has come to the CPU at. idle: the CPUs that the thread may take; not empty. */
@@ -75,8 +120,8 @@ static uint32_t find_idlest(struct asym_sim *s, uint32_t from, const struct asym
         choose_part(s, &f, (enum sim_reach)around, (enum sim_reach)(around - 1));
     sim_span(s, f.at, SIM_REACH_LLC, &first, &end);
     const struct asym_mask near = between(&f.idle, first, end);
-    const struct asym_mask whole = sim_whole_cores(s, &near);
-    return f.moved ? last_idle(s, &whole) : (uint32_t)sim_any_of(s, &whole);
+    const struct asym_mask whole = whole_cores(s, &near);
+    return f.moved ? last_idle(s, &whole) : (uint32_t)any_of(s, &whole);
 }
 
 /* Returns the CPU of the thread that starts this one. Idle CPUs exist. */
@@ -88,7 +133,7 @@ static uint32_t started_from(struct asym_sim *s, uint32_t thread)
     if (s->n_llcs == 1)
         return 0;
     if (s->starter == SIM_NONE)
-        s->starter = find_idlest(s, (uint32_t)sim_any_of(s, &s->idle), &s->idle);
+        s->starter = find_idlest(s, (uint32_t)any_of(s, &s->idle), &s->idle);
     return s->starter;
 }
 
@@ -96,7 +141,7 @@ uint32_t sim_place_new(struct asym_sim *s, uint32_t thread)
 {
     const struct asym_mask *allowed = sim_masks_at(s->masks, s->threads[thread].mask);
     if (s->scenario->scheduler.placement == ASYM_SIM_RANDOM)
-        return (uint32_t)sim_any_of(s, allowed);
+        return (uint32_t)any_of(s, allowed);
     const struct asym_mask idle = asym_mask_and(allowed, &s->idle);
     struct asym_mask others = idle;
     if (asym_mask_empty(&idle))
@@ -120,49 +165,6 @@ void sim_span(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint
     }
     *ret_first = s->llcs[first].first;
     *ret_end = s->llcs[last].first + s->llcs[last].n;
-}
-
-/* Returns the n-th CPU of a set, from 0; -1: the set has fewer. */
-static int nth(const struct asym_mask *set, unsigned n)
-{
-    for (unsigned i = 0; i < ASYM_MASK_WORDS; i++) {
-        const unsigned here = (unsigned)__builtin_popcountll(set->w[i]);
-        if (n >= here) {
-            n -= here;
-            continue;
-        }
-        uint64_t w = set->w[i];
-        while (n-- > 0)
-            w &= w - 1;
-        return (int)(i * 64 + (unsigned)__builtin_ctzll(w));
-    }
-    return -1;
-}
-
-int sim_any_of(struct asym_sim *s, const struct asym_mask *set)
-{
-    const unsigned n = asym_mask_count(set);
-    return n > 0 ? nth(set, sim_rng_below(&s->rng, n)) : -1;
-}
-
-bool sim_core_is_idle(const struct asym_sim *s, uint32_t cpu)
-{
-    const struct sim_core *core = &s->cores[s->cpus[cpu].core];
-    for (uint32_t i = 0; i < core->n; i++)
-        if (s->cpus[core->first + i].running != SIM_NONE)
-            return false;
-    return true;
-}
-
-struct asym_mask sim_whole_cores(const struct asym_sim *s, const struct asym_mask *set)
-{
-    struct asym_mask whole = {0};
-    if (s->scenario->machine.most_smt < 2)
-        return *set;
-    ASYM_MASK_FOREACH (c, set)
-        if (sim_core_is_idle(s, (uint32_t)c))
-            asym_mask_set(&whole, (unsigned)c);
-    return asym_mask_empty(&whole) ? *set : whole;
 }
 
 /* Searches first to end - 1 for a CPU whose core is idle; else keeps the first idle CPU, unless *found has one. */
@@ -215,6 +217,6 @@ static struct asym_mask least_loaded(const struct asym_sim *s, const struct asym
 uint32_t sim_emptiest(struct asym_sim *s, const struct asym_mask *allowed)
 {
     const struct asym_mask idle = asym_mask_and(allowed, &s->idle);
-    const struct asym_mask best = asym_mask_empty(&idle) ? least_loaded(s, allowed) : sim_whole_cores(s, &idle);
-    return (uint32_t)sim_any_of(s, &best);
+    const struct asym_mask best = asym_mask_empty(&idle) ? least_loaded(s, allowed) : whole_cores(s, &idle);
+    return (uint32_t)any_of(s, &best);
 }

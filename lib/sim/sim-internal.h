@@ -275,10 +275,6 @@ uint32_t sim_emptiest(struct asym_sim *s, const struct asym_mask *allowed);
  * start that depends on cpu. -1: none.
  */
 int sim_idle_near(const struct asym_sim *s, uint32_t cpu, const struct asym_mask *allowed);
-/** Returns one of the CPUs of set, by chance; -1: set is empty. */
-int sim_any_of(struct asym_sim *s, const struct asym_mask *set);
-/** Returns the CPUs of set whose siblings are idle, too; if there are none, set. */
-struct asym_mask sim_whole_cores(const struct asym_sim *s, const struct asym_mask *set);
 /** Returns whether this CPU and its siblings are idle. */
 bool sim_core_is_idle(const struct asym_sim *s, uint32_t cpu);
 static inline uint32_t sim_count(const struct asym_sim *s, uint32_t cpu)

@@ -2,8 +2,10 @@
 /* Even placement: places sets of threads with equal masks one after the other, the set with the fewest choices first. */
 #include "policy/placement/spread.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/macro.h"
 #include "base/mask.h"
 
@@ -182,4 +184,14 @@ void asym_spread_alike(struct asym_spread *sp, const uint32_t *list, size_t n)
     asym_spread_even(sp, list, n, &sp->in->machine->usable);
     for (size_t i = 0; i < n; i++)
         sp->ret[list[i]].reason = &alike;
+}
+
+int asym_spread_begin(struct asym_spread *sp, const uint32_t *list)
+{
+    if (asym_arena_is_short(sp->in->arena))
+        return -ENOBUFS;
+    if (asym_machine_is_asymmetric(sp->in->machine))
+        return 1;
+    asym_spread_alike(sp, list, sp->in->n_threads);
+    return 0;
 }

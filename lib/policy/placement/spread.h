@@ -145,6 +145,12 @@ void asym_spread_by_rank(struct asym_spread *sp, const uint32_t *list, size_t n_
 /** For a machine whose CPUs are all alike: spreads every thread that is not placed yet evenly, and gives that as the reason. */
 void asym_spread_alike(struct asym_spread *sp, const uint32_t *list, size_t n);
 
+/**
+ * Begins a plan that prefers fast CPUs, once all memory is taken. Returns 1: place the threads; 0: the plan is done, because no CPU
+ * is known to be faster, and all threads, which are those of list, are spread alike; -ENOBUFS: the arena is too small.
+ */
+int asym_spread_begin(struct asym_spread *sp, const uint32_t *list);
+
 /* --- for placements of a policy's own --- */
 
 static inline enum asym_nearness asym_nearness(const struct asym_machine *m, int preferred_cpu, int cpu)
