@@ -205,6 +205,8 @@ int asym_named_processes_list(const struct asym_named_processes *processes, cons
     asym_text_show(name, text, sizeof text);
     for (size_t i = 0; i < ASYM_MIN(processes->n, (size_t)MOST_LISTED); i++)
         add_row(&table, &processes->process[i]);
+    if (table.error < 0)
+        return table.error;
     fprintf(out, "%zu process%s %s%s:\n", processes->n, processes->n == 1 ? " has" : "es have",
             processes->by_command_line ? "in the command line, but not as a name: " : "the name ", text);
     const int r = asym_report_table_print(&table, &terminal, 0, 0, true);

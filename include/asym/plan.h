@@ -98,7 +98,7 @@ struct asym_action {
     double figure[2];
 };
 
-/** The kind of result of an action (lib/base/outcome.c has the errno table). */
+/** The kind of result of an action (lib/base/error.c has the errno table). */
 enum asym_outcome_kind {
     ASYM_OUTCOME_DONE,
     ASYM_OUTCOME_GONE,      /**< the thread has ended (-ESRCH, -ENOENT); this is not an error */

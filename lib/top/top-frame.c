@@ -13,7 +13,7 @@ static bool is_same(const json_t *a, const json_t *b)
 {
     return asym_json_get_int(a, "pid") == asym_json_get_int(b, "pid") &&
            strcmp(asym_json_get_text(a, "cgroup"), asym_json_get_text(b, "cgroup")) == 0 &&
-           strcmp(asym_json_get_text(a, "comm"), asym_json_get_text(b, "comm")) == 0;
+           strcmp(asym_top_name(a), asym_top_name(b)) == 0;
 }
 
 json_t *asym_top_frame_find(const json_t *frame, const json_t *app, size_t hint)
@@ -87,7 +87,7 @@ bool asym_top_type(const json_t *status, int64_t type, struct asym_top_type *ret
 
 int64_t asym_top_type_from(const json_t *status, int64_t from)
 {
-    int64_t lowest = INT64_MAX;
+    int64_t lowest = ASYM_MAX_CPUS;
     json_t *cpu;
     size_t i;
     json_array_foreach(json_object_get(status, "cpus"), i, cpu)

@@ -84,14 +84,14 @@ static int compare(uint32_t a, uint32_t b, const void *ctx)
 
 static bool passes(const json_t *app, const char *filter)
 {
-    static const char *const keys[] = {"comm", "command", "user", "cgroup"};
+    static const char *const keys[] = {"command", "user", "cgroup"};
     const int64_t number = asym_json_get_int(app, "pid");
     char pid[24];
     snprintf(pid, sizeof pid, "%" PRId64, number);
     for (size_t i = 0; i < ASYM_LENGTH(keys); i++)
         if (strcasestr(asym_json_get_text(app, keys[i]), filter))
             return true;
-    return number != 0 && strstr(pid, filter);
+    return strcasestr(asym_top_name(app), filter) || (number != 0 && strstr(pid, filter));
 }
 
 static int reserve(struct asym_top_order *order, size_t n)

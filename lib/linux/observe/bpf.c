@@ -214,7 +214,7 @@ bool asym_bpf_take(struct asym_source *source)
 {
     struct asym_bpf *b = of(source);
     asym_phases_take(b->kernel, take_event, b);
-    b->is_answer = b->has_changed;
+    b->is_answer = b->has_changed && b->hears;
     return b->has_changed;
 }
 

@@ -228,8 +228,8 @@ static int reader_ask(struct asym_proc_reader *port, const struct asym_read_requ
     error = asym_helper_order(&r->helper, request, sizeof *request);
     if (error < 0) {
         /*
-         * The helper has ended by itself. With no request under way the next one starts another helper. Else reader_take() does,
-         * which knows the request over which this one ended.
+         * The helper has ended by itself. With no request under way the next one starts another helper. Else reader_take() ends
+         * it, which knows the request over which it ended.
          */
         if (error == -ENOTCONN && r->n_asked == 0)
             end_helper(r);
