@@ -642,6 +642,7 @@ TEST_F(one_runnable_thread_is_alone_at_once)
 TEST_F(an_answer_is_about_the_programs_that_have_changed)
 {
     measure();
+    asym_bpf_set(source, &settings->daemon, true);
     come_down_to(WORKER);
     assert_true(asym_bpf_take(source));
     asym_source_refresh(source);
