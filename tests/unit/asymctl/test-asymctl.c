@@ -203,8 +203,6 @@ TEST(the_defaults_of_verbs_are_accepted)
             continue;
         ASYM_AUTO_FREE void *args = calloc(1, ASYM_ARGS_MAX);
         assert_int_equal(asym_args_default(v->args, args), 0);
-        for (const struct asym_arg *row = v->args; row->option.key; row++)
-            assert_true(row->option.offset < ASYM_ARGS_MAX);
     }
 }
 

@@ -220,6 +220,10 @@ TEST_F(what_is_no_file_is_refused)
 {
     struct asym_error err = {""};
     char path[160];
+    f->s->daemon.interval = 7;
+    asym_settings_load_lenient(f->s, f->tree.path);
+    asym_settings_load_lenient(f->s, "/dev/zero");
+    assert_int_equal(f->s->daemon.interval, 7);
     assert_int_equal(asym_settings_load(f->s, f->tree.path, true, &err), -EINVAL);
     assert_non_null(strstr(err.text, "is a directory"));
     snprintf(path, sizeof path, "%s/fifo", f->tree.path);

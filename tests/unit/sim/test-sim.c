@@ -533,6 +533,7 @@ TEST(only_allowed_cpus_count_as_idle)
 {
     for (unsigned seed = 0; seed < 50; seed++) {
         const struct places all = places_of(TWO_NODES COPIES(3) "affinity=1-3,6\n", seed);
+        assert_int_equal(all.n, 3);
         assert_int_equal(taken_by(&all) & ~0x4eU, 0);
         assert_true(all.cpu[0] < 4);
     }

@@ -154,8 +154,10 @@ TEST_F(links_lead_to_the_same_file_while_directories_are_renamed)
     assert_true(child >= 0);
     if (child == 0)
         rename_for_ever(&f->tree, n);
-    while (*n < 50000)
+    while (*n < 50000) {
+        assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
         check_links(f);
+    }
     assert_int_equal(asym_process_signal(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
     munmap(n, sizeof *n);
