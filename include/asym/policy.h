@@ -128,6 +128,9 @@ struct asym_policy {
      * it has begun, and has ended.
      */
     bool serves_alone;
+    bool
+        keeps_alone; /**< with serves_alone: the thread may keep what it got. asymd does not plan when its phase ends, nor when the
+                           same thread is alone again, but when another one is, and about once a second for the same */
     bool reacts; /**< the engine also calls plan as soon as a program reports the start or end of a serial phase;
                             such a plan does not begin a new swap period */
     bool every_snapshot; /**< the engine calls plan at every snapshot, not once per swap period; the policy keeps its

@@ -3,7 +3,8 @@
  * asymd's own policy: one rule for machines and loads of all kinds. It gives the best seat to the thread for which weight * gain /
  * progress is largest, which maximises the sum over the threads of weight * log(progress). The weight is the share of the time for
  * which the program waits for this thread (MinTLP, PA and the serial phases of Saez 2010 and Morad 2008 by one number), the gain is
- * what the seat adds (Static-IPC, ASTPI), and progress makes threads of equal weight take turns (RR).
+ * what the seat adds (Static-IPC, ASTPI), and progress makes threads of equal weight take turns (RR). In a plan without new
+ * measurements nobody takes a turn, but a thread that has come to run alone takes a seat of its process (Morad 2008, 6).
  *
  * The exceptions to rule 3 of docs/policies.md: a thread that ranks above a crowd may hold its CPU, or keep its siblings idle. What
  * that costs the machine stays within budget.
@@ -356,6 +357,8 @@ const struct asym_policy asym_policy_asym = {
     .source = "asymd (docs/policies.md)",
     .pin = ASYM_PIN_EACH,
     .reacts = true,
+    .serves_alone = true,
+    .keeps_alone = true,
     .params_size = sizeof(struct asym_seats_params),
     .state_size = sizeof(struct asym_seats_state),
     .task_state_size = sizeof(struct asym_seats_thread),

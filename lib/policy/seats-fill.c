@@ -15,6 +15,12 @@
 /* A thread that loses this share of its speed far from its memory chooses before the others. */
 #define REMOTE_HURTS 0.08
 
+/* In a plan without new measurements who holds a seat ranks higher by this factor. A thread that spins loses it still. */
+#define STICKS_UNMEASURED 10
+
+/* A thread that makes so many times the progress of one that is alone keeps its seat: more than by a faster seat. */
+#define MUCH_MORE 4
+
 /* Threads of a program share a CPU below this many runnable threads at a time. */
 #define TOGETHER_BELOW 1.5
 
@@ -158,7 +164,7 @@ static bool is_far(const struct asym_seats *q, uint32_t t, const struct tier *ti
 /* Returns whether it had such a seat in the last plan. One that made way for another thread (fill_idle) is on another core type. */
 static bool holds_seat(const struct asym_seats *q, const struct asym_seats_brief *b, const struct tier *tier)
 {
-    return b->kind == tier->kind && !b->coupled && b->home >= 0 &&
+    return b->kind == tier->kind && !(b->coupled && asym_seats_is_measured(q)) && b->home >= 0 &&
            (asym_mask_has(&tier->all, b->home) || q->in->machine->cpus[b->home].type != tier->type);
 }
 
@@ -168,13 +174,45 @@ static double rank(const struct asym_seats *q, uint32_t t, const struct tier *ti
     const double there = b->plain ? tier->speed : asym_seats_sigma(q, t, tier->speed, is_far(q, t, tier));
     const double slow = b->plain || tier->slow <= 0 ? tier->slow : asym_seats_sigma(q, t, tier->slow, false);
     const double gain = there - slow;
-    const double stays = holds_seat(q, b, tier) ? 1 + q->p->sticky * b->slowness : 1;
+    const double sticks = asym_seats_is_measured(q) ? 1 + q->p->sticky * b->slowness : STICKS_UNMEASURED;
+    const double stays = holds_seat(q, b, tier) ? sticks : 1;
     return q->density[t] * gain / (double)b->rate * stays * (1 + 2 * q->p->sticky * q->behind[t]);
 }
 
 static bool are_mates(const struct asym_seats *q, uint32_t t, uint32_t u)
 {
     return q->of[t].app == q->of[u].app && q->in->threads[t].proc == q->in->threads[u].proc;
+}
+
+static void exchange_ranks(struct asym_seats *q, uint32_t t, uint32_t u)
+{
+    const double key = q->key[t];
+    q->key[t] = q->key[u];
+    q->key[u] = key;
+}
+
+/*
+ * The thread at i in open is the only one of its program that is awake. It takes such a seat from a thread of its process, from the
+ * one that is next to lose it; if it has one, it keeps it. The process has as many seats as before, so no other pays. One that
+ * does much more work keeps its own: it is the next that is alone, as the main thread of a frame loop. Densities do not tell: those
+ * of a worker are high if it often ends last, which it does on a CPU with other threads.
+ */
+static void put_alone_first(struct asym_seats *q, size_t i, uint8_t kind)
+{
+    const uint32_t t = q->open[i];
+    const bool holds = q->of[t].kind == kind;
+    uint32_t other = t;
+    size_t first = i;
+    while (first > 0 && are_mates(q, t, q->open[first - 1]))
+        first--;
+    for (size_t j = first; j < q->n_open && are_mates(q, t, q->open[j]); j++) {
+        const uint32_t u = q->open[j];
+        if (q->key[u] <= q->key[t] || asym_seats_of(q, u)->pace > MUCH_MORE * asym_seats_of(q, t)->pace)
+            continue;
+        if (holds ? q->key[u] > q->key[other] : q->of[u].kind == kind && (other == t || q->key[u] < q->key[other]))
+            other = u;
+    }
+    exchange_ranks(q, t, other);
 }
 
 /*
@@ -189,22 +227,22 @@ static void put_first(struct asym_seats *q, size_t i)
         best = q->key[q->open[j - 1]] > q->key[best] ? q->open[j - 1] : best;
     for (size_t j = i + 1; j < q->n_open && are_mates(q, leader, q->open[j]); j++)
         best = q->key[q->open[j]] > q->key[best] ? q->open[j] : best;
-    if (q->in->threads[best].runnable < ASYM_SEATS_SLEPT_BELOW) {
-        const double key = q->key[best];
-        q->key[best] = q->key[leader];
-        q->key[leader] = key;
-    }
+    if (q->in->threads[best].runnable < ASYM_SEATS_SLEPT_BELOW)
+        exchange_ranks(q, best, leader);
 }
 
 /*
- * Beside other processes the progress of all threads decides: two equal ones with a leader each would not take turns, be they
- * of two programs or of one job.
+ * Beside other processes the progress of all threads decides who leads: two equal ones with a leader each would not take turns, be
+ * they of two programs or of one job.
  */
-static void put_leaders_first(struct asym_seats *q)
+static void put_leaders_first(struct asym_seats *q, uint8_t kind)
 {
-    for (size_t i = 0; i < q->n_open; i++)
+    for (size_t i = 0; i < q->n_open && q->n_counting == 1; i++)
         if (q->of[q->open[i]].leads && q->key[q->open[i]] > 0)
             put_first(q, i);
+    for (size_t i = 0; i < q->n_open; i++)
+        if (q->of[q->open[i]].alone && !q->of[q->open[i]].roams && q->key[q->open[i]] > 0)
+            put_alone_first(q, i, kind);
 }
 
 /* List the threads that want a seat of the tier: first, by rank, as many as there are. Returns how many want one. */
@@ -228,8 +266,7 @@ static size_t list_candidates(struct asym_seats *q, struct tier *tier)
         if (q->key[t] > 0 || is_any)
             q->list[n++] = t;
     }
-    if (q->n_counting == 1)
-        put_leaders_first(q);
+    put_leaders_first(q, tier->kind);
     asym_seats_sort_first(q, q->list, n, room);
     tier->homes = (struct asym_mask){0};
     for (size_t i = 0; i < ASYM_MIN(n, room); i++)

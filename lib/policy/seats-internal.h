@@ -93,6 +93,7 @@ struct asym_seats_brief {
     bool above, busy, pins; /**< as in its state; of the new plan from step 7 on */
     uint8_t slowness;       /**< of its turns */
     bool leads;             /**< as in its state */
+    bool alone;             /**< all other threads of its program sleep now, and turns of its process gain something */
     bool counts, roams;     /**< as in its state; roams: of the new plan for one that does not count */
 };
 
@@ -137,6 +138,12 @@ enum { ASYM_CLAIM_CPU = 1 << 0, ASYM_CLAIM_SIBLINGS = 1 << 1 };
 static inline struct asym_seats_thread *asym_seats_of(const struct asym_seats *q, size_t t)
 {
     return (struct asym_seats_thread *)q->in->threads[t].state;
+}
+
+/** Returns whether the plan has new measurements. Without any it takes no turns: each keeps its seat, but for the thread alone. */
+static inline bool asym_seats_is_measured(const struct asym_seats *q)
+{
+    return q->in->interval > 0;
 }
 
 /** Returns the speed of a CPU as a share of the fastest. */

@@ -337,7 +337,7 @@ static void couple(struct asym_seats *q, struct span proc)
         if (!s->coupled)
             continue;
         q->density[t] = sum.weight / ASYM_MAX(sum.duty, DUTY_LEAST);
-        q->behind[t] = rests ? 0 : turn_of(q, s, &sum);
+        q->behind[t] = rests || !asym_seats_is_measured(q) ? 0 : turn_of(q, s, &sum);
     }
     remember_team(q, proc, &sum, quick_since);
 }
@@ -433,6 +433,7 @@ static void note_brief(struct asym_seats *q, size_t t, bool counts)
         .pins = s->pins,
         .slowness = (uint8_t)asym_seats_slowness(q, t),
         .leads = s->leads,
+        .alone = thread->alone && !thread->spinning && q->in->now >= s->rests_until,
         .counts = counts,
         .roams = s->roams,
     };

@@ -98,6 +98,19 @@ TEST_WITH(serial_first_serves_it_as_soon, asym_service_set_up, asym_service_tear
     asym_talker_stop(&talker, asymd);
 }
 
+/* asym has the thread change seats with one of its process, and no measurement but those of the samples. */
+TEST_WITH(asym_serves_it_as_soon, asym_service_set_up, asym_service_tear_down)
+{
+    double worst;
+    struct asym_talker talker = start_silent();
+    const pid_t asymd = start_service(talker.pid, "--policy=asym");
+    asym_talker_await_answer(&talker);
+    const int answered = asym_talker_answered(&talker, &worst);
+    print_message("%d of %d serial phases, at most %.1f ms after their begin\n", answered, ASYM_TALKER_LAST, worst);
+    assert_true(answered >= ENOUGH);
+    asym_talker_stop(&talker, asymd);
+}
+
 TEST_WITH(check_says_by_what_asymd_observes, asym_service_set_up, asym_service_tear_down)
 {
     static char text[65536];

@@ -102,7 +102,7 @@ struct bpf {
     struct asym_task *tasks; /* copies of the inner source's, which may be changed */
     struct asym_app *out_apps;
     size_t tasks_capacity, out_apps_capacity;
-    bool hears;                 /* as asym_bpf_set() */
+    enum asym_bpf_hears hears;  /* as asym_bpf_set() */
     bool has_changed;           /* another thread is alone than in the last snapshot */
     bool is_full;               /* the kernel had no place for a process of the last full snapshot */
     unsigned orders, evictions; /* processes that this snapshot may still follow; and leave, to make room */
@@ -574,7 +574,8 @@ static void note_alone(struct bpf *b, struct followed_app *app, int32_t alone)
 {
     struct user *user = &b->users[app->user];
     user->has_changed = true;
-    const bool is_told = app->alone != alone && asym_token_bucket_has(&user->answers, asym_clock_now());
+    const bool is_new = app->alone != alone || b->hears == ASYM_BPF_BEGINS;
+    const bool is_told = is_new && asym_token_bucket_has(&user->answers, asym_clock_now());
     b->has_changed |= is_told;
     app->is_new |= is_told;
     app->alone = alone;
@@ -642,7 +643,7 @@ static int bpf_next(struct asym_source *source, struct asym_snapshot *ret)
         take_app(b, &s, &b->out_apps[i]);
     s.tasks = b->tasks;
     s.apps = b->out_apps;
-    s.urgent |= b->has_changed && b->hears;
+    s.urgent |= b->has_changed && b->hears != ASYM_BPF_NOTHING;
     b->has_changed = false;
     if (!s.refreshed)
         follow_all(b, &s);
@@ -744,11 +745,13 @@ static void divide(struct bpf *b, asym_usec now)
         b->users[i].answers.rate = b->cpu_share / ASYM_MAX(n, 1U);
 }
 
-void asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings *settings, bool hears)
+void asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings *settings, enum asym_bpf_hears hears)
 {
     struct bpf *b = of(source);
-    const struct asym_phases_limits limits = {
-        .gap = settings->phase_gap, .settle = settings->phase_settle, .rate = hears ? settings->phase_rate : 0};
+    const struct asym_phases_limits limits = {.gap = settings->phase_gap,
+                                              .settle = settings->phase_settle,
+                                              .begins_only = hears == ASYM_BPF_BEGINS,
+                                              .rate = hears != ASYM_BPF_NOTHING ? settings->phase_rate : 0};
     asym_phases_set(b->kernel, &limits);
     b->hears = hears;
     b->cpu_share = settings->cpu_budget / 100;

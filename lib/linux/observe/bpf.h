@@ -33,11 +33,18 @@ bool asym_bpf_take(struct asym_source *source);
  */
 void asym_bpf_charge(struct asym_source *source, asym_usec cost);
 
+/** What the caller wants to hear of serial phases. */
+enum asym_bpf_hears {
+    ASYM_BPF_NOTHING,
+    ASYM_BPF_PHASES, /**< their begins and their ends */
+    ASYM_BPF_BEGINS, /**< the begin of one if another thread was alone before, and about once a second one of the same thread */
+};
+
 /**
- * Use the limits of these settings, and divide the budget anew; about once a second. hears: whether the caller waits for the
- * descriptor; if not, the kernel tells of no phase.
+ * Use the limits of these settings, and divide the budget anew; about once a second. hears: if it is not NOTHING, the caller waits
+ * for the descriptor.
  */
-void asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings *settings, bool hears);
+void asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings *settings, enum asym_bpf_hears hears);
 
 /** Call it about once a second: puts counts right that the kernel missed. Returns whether it follows a process. */
 bool asym_bpf_housekeeping(struct asym_source *source);

@@ -127,6 +127,7 @@ void asym_phases_set(struct asym_phases *p, const struct asym_phases_limits *lim
 {
     p->shared->gap_ns = limits->gap * 1000;
     p->shared->settle_ns = limits->settle * 1000;
+    p->shared->begins_only = limits->begins_only;
     p->shared->pair_ns = limits->rate ? UINT64_C(2000000000) / limits->rate : 0;
 }
 
@@ -294,6 +295,8 @@ void asym_phases_reconcile(struct asym_phases *p)
         slot = asym_phases_list_old(s, slot, now);
     while (slot && s->slots[slot].round == s->round);
     s->stale = slot;
+    for (uint32_t app = 1; s->begins_only && app <= ASYM_PHASES_APPS; app++)
+        s->apps[app].told = 0;
 }
 
 struct asym_phases_stats asym_phases_stats(const struct asym_phases *p)

@@ -24,6 +24,7 @@ struct asym_phases;
 struct asym_phases_limits {
     asym_usec gap;    /**< a program whose serial phases begin more often than this in the mean flickers */
     asym_usec settle; /**< how long one thread alone must have been runnable in a program that flickers */
+    bool begins_only; /**< no PARALLEL is told, and of the thread told last no SERIAL until the next reconciliation */
     uint32_t rate;    /**< most events a second in the mean, 0: none; those of a quarter of a second may come at once */
 };
 

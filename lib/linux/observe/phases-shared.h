@@ -52,7 +52,7 @@ struct asym_phases_app {
     __u64 v;         /**< virtual time: the integral of 1 / number while it was not 0 */
     __u64 low_since; /**< the thread `alone` became the only runnable one, ns */
     __u32 alone;     /**< slot; 0: several threads were runnable last */
-    __u32 told;      /**< slot of the serial phase that was told; 0: none */
+    __u32 told;      /**< slot of the serial phase that was told, or, begins_only, of the last one; 0: none */
     __u32 armed;     /**< the timer runs */
     __u32 n_threads;
     __u64 calm;     /**< the bucket of serial phases, as the time at which it is full */
@@ -71,6 +71,7 @@ struct asym_phases_shared {
     __u32 tgid, app;       /**< order of asymd for the iterator: follow this process in app; app 0: follow it no more */
     __u32 level;           /**< depth of the PID namespace of asymd */
     __u32 round;           /**< number of this reconciliation */
+    __u32 begins_only;     /**< no end of a phase is told, nor a phase of the thread that was told last */
     __u32 stale;           /**< slot that the last reconciliation did not meet; 0: none */
     __u32 n_met, n_failed; /**< answers of the iterator: threads that are followed now, threads that found no place */
     __u32 n_fresh;         /**< slots that were in use at some time: 1..n_fresh */

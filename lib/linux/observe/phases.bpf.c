@@ -117,7 +117,7 @@ static __always_inline bool emit(__u32 app, __u32 slot, __u64 changed)
 static __always_inline void end_phase(struct asym_phases_app *a, __u32 app, __u64 now)
 {
     a->alone = 0;
-    if (a->told && __sync_lock_test_and_set(&a->told, 0))
+    if (!shared.begins_only && a->told && __sync_lock_test_and_set(&a->told, 0))
         emit(app, 0, now);
 }
 

@@ -434,7 +434,7 @@ TEST(rounds_shorter_than_some_plans_are_planned_sooner)
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct bench b;
         prepare(&b, (const double[]){0.5, 0.5, 1, 1}, 4);
-        b.in.swap_period = 100 * ASYM_MSEC;
+        b.in.swap_period = b.in.interval = 100 * ASYM_MSEC;
         b.in.now = 1000 * ASYM_SEC;
         for (unsigned t = 0; t < 4; t++) {
             b.states[t].pace = 0.3;
@@ -644,7 +644,7 @@ TEST(threads_swap_when_the_ranks_differ_by_sticky)
             state_of(t)->rate = rows[i].rate[swapped && t < 2 ? 1 - t : t];
             state_of(t)->sleeps = rows[i].sleeps;
         }
-        policy_fixture_plan_again(&w);
+        policy_fixture_plan_after(&w, 1);
         assert_int_equal(w.moved, rows[i].moved);
     }
 }
@@ -777,6 +777,110 @@ TEST(a_thread_that_leads_takes_no_turn_of_another_program)
             assert_true(job || k < 100 || policy_fixture_cpu(&w, 1) != 0);
         }
         assert_in_range(on_fast, job ? 180 : 200, job ? 220 : 290);
+    }
+}
+
+/* --- phases that the kernel tells --- */
+
+static unsigned one_on(unsigned first, unsigned n, bool fast)
+{
+    for (unsigned t = first; t < first + n; t++)
+        if ((policy_fixture_cpu(&w, t) < 4) == fast)
+            return t;
+    fail();
+    return 0;
+}
+
+/* The thread runs alone for a moment: plans without new measurements. Returns how many threads the first of them moved. */
+static unsigned run_alone(unsigned t)
+{
+    w.threads[t].alone = true;
+    policy_fixture_plan_refreshed(&w, ASYM_MSEC);
+    const unsigned moved = w.moved;
+    w.threads[t].alone = false;
+    return moved;
+}
+
+/* As it has the seat, nobody moves when the others wake. */
+TEST(a_thread_that_is_alone_takes_a_fast_cpu_of_its_process)
+{
+    begin(2, 4, 1, 4);
+    const unsigned mine = enter(5, 0.7), others = enter(3, 0.7);
+    int32_t cpus[3];
+    for (unsigned k = 0; k < 200; k++) {
+        policy_fixture_plan(&w);
+        const unsigned t = one_on(mine, 5, false);
+        for (unsigned u = 0; u < 3; u++)
+            cpus[u] = policy_fixture_cpu(&w, others + u);
+        assert_int_equal(run_alone(t), 2);
+        assert_in_range(policy_fixture_cpu(&w, t), 0, 3);
+        policy_fixture_plan_refreshed(&w, ASYM_MSEC);
+        assert_int_equal(w.moved, 0);
+        for (unsigned u = 0; u < 3; u++)
+            assert_int_equal(policy_fixture_cpu(&w, others + u), cpus[u]);
+    }
+    assert_true(w.policy->reacts && w.policy->serves_alone);
+}
+
+/* Samples come meanwhile, with the turns of the others. */
+TEST(a_thread_that_is_alone_keeps_its_fast_cpu)
+{
+    begin(2, 4, 1, 4);
+    enter(8, 0.6);
+    for (unsigned k = 0; k < 20; k++)
+        policy_fixture_plan(&w);
+    const unsigned t = one_on(0, 8, true);
+    w.threads[t].alone = true;
+    for (unsigned k = 0; k < 100; k++) {
+        policy_fixture_plan(&w);
+        assert_in_range(policy_fixture_cpu(&w, t), 0, 3);
+    }
+}
+
+/* Threads with barriers take their turns by measurements: a plan without any takes none. */
+TEST(an_early_plan_takes_no_turn)
+{
+    unsigned turns = 0;
+    begin(2, 4, 1, 4);
+    enter(8, 1);
+    policy_fixture_plan(&w);
+    for (unsigned k = 0; k < 100; k++) {
+        for (unsigned t = 0; t < 8; t++) {
+            w.threads[t].runnable = policy_fixture_cpu(&w, t) < 4 ? 0.5 : 1;
+            state_of(t)->coupled = true;
+            state_of(t)->work = 10;
+        }
+        policy_fixture_plan(&w);
+        turns += w.moved;
+        const unsigned t = one_on(0, 8, false);
+        assert_int_equal(run_alone(t), 2);
+        policy_fixture_plan_refreshed(&w, ASYM_MSEC);
+        assert_int_equal(w.moved, 0);
+        /* Its rounds are too short for turns. */
+        for (unsigned u = 0; u < 8; u++)
+            state_of(u)->rests_until = w.now + ASYM_SEC;
+        assert_int_equal(run_alone(one_on(0, 8, false)), 0);
+        for (unsigned u = 0; u < 8; u++)
+            state_of(u)->rests_until = 0;
+    }
+    assert_true(turns > 0);
+}
+
+/* A frame loop: the main thread is alone for most of each frame, and a worker for a moment at the end of another. */
+TEST(a_thread_that_is_waited_for_much_more_keeps_its_cpu)
+{
+    begin(2, 4, 1, 4);
+    enter(6, 0.15);
+    enter(8, 1);
+    w.threads[0].runnable = 0.9;
+    for (unsigned k = 0; k < 20; k++)
+        policy_fixture_plan(&w);
+    const int32_t cpu = policy_fixture_cpu(&w, 0);
+    assert_true(cpu < 4 && w.threads[0].answer.exclusive);
+    assert_int_equal(run_alone(0), 0);
+    for (unsigned t = 1; t < 6; t++) {
+        assert_in_range(run_alone(t), 0, 2);
+        assert_true(policy_fixture_cpu(&w, 0) == cpu && w.threads[0].answer.exclusive);
     }
 }
 

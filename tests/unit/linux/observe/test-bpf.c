@@ -617,7 +617,7 @@ TEST_F(one_for_whom_no_answer_is_left_is_not_listed)
 TEST_F(one_runnable_thread_is_alone_at_once)
 {
     measure();
-    asym_bpf_set(source, &settings->daemon, true);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
     assert_false(asym_bpf_take(source));
     come_down_to(WORKER);
     assert_true(asym_bpf_take(source));
@@ -639,7 +639,7 @@ TEST_F(one_runnable_thread_is_alone_at_once)
 TEST_F(a_second_runnable_thread_ends_it)
 {
     measure();
-    asym_bpf_set(source, &settings->daemon, true);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
     come_down_to(WORKER);
     (void)asym_bpf_take(source);
     take();
@@ -651,6 +651,23 @@ TEST_F(a_second_runnable_thread_ends_it)
     assert_true(s.urgent);
     assert_int_equal(s.tasks[1].flags, 0);
     assert_float_equal(s.apps[0].runnable_mean, 2, 1e-9);
+}
+
+/* The kernel tells of the same thread about once a second. By then a plan may have taken from it what it had. */
+TEST_F(where_begins_only_count_the_same_thread_counts_again)
+{
+    measure();
+    for (int begins = 0; begins < 2; begins++) {
+        asym_bpf_set(source, &settings->daemon, begins ? ASYM_BPF_BEGINS : ASYM_BPF_PHASES);
+        assert_int_equal(kernel.limits.begins_only, begins);
+        come_down_to(WORKER);
+        (void)asym_bpf_take(source);
+        take();
+        come_down_to(WORKER);
+        assert_int_equal(asym_bpf_take(source), begins);
+        take();
+        assert_int_equal(s.tasks[1].flags, ASYM_TASK_ALONE);
+    }
 }
 
 TEST_F(a_phase_that_is_over_before_it_is_planned_is_none)
@@ -854,7 +871,7 @@ TEST_F(each_user_pays_the_answers_to_his_own_programs)
 {
     owners[1] = 1001;
     apps[1].n_threads = 2;
-    asym_bpf_set(source, &settings->daemon, true);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
     take();
     tell(ASYM_PHASES_SERIAL, 1, WORKER);
     assert_true(asym_bpf_take(source));
@@ -877,7 +894,7 @@ TEST_F(one_who_finds_no_place_takes_no_users_debt)
 {
     each_has_a_user = true;
     list_programs(PROGRAMS);
-    asym_bpf_set(source, &settings->daemon, true);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
     n_programs--;
     while (kernel.n_followed < n_programs)
         take();
@@ -900,7 +917,7 @@ TEST_F(an_answer_to_two_users_is_paid_by_both)
 {
     owners[1] = 1001;
     apps[1].n_threads = 2;
-    asym_bpf_set(source, &settings->daemon, true);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
     take();
     tell(ASYM_PHASES_SERIAL, 1, WORKER);
     tell(ASYM_PHASES_SERIAL, 2, OTHER);
@@ -918,7 +935,7 @@ TEST_F(lost_events_are_paid_by_those_for_whom_something_changed)
 {
     owners[1] = 1001;
     apps[1].n_threads = 2;
-    asym_bpf_set(source, &settings->daemon, true);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
     take();
     tell(ASYM_PHASES_SERIAL, 2, WORKER);
     (void)asym_bpf_take(source);
@@ -965,10 +982,10 @@ TEST_F(a_snapshot_that_is_not_there_is_handed_on)
 TEST_F(events_are_told_only_while_somebody_hears)
 {
     assert_int_equal(kernel.limits.rate, 0);
-    asym_bpf_set(source, &settings->daemon, true);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
     assert_int_equal(kernel.limits.rate, settings->daemon.phase_rate);
     assert_int_equal(kernel.limits.gap, settings->daemon.phase_gap);
-    asym_bpf_set(source, &settings->daemon, false);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_NOTHING);
     assert_int_equal(kernel.limits.rate, 0);
     assert_int_equal(asym_bpf_fd(source), 7);
 }

@@ -287,6 +287,25 @@ TEST_F(a_serial_thread_that_sleeps_is_told_once_and_another_one_that_follows_it_
     assert_int_equal(shared.apps[APP].n_timers, 0);
 }
 
+TEST_F(where_begins_only_are_told_it_takes_another_thread)
+{
+    shared.begins_only = 1;
+    follow_all(2, APP);
+    start_both();
+    for (int i = 0; i < 100; i++) {
+        stop(0, SLEEPS);
+        pass(5000);
+        start(0);
+        pass(5000);
+    }
+    expect(1, 1);
+    stop(1, SLEEPS);
+    expect(2, 0);
+    start(1);
+    stop(0, SLEEPS);
+    expect(3, 1);
+}
+
 TEST_F(a_program_of_one_thread_has_no_phases)
 {
     follow_all(1, APP);
