@@ -195,8 +195,9 @@ static void add_counts(json_t **list, const struct asym_monitor_totals *t)
                              *const classes[] = {"none", "MP", "HP", "SP"};
     char labels[64];
     for (size_t i = 0; i < 16; i++) {
-        snprintf(labels, sizeof labels, "{kind=\"%s\",outcome=\"%s\"}", kinds[i / 4], outcomes[i % 4]);
-        asym_metric_add(list, ASYM_METRIC_ACTIONS, labels, (double)t->actions[i / 4][i % 4]);
+        const size_t kind = i / 4, outcome = i % 4;
+        snprintf(labels, sizeof labels, "{kind=\"%s\",outcome=\"%s\"}", kinds[kind], outcomes[outcome]);
+        asym_metric_add(list, ASYM_METRIC_ACTIONS, labels, (double)t->actions[kind][outcome]);
     }
     for (size_t i = 0; i < ASYM_LENGTH(classes); i++) {
         snprintf(labels, sizeof labels, "{class=\"%s\"}", classes[i]);
