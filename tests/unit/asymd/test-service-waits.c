@@ -15,7 +15,7 @@ static const char *sentences(json_t *list, int32_t tid)
     ASYM_AUTO_JSON json_t *threads = list, *of = asym_service_waits_sentences(list, 8e6, tid);
     json_t *sentence;
     size_t i;
-    assert_non_null(list);
+    assert_non_null(threads);
     json_array_foreach(of, i, sentence) asym_text_add(&t, "%s\n", json_string_value(sentence));
     return said;
 }
