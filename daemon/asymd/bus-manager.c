@@ -32,8 +32,7 @@ int asym_bus_manager_fail(sd_bus_error *error, int r, const struct asym_error *e
 static int append_text(sd_bus_message *reply, const char *text)
 {
     char valid[4096];
-    return sd_bus_message_append(reply, "s",
-                                 asym_text_escape(text ? text : "", text ? strlen(text) : 0, valid, sizeof valid));
+    return sd_bus_message_append(reply, "s", asym_text_show(text ? text : "", valid, sizeof valid));
 }
 
 /* A getter reads only the facts of its property: any user can call it as often as the user likes. */

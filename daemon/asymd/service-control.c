@@ -235,8 +235,7 @@ static int identify(struct asym_service *s, int32_t pid, struct asym_taskid *ret
 static bool has_ended(void *ctx, const struct asym_taskid *proc)
 {
     struct asym_stat stat;
-    const int r = asym_thread_get_stat(proc->tgid, proc->tgid, &stat);
-    return r == -ESRCH || (r >= 0 && stat.start != proc->start);
+    return asym_thread_get_stat_of(proc, &stat) == -ESRCH;
 }
 
 void asym_service_control_housekeeping(struct asym_service *s, asym_usec now)

@@ -122,9 +122,7 @@ int asym_service_settings_of(const struct asym_service *s, const struct asym_tas
     struct asym_stat stat;
     struct asym_mask mask;
     struct asym_ledger_own own;
-    int r = asym_thread_get_stat(id->tgid, id->tid, &stat);
-    if (r >= 0 && stat.start != id->start)
-        r = -ESRCH;
+    int r = asym_thread_get_stat_of(id, &stat);
     if (r >= 0)
         r = asym_thread_get_mask(id->tid, &mask);
     if (r < 0)
@@ -190,17 +188,16 @@ static double seconds(asym_usec time)
 /* The counts of a table, with two labels or one. */
 static void add_counts(json_t **list, const struct asym_monitor_totals *t)
 {
-    static const char *const kinds[] = {"steer", "release", "repair", "forget"},
-                             *const outcomes[] = {"done", "gone", "retry", "hands_off"},
-                             *const classes[] = {"none", "MP", "HP", "SP"};
+    static const char *const outcomes[] = {"done", "gone", "retry", "hands_off"};
     char labels[64];
     for (size_t i = 0; i < 16; i++) {
         const size_t kind = i / 4, outcome = i % 4;
-        snprintf(labels, sizeof labels, "{kind=\"%s\",outcome=\"%s\"}", kinds[kind], outcomes[outcome]);
+        snprintf(labels, sizeof labels, "{kind=\"%s\",outcome=\"%s\"}", asym_action_name((enum asym_action_kind)kind),
+                 outcomes[outcome]);
         asym_metric_add(list, ASYM_METRIC_ACTIONS, labels, (double)t->actions[kind][outcome]);
     }
-    for (size_t i = 0; i < ASYM_LENGTH(classes); i++) {
-        snprintf(labels, sizeof labels, "{class=\"%s\"}", classes[i]);
+    for (size_t i = 0; i < ASYM_LENGTH(t->n_class); i++) {
+        snprintf(labels, sizeof labels, "{class=\"%s\"}", asym_class_name((enum asym_class)i));
         asym_metric_add(list, ASYM_METRIC_THREADS_BY_CLASS, labels, t->n_class[i]);
     }
 }

@@ -255,9 +255,9 @@ json_t *asym_service_waits_sentences(const json_t *threads, double measured, int
     json_t *sentences = json_array(), *thread;
     char buf[256], all[SECONDS];
     size_t n = 0, i;
-    json_array_foreach((json_t *)(uintptr_t)threads, i, thread) if (tid && asym_json_get_int(thread, "tid") == tid)
+    json_array_foreach(threads, i, thread) if (tid && asym_json_get_int(thread, "tid") == tid)
         say_wait(&sentences, thread, measured);
-    json_array_foreach((json_t *)(uintptr_t)threads, i, thread)
+    json_array_foreach(threads, i, thread)
     {
         const double waited = waited_for(thread, tid);
         if (asym_json_get_int(thread, "tid") != tid && waited > 0 && waited >= measured * WAIT_LEAST && n++ < SENTENCES)

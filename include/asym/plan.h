@@ -117,6 +117,7 @@ enum asym_outcome_kind asym_outcome_of(int error);
 /** Return the name of a value, such as "serial", "HP" or "cpu". Static strings. */
 const char *asym_phase_name(enum asym_phase phase);
 const char *asym_class_name(enum asym_class class);
+const char *asym_action_name(enum asym_action_kind kind);
 const char *asym_pin_name(enum asym_pin pin);
 
 #endif

@@ -29,7 +29,7 @@
     ROW(DURATION, phase_settle, .def = "1ms", .min = 0, .max = 60e6,                                                 \
         .help = "bpf: in a program that flickers, a thread counts as alone when it has been so for this time.")         \
     ROW(COUNT, phase_rate, .def = "100", .min = 1, .max = 100000,                                                      \
-        .help = "bpf: most serial phases of a program to which asymd reacts in a second.")                             \
+        .help = "bpf: most events of a program to which asymd reacts in a second; a serial phase has two, its begin and end.") \
     ROW(ENUM, group, .def = "job", .values = ASYM_OPTION_VALUES("process", "cgroup", "job"), /* enum asym_grouping */  \
         .help = "The unit that asymd treats as one application: a process; a cgroup; a job, that is what one command " \
                 "line of a shell started, or a service, container or application scope.")                              \

@@ -156,7 +156,8 @@ void asym_settings_free(struct asym_settings *s);
 
 /**
  * Read an INI file, then the *.conf files in rules.d beside it, sorted by name. Their options override those of s. On an error
- * err says "FILE:LINE: what is wrong, what is accepted" with the closest valid spelling, and s is of no use.
+ * err says "FILE:LINE: what is wrong, what is accepted" with the closest valid spelling, and s holds a part of the file: the
+ * caller can only free it.
  * Returns 0; -EINVAL (content), -errno (file); -ENOENT if path does not exist and required is set.
  */
 int asym_settings_load(struct asym_settings *s, const char *path, bool required, struct asym_error *err);

@@ -56,8 +56,9 @@ enum {
     ASYM_TASK_NO_SETAFFINITY = 1 << 0, /**< PF_NO_SETAFFINITY */
     ASYM_TASK_NEWBORN = 1 << 1,        /**< created since the last snapshot; listed even if idle, because it may have
                                           inherited a mask that asymd narrowed */
-    ASYM_TASK_MASTER = 1 << 2,   /**< RTX: runs a serial phase of its program; at most one thread of an application */
-    ASYM_TASK_SPINNING = 1 << 3, /**< RTX: waits by spinning; not counted as runnable */
+    ASYM_TASK_MASTER = 1 << 2,         /**< RTX: a master that works: in a serial phase, or in a program that reports no
+                                    phases; at most one thread of an application */
+    ASYM_TASK_SPINNING = 1 << 3,       /**< RTX: waits by spinning; not counted as runnable */
     ASYM_TASK_ENDED =
         1 << 4, /**< ended after it was measured, or its process calls exec: mask is the one from that time */
     ASYM_TASK_HARDLY_RAN = 1 << 5, /**< has used less than ASYM_HARDLY_RAN of CPU time since its creation; not set if
@@ -67,7 +68,7 @@ enum {
      * has told of the exec. */
     ASYM_TASK_EXECUTED = 1 << 6,
     ASYM_TASK_ALONE = 1 << 7, /**< BPF: the only runnable thread of its application, since the kernel told of it */
-    ASYM_TASK_PHASE = 1 << 8, /**< RTX: a master that reports this phase itself; one without may work beside its team */
+    ASYM_TASK_PHASE = 1 << 8, /**< RTX: this master is in a serial phase that its program reports: the others wait */
 };
 
 /**

@@ -135,6 +135,12 @@ const char *asym_class_name(enum asym_class class)
     return name_of(names, ASYM_LENGTH(names), (unsigned)class);
 }
 
+const char *asym_action_name(enum asym_action_kind kind)
+{
+    static const char *const names[] = {"steer", "release", "repair", "forget"};
+    return name_of(names, ASYM_LENGTH(names), (unsigned)kind);
+}
+
 const char *asym_pin_name(enum asym_pin pin)
 {
     static const char *const names[] = {"cpu", "llc", "type", "all", "each"};

@@ -66,8 +66,7 @@ static json_t *against_stock_json(const struct asym_experiment *x, const char *o
 
 static json_t *program_json(const struct asym_experiment *x, size_t policy, unsigned i)
 {
-    json_t *out = json_pack("{s:o}", "name",
-                            asym_json_bytes(x->scenario->programs[i].name, strlen(x->scenario->programs[i].name)));
+    json_t *out = json_pack("{s:o}", "name", asym_json_shown(x->scenario->programs[i].name));
     for (size_t r = 0; r < ASYM_LENGTH(rows); r++)
         asym_json_set(&out, rows[r].key, estimate_json(x, rows[r].figure, policy, i));
     asym_json_set(&out, "against_stock_percent",
@@ -110,11 +109,11 @@ int asym_experiment_json(const struct asym_experiment *x, const char *name, bool
     for (size_t i = 0; i < x->n_trials; i++)
         events += x->trials[i].error == 0 ? x->trials[i].totals.events : 0;
     return asym_json_print(json_pack("{s:s, s:o, s:I, s:i, s:I, s:I, s:I, s:{s:i, s:o, s:o}, s:o}", "schema",
-                                     "asymctl.sim/1", "scenario", asym_json_bytes(name, strlen(name)), "seed",
-                                     (json_int_t)x->seed, "repeat", (int)x->repeat, "trials", (json_int_t)x->n_trials,
-                                     "finished", (json_int_t)asym_experiment_finished(x), "events", (json_int_t)events,
-                                     "machine", "cpus", (int)asym_scenario_cpus(x->scenario), "counts", counts,
-                                     "speeds", speeds, "policies", policies),
+                                     "asymctl.sim/1", "scenario", asym_json_shown(name), "seed", (json_int_t)x->seed,
+                                     "repeat", (int)x->repeat, "trials", (json_int_t)x->n_trials, "finished",
+                                     (json_int_t)asym_experiment_finished(x), "events", (json_int_t)events, "machine",
+                                     "cpus", (int)asym_scenario_cpus(x->scenario), "counts", counts, "speeds", speeds,
+                                     "policies", policies),
                            out);
 }
 
@@ -343,7 +342,7 @@ int asym_experiment_text(const struct asym_experiment *x, const char *name, bool
                          const struct asym_terminal *terminal)
 {
     char shown[256];
-    print_head(x, asym_text_escape(name, strlen(name), shown, sizeof shown), terminal);
+    print_head(x, asym_text_show(name, shown, sizeof shown), terminal);
     int r = print_policies(x, false, terminal);
     if (r >= 0 && x->repeat > 1) {
         fputc('\n', terminal->out);

@@ -24,8 +24,7 @@ static void print_task(FILE *out, const struct asym_snapshot *s, const struct as
     const struct asym_task *task = &s->tasks[i];
     const struct asym_plan_task *p = &plan->tasks[i];
     char comm[64], cpus[ASYM_MASK_LIST_MAX], why[512];
-    fprintf(out, "thread %d/%d %s: %s, ", task->id.tgid, task->id.tid,
-            asym_text_escape(task->comm, strlen(task->comm), comm, sizeof comm),
+    fprintf(out, "thread %d/%d %s: %s, ", task->id.tgid, task->id.tid, asym_text_show(task->comm, comm, sizeof comm),
             asym_classify_word(&plan->apps[s->procs[task->proc].app], p->class == ASYM_CLASS_SP));
     if (p->target >= 0)
         fprintf(out, "CPU %d%s, ", p->target, p->exclusive ? " alone" : "");
@@ -36,9 +35,8 @@ static void print_task(FILE *out, const struct asym_snapshot *s, const struct as
 
 static void print_action(FILE *out, const struct asym_action *a)
 {
-    static const char *const kinds[] = {"steer", "release", "repair", "forget"};
     char from[ASYM_MASK_LIST_MAX], to[ASYM_MASK_LIST_MAX];
-    fprintf(out, "%s %d/%d: %s -> %s%s, nice %d -> %d", kinds[a->kind], a->id.tgid, a->id.tid,
+    fprintf(out, "%s %d/%d: %s -> %s%s, nice %d -> %d", asym_action_name(a->kind), a->id.tgid, a->id.tid,
             mask_text(&a->expect, from, sizeof from), mask_text(&a->mask, to, sizeof to),
             a->full_cpuset ? " (all)" : "", a->expect_nice, a->nice);
     if (a->transit_cpu > 0)
@@ -142,7 +140,7 @@ static void print_check(const struct asym_terminal *terminal, const struct asym_
             "Made again under %.60s: %zu of %zu plans are those of the record; the first other one is plan %zu. This "
             "asymctl plans otherwise than the asymd %.60s that recorded.",
             r->head->policy, c->same, c->plans, c->first_diff,
-            asym_text_escape(r->head->version, strlen(r->head->version), version, sizeof version));
+            asym_text_show(r->head->version, version, sizeof version));
     fputc('\n', terminal->out);
     asym_columns_wrap(terminal, text, 0, 0);
     fputc('\n', terminal->out);
@@ -151,7 +149,7 @@ static void print_check(const struct asym_terminal *terminal, const struct asym_
 static void print_sentence(const struct asym_terminal *terminal, const char *text)
 {
     char shown[2048];
-    asym_columns_wrap(terminal, asym_text_escape(text, strlen(text), shown, sizeof shown), 0, 2);
+    asym_columns_wrap(terminal, asym_text_show(text, shown, sizeof shown), 0, 2);
     fputc('\n', terminal->out);
 }
 
@@ -160,8 +158,8 @@ int asym_replay_text(const struct asym_replay_report *r, const struct asym_termi
     const struct asym_replay_tally *first = &r->tallies[0];
     char head[1024], name[512];
     snprintf(head, sizeof head, "%.400s: %.1f s, %zu snapshots, %zu threads, recorded under %.60s",
-             asym_text_escape(r->name, strlen(r->name), name, sizeof name), first->seconds, first->snapshots,
-             first->threads, r->head->policy);
+             asym_text_show(r->name, name, sizeof name), first->seconds, first->snapshots, first->threads,
+             r->head->policy);
     asym_columns_wrap(terminal, head, 0, 2);
     fputc('\n', terminal->out);
     for (size_t i = 0; i < r->head->n_notes; i++)
@@ -203,9 +201,8 @@ int asym_replay_json(const struct asym_replay_report *r, FILE *out)
     for (size_t i = 0; i < r->head->n_notes; i++)
         asym_json_append(&notes, asym_json_text(r->head->notes[i]));
     return asym_json_print(json_pack("{s:s, s:o, s:o, s:o, s:b, s:o, s:I, s:I, s:{s:I, s:I, s:I}, s:o, s:o}", "schema",
-                                     "asymctl.replay/1", "record", asym_json_bytes(r->name, strlen(r->name)),
-                                     "recorded_under", asym_json_bytes(r->head->policy, strlen(r->head->policy)),
-                                     "recorded_by", asym_json_bytes(r->head->version, strlen(r->head->version)),
+                                     "asymctl.replay/1", "record", asym_json_shown(r->name), "recorded_under",
+                                     asym_json_shown(r->head->policy), "recorded_by", asym_json_shown(r->head->version),
                                      "complete", r->cut == NULL, "seconds", asym_json_number(first->seconds, 6),
                                      "snapshots", (json_int_t)first->snapshots, "threads", (json_int_t)first->threads,
                                      "check", "plans", (json_int_t)r->check->plans, "same", (json_int_t)r->check->same,

@@ -123,8 +123,8 @@ int asym_replay_settings(const struct asym_record_head *head, struct asym_settin
         char version[256], why[1024];
         asym_settings_free(s);
         return asym_fail(err, r, "cannot use the settings of the record (made by asymd %.60s): %.400s",
-                         asym_text_escape(head->version, strlen(head->version), version, sizeof version),
-                         asym_text_escape(wrong.text, strlen(wrong.text), why, sizeof why));
+                         asym_text_show(head->version, version, sizeof version),
+                         asym_text_show(wrong.text, why, sizeof why));
     }
     *ret_settings = s;
     return 0;
@@ -287,8 +287,7 @@ static int check_signals(const struct step *st, const struct asym_policy *policy
     if (lacks != ASYM_N_SIGNALS) {
         char why[512];
         return asym_fail(err, -ENODATA, "policy %s needs the signal %s, which the recorded machine did not give: %s",
-                         policy->name, asym_signal_name(lacks),
-                         asym_text_escape(st->s.missing[lacks], strlen(st->s.missing[lacks]), why, sizeof why));
+                         policy->name, asym_signal_name(lacks), asym_text_show(st->s.missing[lacks], why, sizeof why));
     }
     if ((policy->needs & counts) != 0 && strcmp(policy->name, made_under) != 0)
         return asym_fail(err, -ENODATA,

@@ -104,8 +104,8 @@ static void take_sample(const struct queue *q, size_t t)
 }
 
 /*
- * Returns the most instructions per second of a type, relative to others. Speeds stand for frequencies until each type has been
- * measured: they may have the IPC in them already.
+ * Returns the most instructions per second of a type, relative to others. The frequency is the measured one. Until every type
+ * has one, the speed is used, which may include the IPC.
  */
 static double mips_of(const struct queue *q, unsigned type)
 {

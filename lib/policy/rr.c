@@ -7,8 +7,9 @@
  * Fast time is the time for which a thread ran on a CPU of the fastest type. The source has two types. With more, a type counts
  * by its speed: the slowest not at all, one half way to the fastest by half. A thread that is new, or was missing from the
  * last plan, starts with the least fast time of the threads that were in it. So it does not wait, and it cannot claim the
- * time it missed, which would keep the other threads off the fast CPUs. A turn in which a thread spins counts as an average one for
- * it: it claims nothing for that, and keeps the claim that it had. Else one that spins in every second plan would never have one.
+ * time it missed, which would keep the other threads off the fast CPUs. A thread that spun gets the mean
+ * fast time of that turn, so it neither gains nor loses a claim. If it lost its claim, a thread that spins in every second plan
+ * would never get a fast CPU.
  */
 #include <asym/policy.h>
 

@@ -24,7 +24,7 @@ json_t *asym_json_shown(const char *text)
 json_t *asym_json_text(const char *text)
 {
     json_t *string = json_string(text ? text : "");
-    return string ? string : asym_json_shown(text);
+    return string ? string : asym_json_shown(text ? text : "");
 }
 
 json_t *asym_json_cpus(const struct asym_mask *mask)

@@ -199,7 +199,7 @@ static struct asym_mask least_loaded(const struct asym_sim *s, const struct asym
     double most = (double)INFINITY;
     for (uint32_t n = 0; n < SIM_LAST_LEVEL && !s->by_speed; n++) {
         least = asym_mask_and(allowed, &s->levels[n]);
-        if (s->at_level[n] > 0 && !asym_mask_empty(&least))
+        if (!asym_mask_empty(&least))
             return least;
     }
     ASYM_MASK_FOREACH (c, allowed) {

@@ -196,7 +196,6 @@ struct asym_sim {
     uint32_t polled;
     struct asym_mask idle;               /* idle CPUs */
     struct asym_mask levels[SIM_LEVELS]; /* CPUs by their number of threads; the last: that many or more */
-    uint32_t at_level[SIM_LEVELS];       /* number of CPUs in each */
     uint32_t n_waiting;                  /* threads in all queues */
     uint32_t *newborn, n_newborn;        /* threads that begin at this instant, in the order of their programs */
     uint32_t starter;                    /* CPU of the starter at this instant (cpu-search.c); SIM_NONE: none */

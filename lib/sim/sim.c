@@ -100,7 +100,6 @@ static void init_cpus(struct asym_sim *s)
         };
     }
     s->idle = s->levels[0] = s->machine->usable;
-    s->at_level[0] = s->n_cpus;
     s->balance_at = sim_balance_phase(s, 0);
 }
 

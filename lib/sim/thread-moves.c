@@ -82,8 +82,6 @@ void sim_recount(struct asym_sim *s, uint32_t cpu)
     const uint32_t level = ASYM_MIN(sim_count(s, cpu), (uint32_t)SIM_LAST_LEVEL);
     asym_mask_clear(&s->levels[c->level], cpu);
     asym_mask_set(&s->levels[level], cpu);
-    s->at_level[c->level]--;
-    s->at_level[level]++;
     c->level = level;
 }
 

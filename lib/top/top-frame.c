@@ -82,7 +82,7 @@ bool asym_top_type(const json_t *status, int64_t type, struct asym_top_type *ret
     *ret = (struct asym_top_type){.name = ""};
     json_array_foreach(json_object_get(status, "cpus"), i, cpu) if (asym_json_get_int(cpu, "type") == type)
         add_cpu(ret, cpu);
-    return ret->n > 0;
+    return type < ASYM_MAX_CPUS && ret->n > 0;
 }
 
 int64_t asym_top_type_from(const json_t *status, int64_t from)

@@ -56,7 +56,7 @@ struct asym_top_type {
 /** Collect the CPUs of a type out of a report on the status. Returns false if it has none. */
 bool asym_top_type(const json_t *status, int64_t type, struct asym_top_type *ret);
 
-/** Returns the lowest type of the report that is at least that; INT64_MAX: there is none. */
+/** Returns the lowest type of the report that is at least that; ASYM_MAX_CPUS: there is none. */
 int64_t asym_top_type_from(const json_t *status, int64_t from);
 
 /**

@@ -30,33 +30,35 @@
 #define PERIOD   4
 #define SECONDS  ASYM_ATTACK_LIFETIME(SETTLE, PERIOD)
 
-enum { COPIES_MAX = 2, THREADS_MAX = 8 };
+enum { COPIES_MAX = 2, THREADS_MAX = 8, CHILDREN_MAX = 1000 };
 
 /*
- * Two threads get another mask with each answer. A second has answers to the begin and the end of 100 serial phases
- * (asymd.phase_rate), and 20 samples. Without the limits, threads that are alone in turn would have some 600 phases a second.
+ * Two threads get another mask with each answer. A second has so many answers, to the begins and the ends of serial phases, and 20
+ * samples. Threads that are alone in turn for 1.5 ms have some 600 phases a second.
  */
-#define CHANGES_MOST (2 * (2 * 100 + 20))
+#define CHANGES_MOST(rate) (2 * ((rate) + 20))
 
 /* --- loads --- */
 
 #define WAITS    ASYM_TEST_BIN "/tests/load-waits"
 #define SLEEPERS ASYM_TEST_BIN "/tests/load-sleepers"
 
+/* Where the 20,000 threads wake once in 5 s, asymd takes 7 to 10 % of a CPU: docs/known-limits.md has that. */
 static const struct load {
     const char *name, *program, *first, *second; /* its arguments; then comes the time */
     const char *period;                          /* of load-sleepers: asymd follows those that run; s */
     int copies;
     const char *group;
-    bool keeps_threads;
+    int rate; /* asymd.phase_rate; 0: its threads do not last, so their masks are not looked at */
 } loads[] = {
-    {"flicker", WAITS, "pingpong", NULL, NULL, 1, "process", true},
-    {"flicker in one job", WAITS, "pingpong", NULL, NULL, COPIES_MAX, "job", true},
-    {"flicker in a cgroup", WAITS, "pingpong", NULL, NULL, 1, "cgroup", true},
-    {"a storm of threads", WAITS, "churn", NULL, NULL, 1, "process", false},
-    {"turns", WAITS, "turns", NULL, NULL, 1, "process", true},
-    {"1,000 programs of two threads", SLEEPERS, "2000", "1000", "5", 1, "process", false},
-    {"20,000 threads, more than places", SLEEPERS, "20000", "40", "20", 1, "process", false},
+    {"flicker, so often that it is not followed", WAITS, "pingpong", NULL, NULL, 1, "process", 100},
+    {"flicker in one job", WAITS, "handover", NULL, NULL, COPIES_MAX, "job", 100},
+    {"flicker in a cgroup", WAITS, "handover", NULL, NULL, 1, "cgroup", 100},
+    {"a storm of threads", WAITS, "churn", NULL, NULL, 1, "process", 0},
+    {"turns", WAITS, "turns", NULL, NULL, 1, "process", 100},
+    {"turns, of which few are answered", WAITS, "turns", NULL, NULL, 1, "process", 10},
+    {"1,000 programs of two threads", SLEEPERS, "2000", "1000", "5", 1, "process", 0},
+    {"20,000 threads, more than places", SLEEPERS, "20000", "40", "20", 1, "process", 0},
 };
 
 /* A stranger may not look into the directory of the build, as that of root, but may run a program that is open. */
@@ -76,10 +78,20 @@ static struct opened open_program(const char *program)
 /* It leads a process group: all copies of a load are one job. It ends with the first of them. */
 static pid_t start(const struct load *load)
 {
+    int says[2];
+    char word[6] = "";
+    assert_int_equal(pipe(says), 0);
     const pid_t leader = asym_process_fork();
     assert_true(leader >= 0);
-    if (leader > 0)
+    if (leader > 0) {
+        close(says[1]);
+        /* Else the user may not have so many threads. */
+        assert_int_equal(read(says[0], word, sizeof word), sizeof word);
+        assert_memory_equal(word, "ready\n", sizeof word);
+        close(says[0]);
         return leader;
+    }
+    MUST(dup2(says[1], STDOUT_FILENO) >= 0);
     char seconds[16];
     snprintf(seconds, sizeof seconds, "%d", (int)SECONDS);
     const struct opened program = open_program(load->program);
@@ -122,28 +134,41 @@ static double count_changes(pid_t pid)
     return changes / (asym_live_now() - begin);
 }
 
+/* Returns how many threads of the process and of its children may not use all CPUs. */
+static int count_narrow(pid_t pid)
+{
+    static pid_t children[CHILDREN_MAX];
+    const size_t n = asym_process_children(pid, children, CHILDREN_MAX);
+    int narrow = asym_live_narrow_threads(pid, asym_live_cpus());
+    for (size_t i = 0; i < n; i++)
+        narrow += asym_live_narrow_threads(children[i], asym_live_cpus());
+    return narrow;
+}
+
 static void endure(const struct load *load)
 {
-    char group[32];
+    char group[32], rate[40];
     snprintf(group, sizeof group, "--set=asymd.group=%s", load->group);
-    const char *const argv[] = {"--set=asymd.observer=bpf", group, NULL};
+    snprintf(rate, sizeof rate, "--set=asymd.phase_rate=%d", load->rate > 0 ? load->rate : 100);
+    const char *const argv[] = {"--set=asymd.observer=bpf", group, rate, NULL};
     const pid_t attacker = start(load), asymd = asym_service_start(getpid(), argv);
     asym_live_sleep_available(SETTLE);
     const double share = asym_attack_share(asymd, PERIOD, 2 * PROMISED);
     pid_t children[COPIES_MAX];
     const size_t n = asym_process_children(attacker, children, COPIES_MAX);
-    const double changes = n > 0 && load->keeps_threads ? count_changes(children[0]) : 0;
+    const double changes = n > 0 && load->rate > 0 ? count_changes(children[0]) : 0;
     printf("%s: %.1f %% of a CPU; %.1f changes of masks a second\n", load->name, 100 * share, changes);
     asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     int narrow = 0;
     for (size_t i = 0; i < n; i++)
-        narrow += asym_live_narrow_threads(children[i], asym_live_cpus());
+        narrow += count_narrow(children[i]);
     assert_int_equal(asym_process_signal_group(attacker, SIGKILL), 0);
     assert_int_equal(asym_live_wait(attacker), 128 + SIGKILL);
     assert_int_equal(n, load->copies);
     assert_true(share < 2 * PROMISED);
-    assert_true(changes < CHANGES_MOST);
+    if (load->rate > 0)
+        assert_true(changes < CHANGES_MOST(load->rate));
     assert_int_equal(narrow, 0);
 }
 

@@ -13,6 +13,7 @@
 #include "support/live.h"
 #include "support/service.h"
 #include "support/test.h"
+#include "support/tree.h"
 
 #define TMPFS_SIZE "64k"
 
@@ -37,9 +38,19 @@ static int set_up(void **state)
     return 0;
 }
 
+static struct tree removed_directory(void)
+{
+    struct tree ret;
+    assert_true((size_t)snprintf(ret.path, sizeof ret.path, "%s.removed", asym_service_dir()) < sizeof ret.path);
+    return ret;
+}
+
 static int tear_down(void **state)
 {
+    struct tree removed = removed_directory();
     umount2(asym_service_dir(), MNT_DETACH);
+    if (access(removed.path, F_OK) == 0)
+        tree_remove(&removed);
     return asym_service_tear_down(state);
 }
 
@@ -218,11 +229,15 @@ static void remove_lock(void)
     assert_int_equal(unlink(in_dir("lock")), 0);
 }
 
-/* The mount is the directory that asymd has open. Removes the mount and the directory. */
+/*
+ * The mount is the directory that asymd has open. Removes the mount, and takes the directory away: asymd may have written its
+ * ledger there since the mount is gone.
+ */
 static void remove_directory(void)
 {
+    const struct tree removed = removed_directory();
     assert_int_equal(umount2(asym_service_dir(), MNT_DETACH), 0);
-    assert_int_equal(rmdir(asym_service_dir()), 0);
+    assert_int_equal(rename(asym_service_dir(), removed.path), 0);
 }
 
 static bool holds_four(void)

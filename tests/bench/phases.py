@@ -143,6 +143,8 @@ def idle_share(observer):
         begun, before = time.monotonic(), cpu_seconds(asymd.pid)
         time.sleep(IDLE_SECONDS)
         share = (cpu_seconds(asymd.pid) - before) / (time.monotonic() - begun) * 100
+        if asymd.poll() is not None:
+            sys.exit(f"asymd has ended with {asymd.returncode}")
         for p in asymd, sleepers:
             p.terminate()
             p.wait()

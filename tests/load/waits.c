@@ -11,6 +11,7 @@
  * serial    one busy thread, and three that sleep most of the time
  * pingpong  two threads, of which each wakes the other one at once
  * turns     two threads, of which each works for 1.5 ms and wakes the other one: one after the other is alone
+ * handover  the same with 0.3 ms
  * churn     a thread starts eight threads that end at once, again and again
  * exec      a thread that is not the first one becomes the program with kind frame, after half a second
  */
@@ -154,10 +155,13 @@ static void *pass(void *arg, double ms)
     char c = 0;
     const int i = *(const int *)arg;
     for (;;) {
-        work(ms * MS);
+        if (i == 1 && read(there[0], &c, 1) != 1)
+            exit(1);
+        if (ms > 0)
+            work(ms * MS);
         if (i == 0 && (write(there[1], &c, 1) != 1 || read(back[0], &c, 1) != 1))
             exit(1);
-        if (i == 1 && (read(there[0], &c, 1) != 1 || write(back[1], &c, 1) != 1))
+        if (i == 1 && write(back[1], &c, 1) != 1)
             exit(1);
     }
     return arg;
@@ -171,6 +175,11 @@ static void *pingpong(void *arg)
 static void *turns(void *arg)
 {
     return pass(arg, 1.5);
+}
+
+static void *handover(void *arg)
+{
+    return pass(arg, 0.3);
 }
 
 static void *end(void *arg)
@@ -210,7 +219,7 @@ static const struct kind {
     {"lock", need_lock, need_lock, 4},   {"serial", work_or_sleep, work_or_sleep, 4},
     {"pingpong", pingpong, pingpong, 2}, {"churn", churn, NULL, 1},
     {"exec", become_frame, NULL, 1},     {"held", need_lock, need_lock_after_nap, 2},
-    {"turns", turns, turns, 2},
+    {"turns", turns, turns, 2},          {"handover", handover, handover, 2},
 };
 
 int main(int argc, char **argv)

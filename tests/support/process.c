@@ -159,30 +159,6 @@ size_t asym_process_children(pid_t pid, pid_t *ret_children, size_t max)
     return n;
 }
 
-/* The second argument of its command line. */
-static bool has_role(pid_t pid, const char *role)
-{
-    char path[64], text[64] = "";
-    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return false;
-    const size_t n = fread(text, 1, sizeof text - 1, f), first = strlen(text) + 1;
-    fclose(f);
-    return first < n && strcmp(text + first, role) == 0;
-}
-
-size_t asym_process_helpers(pid_t asymd, const char *role, pid_t *ret_helpers, size_t max)
-{
-    pid_t children[256];
-    const size_t n = asym_process_children(asymd, children, sizeof children / sizeof children[0]);
-    size_t found = 0;
-    for (size_t i = 0; i < n && found < max; i++)
-        if (has_role(children[i], role))
-            ret_helpers[found++] = children[i];
-    return found;
-}
-
 int asym_process_descriptors(pid_t pid)
 {
     char path[64];

@@ -65,12 +65,6 @@ int asym_process_stop(pid_t pid);
 /** Find the children of the process's first thread, at most max. Returns their number; 0 if there is no such process. */
 size_t asym_process_children(pid_t pid, pid_t *ret_children, size_t max);
 
-/**
- * Find the children of asymd that are asymd-helper with this role, at most max, and those that such a helper has left behind.
- * Returns their number. A child that has ended has no role.
- */
-size_t asym_process_helpers(pid_t asymd, const char *role, pid_t *ret_helpers, size_t max);
-
 /** Returns the number of the process's open descriptors; -errno. The one that the call itself opens does not count. */
 int asym_process_descriptors(pid_t pid);
 

@@ -26,5 +26,7 @@ void test_add(const struct CMUnitTest *test, int line)
 
 int test_run(CMFixtureFunction setup, CMFixtureFunction teardown)
 {
+    /* A sanitizer that ends the process must not take the last words with it. */
+    setvbuf(stdout, NULL, _IOLBF, 0);
     return _cmocka_run_group_tests("tests", tests, n_tests, setup, teardown);
 }

@@ -2,12 +2,9 @@
 #include "linux/check/rivals.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/macro.h"
 #include "linux/sys/cgroup-mounts.h"

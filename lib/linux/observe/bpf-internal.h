@@ -81,7 +81,8 @@ struct asym_bpf {
     bool is_full;               /* the kernel had no place for a process of the last full snapshot */
     unsigned orders, evictions; /* processes that this snapshot may still follow; and leave, to make room */
     bool refresh;               /* the next snapshot is the last one again */
-    bool is_answer;   /* and that because of what asym_bpf_take() has taken: events of the applications that are new */
+    bool
+        is_answer; /* the next snapshot answers events, which asym_bpf_take() took: those of the applications that are new */
     bool is_sampling; /* the inner source has not completed its sample */
 };
 
@@ -96,7 +97,7 @@ void asym_bpf_follow_all(struct asym_bpf *b, const struct asym_snapshot *s);
 
 /* bpf-count.c: what the kernel has counted. */
 
-/** Read it since the last full snapshot, and put to rest who changes its state too often. 0; -ENOMEM. */
+/** Take what it has counted since the last full snapshot. Applications whose threads change state too often rest. 0; -ENOMEM. */
 int asym_bpf_count(struct asym_bpf *b);
 /** Returns the count of a thread at the last full snapshot, or NULL. */
 const struct asym_bpf_counted *asym_bpf_counted(const struct asym_bpf *b, int32_t tid);

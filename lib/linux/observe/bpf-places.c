@@ -302,8 +302,9 @@ static void let_go(struct asym_bpf *b, asym_usec now)
         if (now - ASYM_MIN(now, proc->listed) < FORGOTTEN_AFTER && b->apps[proc->app - 1].rests_until == 0 &&
             !has_ended(b, proc->app))
             continue;
+        const bool asks = !has_ended(b, proc->app);
         leave(b, i);
-        left--;
+        left -= asks;
     }
     for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
         struct asym_bpf_app *app = &b->apps[i];

@@ -173,7 +173,6 @@ static int start_helper(struct reader *r, asym_usec now)
     }
     /* The kernel may permit less. Then the helper waits, when the pipe is full, until the next sample. */
     fcntl(r->helper.reports, F_SETPIPE_SZ, PIPE_SIZE);
-    r->answered_at = now;
     return 0;
 }
 
@@ -228,8 +227,8 @@ static int reader_ask(struct asym_proc_reader *port, const struct asym_read_requ
     error = asym_helper_order(&r->helper, request, sizeof *request);
     if (error < 0) {
         /*
-         * The helper has ended by itself. With no request under way the next one starts another helper. Else reader_take() ends
-         * it, which knows the request over which it ended.
+         * The helper has ended by itself. With no request under way, the next request starts another. Otherwise reader_take()
+         * answers the request over which it ended.
          */
         if (error == -ENOTCONN && r->n_asked == 0)
             end_helper(r);

@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/** A program writes a slot for less than a microsecond. One that is still not done has lost its virtual CPU. */
+/** A slot that is still being written after so many tries: its writer has lost its virtual CPU. */
 enum { ASYM_SLOT_TRIES = 64 };
 
-/** Returns whether there was a moment at which no program wrote the slot. If not, *ret may be half of each. */
+/** Returns whether there was a moment at which no program wrote the slot. If not, *ret may mix the old and the new content. */
 static inline bool asym_slot_copy(const uint32_t *slot, void *ret, size_t size)
 {
     for (int i = 0; i < ASYM_SLOT_TRIES; i++) {

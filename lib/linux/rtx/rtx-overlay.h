@@ -29,10 +29,10 @@ struct asym_rtxd_thread_report {
     int32_t tid;
     bool spins;      /**< it waits, and has waited long enough to count as spinning */
     asym_usec since; /**< start of the wait; 0: the program is in a serial phase, so the whole interval counts */
-    bool master; /**< it works in a serial phase of its program, or is a master that works and reports no phases ... */
-    bool in_phase; /**< ... it reports the phase */
-    bool works;    /**< the thread reports that it works ... */
-    bool changed;  /**< ... and has changed its word since the last full snapshot */
+    bool master;     /**< it works, in a reported serial phase or as the master of a program that reports none */
+    bool in_phase;   /**< a master in a reported serial phase */
+    bool works;      /**< the thread reports that it works ... */
+    bool changed;    /**< ... and has changed its word since the last full snapshot */
 };
 
 /** The report of one page. */

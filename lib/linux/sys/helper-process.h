@@ -95,9 +95,12 @@ struct asym_helper_role {
 };
 
 /**
- * Confine the process for the role named in argv[1], and run the role. The process dies with its parent, is not dumpable, gets no
- * new privileges, changes to the user and group "nobody" if it may, and drops every capability but that of the role. Where the
- * kernel has Landlock, it forbids writing to files; unless the role may read files, it forbids opening them, too.
+ * Confine the process for the role named in argv[1], and run the role. The steps, in this order:
+ * - The process dies with its parent, is not dumpable, and gets no new privileges.
+ * - It changes to the user and group "nobody" (65534) if it may.
+ * - It drops every capability but that of the role.
+ * - Where the kernel has Landlock, it forbids writing to files; unless the role may read files, it forbids opening them, too.
+ *   A role that reads /proc of other processes gets RLIMIT_FSIZE 0 instead.
  *
  * Returns the exit status: that of run(); 2: asym_helper_start() did not start this process, or the role does not exist; 1: the
  * process cannot be confined.

@@ -36,7 +36,10 @@ int asym_root_openat(const struct asym_root *root, const char *path, int flags);
  */
 ssize_t asym_root_read(const struct asym_root *root, const char *path, char *buf, size_t size);
 
-/** Open a directory below the root for readdir(3), which never waits there. The caller closes it. Returns 0; -errno. */
+/**
+ * Open a directory below the root for readdir(3), which may wait for the lock of the directory. The caller closes it.
+ * Returns 0; -errno.
+ */
 int asym_root_opendir(const struct asym_root *root, const char *path, DIR **ret);
 
 /**

@@ -35,7 +35,7 @@ struct asym_topology_notes {
  *   machine.h has the rules.
  * - Speeds come from the first source (<asym/speed-sources.def>) that distinguishes cores and contradicts neither itself nor the
  *   kinds. Clocks of Arm designs are weighed by their work in a cycle (topology-designs.def). A CPU whose figure is missing counts
- *   as those that it resembles, if these agree. Speeds are ratios (Roehrich 2007, S = (n; b)).
+ *   as those that it resembles, if these agree.
  * - usable is the online CPUs in the effective cpuset of the root of the visible cgroup tree; without such a cpuset, online.
  * - isolated is sys/devices/system/cpu/isolated (isolcpus=) and nohz_full there, unless nohz_full leaves at most one usable CPU.
  * - favour is amd_pstate_prefcore_ranking, else CPPC's highest_perf, else cpuinfo_max_freq: the first that distinguishes CPUs
