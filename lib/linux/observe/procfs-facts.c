@@ -141,7 +141,8 @@ static int read_mask(struct asym_procfs *p, struct asym_process *proc, struct as
     return t->affinity && t->mask ? 0 : -ENOMEM;
 }
 
-static void know_mask(struct asym_procfs *p, const struct asym_action *action)
+/* A refreshed snapshot shows what asymd has set since the last sample: what it showed else would seem to be set by others. */
+static void know_action(struct asym_procfs *p, const struct asym_action *action)
 {
     const struct asym_process *proc = asym_procfs_find(p, action->id.tgid);
     struct asym_pthread *t = proc ? asym_procfs_find_thread(proc, action->id.tid) : NULL;
@@ -149,6 +150,9 @@ static void know_mask(struct asym_procfs *p, const struct asym_action *action)
         return;
     const struct asym_mask online = asym_mask_and(&action->mask, &p->config.machine->online),
                            possible = asym_mask_and(&action->mask, &p->cgroups.possible);
+    t->nice = action->nice;
+    if (action->kind == ASYM_ACTION_FORGET)
+        return;
     t->affinity = asym_mask_table_get(&p->masks, &online);
     t->mask = asym_mask_table_get(&p->masks, &possible);
     if (action->transit_cpu > 0)
@@ -162,8 +166,8 @@ void asym_procfs_feedback(struct asym_source *source, const struct asym_feedback
     struct asym_procfs *p = asym_procfs_of(source);
     const struct asym_action *actions = feedback->actions;
     for (size_t i = 0; i < feedback->n_actions; i++)
-        if (feedback->outcomes[i].kind == ASYM_OUTCOME_DONE && actions[i].kind == ASYM_ACTION_STEER)
-            know_mask(p, &actions[i]);
+        if (feedback->outcomes[i].kind == ASYM_OUTCOME_DONE)
+            know_action(p, &actions[i]);
 }
 
 void asym_procfs_read_cgroup(struct asym_procfs *p, struct asym_process *proc)

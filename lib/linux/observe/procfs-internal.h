@@ -124,7 +124,7 @@ struct asym_pthread {
     bool gone;       /**< it has ended; the next sample removes it */
     bool executed;   /**< the leader of a process that has called exec since the last snapshot that listed it */
     char state;      /**< at the last sample */
-    int8_t nice;     /**< when a snapshot last listed it; valid with affinity */
+    int8_t nice;     /**< when a snapshot last listed it, or what asymd has set since; valid with affinity */
 };
 
 /** Whether rule, rule_name and profile of a process hold. */

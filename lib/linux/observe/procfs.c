@@ -270,6 +270,8 @@ static int refresh_task(struct asym_procfs *p, struct asym_task *task, bool is_r
         r = asym_procfs_masks(p, proc, t, task);
     else if (r == 0 && t->mask)
         task->mask = t->mask;
+    if (r == 0 && t->mask)
+        task->nice = t->nice;
     if (r == -ENOMEM)
         return r;
     /* After an exec, another thread may have this number. */

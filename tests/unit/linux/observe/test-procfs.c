@@ -917,13 +917,19 @@ TEST_F(a_sleeper_whose_mask_cannot_be_read_leaves_the_list_as_it_was)
     assert_null(task_of(f, 12));
 }
 
+/* An action on thread 10 had this outcome. */
+static void feed_back_action(struct fixture *f, const struct asym_action *action, enum asym_outcome_kind kind)
+{
+    const struct asym_outcome outcome = {.kind = kind};
+    f->source->feedback(f->source, &(struct asym_feedback){.actions = action, .outcomes = &outcome, .n_actions = 1});
+}
+
 /* The mask 0x0f of thread 10. */
 static void feed_back(struct fixture *f, uint64_t start, enum asym_outcome_kind kind)
 {
     const struct asym_action action = {
         .kind = ASYM_ACTION_STEER, .id = {.tid = 10, .tgid = 10, .start = start}, .mask = {.w = {0x0f}}};
-    const struct asym_outcome outcome = {.kind = kind};
-    f->source->feedback(f->source, &(struct asym_feedback){.actions = &action, .outcomes = &outcome, .n_actions = 1});
+    feed_back_action(f, &action, kind);
 }
 
 static bool is_twenty(void *ctx, const struct asym_taskid *app)
@@ -946,6 +952,35 @@ TEST_F(a_refresh_reads_the_masks_of_the_applications_that_have_changed)
         feed_back(f, 1, ASYM_OUTCOME_DONE);
         refresh(f);
         assert_int_equal(task_of(f, 10)->mask->w[0], 0x0f);
+        start_over(f);
+    }
+}
+
+/* The core takes a nice value, or a mask, that it has not set itself for the thread's own. */
+TEST_F(a_refresh_shows_what_was_set_since_the_sample)
+{
+    static const struct asym_procfs_watcher watcher = {.changed = is_twenty};
+    static const struct {
+        enum asym_action_kind kind;
+        enum asym_outcome_kind outcome;
+        uint64_t mask;
+        int8_t nice;
+    } rows[] = {{ASYM_ACTION_STEER, ASYM_OUTCOME_RETRY, 0xff, 0},
+                {ASYM_ACTION_STEER, ASYM_OUTCOME_DONE, 0x0f, -5},
+                {ASYM_ACTION_RELEASE, ASYM_OUTCOME_DONE, 0x0f, -5},
+                {ASYM_ACTION_REPAIR, ASYM_OUTCOME_DONE, 0x0f, -5},
+                {ASYM_ACTION_FORGET, ASYM_OUTCOME_DONE, 0xff, -5}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        const struct asym_action action = {
+            .kind = rows[i].kind, .id = {.tid = 10, .tgid = 10, .start = 1}, .mask = {.w = {0x0f}}, .nice = -5};
+        sample_with_sleepers(f, ASYM_GROUP_PROCESS, 20);
+        asym_procfs_of(f->source)->all_online = true;
+        refresh(f);
+        asym_procfs_set_watcher(f->source, &watcher);
+        feed_back_action(f, &action, rows[i].outcome);
+        refresh(f);
+        assert_int_equal(task_of(f, 10)->nice, rows[i].nice);
+        assert_int_equal(task_of(f, 10)->mask->w[0], rows[i].mask);
         start_over(f);
     }
 }
