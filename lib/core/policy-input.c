@@ -349,8 +349,9 @@ static bool time_to_plan(struct asym_engine *e, const struct asym_snapshot *s)
     const asym_usec slack = ASYM_MIN(period / 20, 5 * ASYM_MSEC);
     const bool is_fresh = s->interval > 0 && !s->refreshed;
     const bool asked = is_fresh && e->again != 0 && s->now + ASYM_MSEC >= e->last_plan + e->again;
-    bool due = s->now + slack >= e->next_swap;
-    /* A program's report (RTX) does not wait for the swap period and does not use it up. */
+    /* Measurements are for the plan of the period: if one without any took its place, a program with many phases had no other. */
+    const bool due = (!s->refreshed || period == 0) && s->now + slack >= e->next_swap;
+    /* A phase does not wait for the swap period and does not use it up. */
     if (!due && !e->dirty && s->machine->generation == e->generation)
         return asked || (s->urgent && e->config.policy->reacts);
     e->swap_began = s->now;

@@ -773,6 +773,28 @@ TEST_ENGINE(a_reported_phase_is_planned_for_at_once)
     assert_int_equal(w->orders.since_swap, 0);
 }
 
+/* Phases that come just before each sample would else leave it no plan with measurements. */
+TEST_ENGINE(a_refreshed_snapshot_does_not_take_the_place_of_a_sample)
+{
+    static const struct {
+        const struct asym_policy *policy;
+        unsigned early;
+    } rows[] = {{&engine_fixture_policy_type, 0}, {&engine_fixture_policy_reacts, 1}};
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        w->config.policy = rows[i].policy;
+        configure(w);
+        engine_fixture_run(w, TICK);
+        const unsigned before = w->orders.calls;
+        w->refreshed = w->urgent = true;
+        run_calls(w, TICK - ASYM_MSEC, before + rows[i].early);
+        w->refreshed = w->urgent = false;
+        run_calls(w, ASYM_MSEC, before + rows[i].early + 1);
+        assert_int_equal(w->orders.interval, TICK);
+        assert_int_equal(w->orders.since_swap, 0);
+    }
+}
+
 TEST_ENGINE(a_policy_that_uses_no_reports_waits_for_its_period)
 {
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
