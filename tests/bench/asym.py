@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""asym.py BUILD: writes docs/data/asym.md, what asym reaches in the scenarios of tests/bench/asym and in those of the papers
+"""asym.py BUILD: writes docs/data/asym.md, what asym reaches in the scenarios of scenarios.py and in those of the papers
 (tests/bench/papers), beside what is asked of it. What it misses is bold."""
 import json
 import pathlib
@@ -14,6 +14,7 @@ import parameters  # noqa: E402
 import rows as papers  # noqa: E402
 import saez  # noqa: E402
 from common import mean  # noqa: E402
+from scenarios import SCENARIOS, scenario  # noqa: E402
 
 POLICIES = ("pa", "serial-first", "asym")
 SEEDS = 20
@@ -81,9 +82,13 @@ def gains(results, policies):
     return {p: [100 * (read(results[p]) / read(results["none"]) - 1) for read in reads] for p in policies}
 
 
+def text_of(name):
+    return scenario(*SCENARIOS[name], "runnable = credited")
+
+
 def row(sim, name, least):
     """Returns the line of a scenario and whether asym reaches what is asked."""
-    results = sim.run((HERE / f"asym/{name}.ini").read_text(), POLICIES, SEEDS)
+    results = sim.run(text_of(name), POLICIES, SEEDS)
     found = gains(results, POLICIES)
     reached = all(wanted is None or round(got, 1) >= wanted for got, wanted in zip(found["asym"], least))
     cells = [shown(found[p]) for p in POLICIES[:-1]] + [asked(least), marked(shown(found["asym"]), reached)]
@@ -92,7 +97,7 @@ def row(sim, name, least):
 
 def capacity_row(sim, name):
     """The same against a stock scheduler that knows the capacities of the CPUs."""
-    text = (HERE / f"asym/{name}.ini").read_text() + "[scheduler]\ncapacity = active\n"
+    text = text_of(name) + "[scheduler]\ncapacity = active\n"
     found = gains(sim.run(text, POLICIES, SEEDS), POLICIES)
     best = max([0] + [gain for gain, work in (found[p] for p in POLICIES[:-1]) if work >= -3])
     reached = found["asym"][0] >= best - FRAMES.get(name, LEVEL)
@@ -185,7 +190,7 @@ def main():
     paper, paper_hit = paper_table(sim)
     lines = ["# What asym reaches in the simulator", "",
              f"First program / machine's work, per cent against the stock scheduler, means of {SEEDS} seeds; written by `./dev costs`. "
-             f"{counted(hit)} The scenarios stand in `tests/bench/asym`; their source errs as asymd's "
+             f"{counted(hit)} The scenarios stand in `tests/bench/scenarios.py`; their source errs as asymd's "
              "observer does (`runnable = credited`).", "",
              "| row | `pa` | `serial-first` | asked | `asym` | sets/s |", "| --- | --- | --- | --- | --- | --- |", *table, "",
              "## Eight speeds", "",
