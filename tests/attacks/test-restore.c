@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * asymd --restore against hostile processes: very many threads have the mask of steered ones, and a later process has the
- * PID of a steered one. The test writes ledgers as a kill -9 would leave them.
+ * asymd --restore against hostile processes: very many threads have the mask of steered ones. The test writes ledgers as a kill -9
+ * would leave them.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -234,44 +234,6 @@ TEST_WITH(a_mask_for_each_entry_does_not_delay_it, set_up, asym_service_tear_dow
     assert_int_equal(given_back, MANY);
     assert_int_equal(kept, MANY); /* they started before any thread was steered */
     assert_true(took >= 0 && took < RESTORE_SECONDS);
-}
-
-static void leave_a_child(void *arg)
-{
-    struct sleepers *c = arg;
-    MUST(asym_thread_set_mask(0, c->mask, false) == 0);
-    if (asym_process_fork() == 0)
-        sleep_on(&c->tids[1]);
-    while (c->tids[1] == 0)
-        usleep(100);
-    c->ready = 1;
-    sleep_on(&c->tids[0]);
-}
-
-/* The process pins itself to the CPU that asymd set for the earlier process with its PID. Process, thread and child stay. */
-TEST_WITH(a_successor_with_the_same_number_keeps_its_own_masks, set_up, asym_service_tear_down)
-{
-    struct sleepers *threads = share(2), *children = share(2);
-    pid_t successor = asym_stranger_start(gather_here, threads), parent = asym_stranger_start(leave_a_child, children);
-    await(threads);
-    await(children);
-    FILE *f = begin_ledger();
-    const pid_t namesakes[] = {successor, parent};
-    for (size_t i = 0; i < ASYM_LENGTH(namesakes); i++) {
-        const uint64_t start = start_of(namesakes[i], namesakes[i]);
-        assert_true(start > 50);
-        record(f, namesakes[i], namesakes[i], start - 50, start - 40);
-        /* another steered thread of the earlier process */
-        record(f, namesakes[i], 4194303 - (int)i, start - 50, start - 40);
-    }
-    assert_int_equal(fclose(f), 0);
-    assert_true(restore() >= 0);
-    const int kept = count_with(threads, &last) + count_with(children, &last);
-    print_message("of 4 that have pinned themselves, 2 of them with the numbers of others before: %d still are\n",
-                  kept);
-    asym_live_end(successor, SIGKILL);
-    asym_live_end(parent, SIGKILL);
-    assert_int_equal(kept, 4);
 }
 
 TEST_MAIN

@@ -657,34 +657,6 @@ TEST_WITH(a_user_speaks_for_no_set_user_id_program, set_up, tear_down)
     end(attacker);
 }
 
-static void hides_its_page(void)
-{
-    const int file = asym_raw_create(path, getpid(), 1);
-    MUST(file >= 0 && asym_raw_fill(file, getpid(), 0) == 0 && asym_raw_announce(file) == 0);
-    while (shared->stage < 1)
-        usleep(1000);
-    MUST(fchmod(file, 0) == 0);
-    for (;;)
-        asym_raw_wake(file);
-}
-
-/* asymd cannot change the watch of a file that it may not read. */
-TEST_WITH(a_page_that_its_user_hides_wakes_no_more, set_up, tear_down)
-{
-    open_server();
-    const pid_t attacker = start(ATTACKER, hides_its_page);
-    serve_until_client_of(ATTACKER);
-    shared->stage = 1;
-    while (has_client_of(ATTACKER))
-        go_round();
-    /* The events of before are in the queue still: at most 16,384, of which a round takes some thousand. */
-    struct pollfd ready = {.fd = asym_rtxd_server_fd(server), .events = POLLIN};
-    for (int i = 0; i < 100 && poll(&ready, 1, 50) > 0; i++)
-        go_round();
-    assert_int_equal(poll(&ready, 1, 50), 0);
-    end(attacker);
-}
-
 static void is_there(void)
 {
     shared->stage = 1;
@@ -716,18 +688,6 @@ TEST_WITH(many_users_have_a_directory_each, set_up, tear_down)
     assert_int_equal(refused[ASYM_RTXD_REFUSED_FULL], 1);
     assert_int_equal(asym_rtxd_add_user(server, 100000), 0);
     end(late);
-}
-
-/* A process whose user the sample shows gets a directory for that user. */
-TEST_WITH(a_user_that_comes_later_gets_a_directory, set_up, tear_down)
-{
-    open_server();
-    const pid_t later = start(LATER, joins_and_reports);
-    while (!has_client_of(LATER)) {
-        meet(later);
-        go_round();
-    }
-    end(later);
 }
 
 /* A child keeps the file open, so asymd hears of no end. */

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The state directory is full or read-only, or has a directory or a link with the name of a ledger file. asymd must restore
- * the recorded threads nevertheless, and must not write through a link. If the ledger is removed while asymd runs, asymd
- * writes it again. Each test mounts a small tmpfs in its own mount namespace, and so needs root.
+ * The state directory is full or read-only. asymd must restore the recorded threads nevertheless. Each test mounts a small tmpfs in
+ * its own mount namespace, and so needs root. What else may be in the directory is in unit/linux/enforce/test-ledger.c.
  */
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
 
 #include "support/live.h"
 #include "support/service.h"
 #include "support/test.h"
-#include "support/tree.h"
 
 #define TMPFS_SIZE "64k"
 
@@ -38,36 +35,20 @@ static int set_up(void **state)
     return 0;
 }
 
-static struct tree removed_directory(void)
-{
-    struct tree ret;
-    assert_true((size_t)snprintf(ret.path, sizeof ret.path, "%s.removed", asym_service_dir()) < sizeof ret.path);
-    return ret;
-}
-
 static int tear_down(void **state)
 {
-    struct tree removed = removed_directory();
     umount2(asym_service_dir(), MNT_DETACH);
-    if (access(removed.path, F_OK) == 0)
-        tree_remove(&removed);
     return asym_service_tear_down(state);
-}
-
-static pid_t steer(pid_t *ret_load)
-{
-    *ret_load = asym_service_spin("4");
-    pid_t asymd = asym_service_start(*ret_load, NULL);
-    assert_true(asym_live_await(asym_live_narrow_threads, *ret_load, asym_live_cpus(), 4, ASYM_LIVE_PATIENCE));
-    return asymd;
 }
 
 /* Leaves four steered threads after asymd was killed. */
 static pid_t leave_steered(void)
 {
-    pid_t load;
-    asym_live_end(steer(&load), SIGKILL);
-    assert_int_equal(asym_live_narrow_threads(load, asym_live_cpus()), 4);
+    const int cpus = asym_live_cpus();
+    pid_t load = asym_service_spin("4"), asymd = asym_service_start(load, NULL);
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
+    asym_live_end(asymd, SIGKILL);
+    assert_int_equal(asym_live_narrow_threads(load, cpus), 4);
     return load;
 }
 
@@ -89,32 +70,6 @@ static void make_read_only(void)
     assert_int_equal(mount(NULL, asym_service_dir(), NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
 }
 
-static void append_to_ledger(const char *text)
-{
-    int fd = open(in_dir("ledger"), O_WRONLY | O_APPEND | O_CLOEXEC);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    close(fd);
-}
-
-static void put_folders(void)
-{
-    assert_int_equal(mkdir(in_dir("ledger.bad"), 0700), 0);
-    assert_int_equal(mkdir(in_dir("ledger.bad/full"), 0700), 0);
-    assert_int_equal(mkdir(in_dir("ledger.new"), 0700), 0);
-    assert_int_equal(mkdir(in_dir("ledger.new/full"), 0700), 0);
-    append_to_ledger("junk\n");
-}
-
-static void put_link(void)
-{
-    int fd = open(in_dir("precious"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, "as it was", 9), 9);
-    close(fd);
-    assert_int_equal(symlink("precious", in_dir("ledger.new")), 0);
-}
-
 static void fill_without_lock(void)
 {
     assert_int_equal(unlink(in_dir("lock")), 0);
@@ -131,59 +86,31 @@ static void fill_without_lock(void)
     assert_int_equal(errno, ENOSPC);
 }
 
-static void (*const obstacles[])(void) = {fill, make_read_only, put_folders, put_link, fill_without_lock};
-static const char *const names[] = {"full", "read-only", "folders ledger.bad and ledger.new", "link ledger.new",
-                                    "full, and its lock removed"};
-
-static void assert_given_back(pid_t load, const char *what, int status, const char *said)
-{
-    const int narrow = asym_live_narrow_threads(load, asym_live_cpus());
-    print_message("%s: status %d, %d of 4 still narrow: %s", what, status, narrow, said);
-    asym_live_end(load, SIGKILL);
-    assert_int_equal(narrow, 0);
-    assert_int_equal(status, 0);
-}
-
-static void restore_behind(size_t i)
+static void restore_behind(void (*obstacle)(void))
 {
     char text[2048] = "";
     pid_t load = leave_steered();
-    obstacles[i]();
+    obstacle();
     const int status = asym_service_restore(text, sizeof text);
-    assert_given_back(load, names[i], status, text);
+    const int narrow = asym_live_narrow_threads(load, asym_live_cpus());
+    asym_live_end(load, SIGKILL);
+    if (status != 0 || narrow != 0)
+        fail_msg("status %d, %d of 4 still narrow: %s", status, narrow, text);
 }
 
 TEST_WITH(a_full_one, set_up, tear_down)
 {
-    restore_behind(0);
+    restore_behind(fill);
 }
 
 TEST_WITH(a_read_only_one, set_up, tear_down)
 {
-    restore_behind(1);
-}
-
-TEST_WITH(folders_at_the_names_of_files_do_no_harm, set_up, tear_down)
-{
-    restore_behind(2);
-    /* asymd kept the damaged file under the next name. */
-    assert_int_equal(access(in_dir("ledger.bad.1"), F_OK), 0);
-}
-
-TEST_WITH(a_link_at_the_name_of_a_file_does_no_harm, set_up, tear_down)
-{
-    char text[32] = "";
-    restore_behind(3);
-    int fd = open(in_dir("precious"), O_RDONLY | O_CLOEXEC);
-    assert_true(fd >= 0);
-    assert_int_equal(read(fd, text, sizeof text - 1), 9);
-    close(fd);
-    assert_string_equal(text, "as it was");
+    restore_behind(make_read_only);
 }
 
 TEST_WITH(a_full_one_without_a_lock, set_up, tear_down)
 {
-    restore_behind(4);
+    restore_behind(fill_without_lock);
 }
 
 /* The next asymd restores what the last one left, and steers nothing until there is room. */
@@ -203,77 +130,6 @@ TEST_WITH(a_service_starts_on_a_full_one_and_steers_when_there_is_room, set_up, 
     assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
     asym_live_end(asymd, SIGTERM);
     assert_int_equal(asym_live_narrow_threads(load, cpus), 0);
-}
-
-static void remove_file(void)
-{
-    assert_int_equal(unlink(in_dir("ledger")), 0);
-}
-
-static void cut_file(void)
-{
-    assert_int_equal(truncate(in_dir("ledger"), 20), 0);
-}
-
-static void replace_file(void)
-{
-    int fd = open(in_dir("other"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    assert_true(fd >= 0);
-    close(fd);
-    assert_int_equal(rename(in_dir("other"), in_dir("ledger")), 0);
-}
-
-static void remove_lock(void)
-{
-    remove_file();
-    assert_int_equal(unlink(in_dir("lock")), 0);
-}
-
-/*
- * The mount is the directory that asymd has open. Removes the mount, and takes the directory away: asymd may have written its
- * ledger there since the mount is gone.
- */
-static void remove_directory(void)
-{
-    const struct tree removed = removed_directory();
-    assert_int_equal(umount2(asym_service_dir(), MNT_DETACH), 0);
-    assert_int_equal(rename(asym_service_dir(), removed.path), 0);
-}
-
-static bool holds_four(void)
-{
-    char line[512];
-    int n = 0;
-    FILE *f = fopen(in_dir("ledger"), "r");
-    while (f && fgets(line, sizeof line, f))
-        n += line[0] == 'T';
-    if (f)
-        fclose(f);
-    return n >= 4;
-}
-
-TEST_WITH(what_was_removed_under_a_service_comes_back, set_up, tear_down)
-{
-    static void (*const deeds[])(void) = {remove_file, cut_file, replace_file, remove_lock, remove_directory};
-    static const char *const what[] = {"ledger removed", "ledger cut", "ledger replaced", "ledger and lock removed",
-                                       "directory removed"};
-    for (size_t i = 0; i < ASYM_LENGTH(deeds); i++) {
-        char text[2048] = "";
-        pid_t load, asymd = steer(&load);
-        deeds[i]();
-        double end = asym_live_now() + ASYM_LIVE_PATIENCE;
-        while (!holds_four() && asym_live_now() < end)
-            asym_live_sleep(0.01);
-        const bool there = holds_four();
-        /* A second asymd cannot start meanwhile. */
-        const int second = asym_service_restore(text, sizeof text);
-        asym_live_end(asymd, SIGKILL);
-        const int status = asym_service_restore(text, sizeof text);
-        print_message("%s: on record again %d, a second asymd got %d; ", what[i], there, second);
-        assert_given_back(load, "after a kill -9", status, text);
-        assert_true(there);
-        assert_int_equal(second, 1);
-    }
 }
 
 TEST_MAIN

@@ -281,6 +281,17 @@ TEST_F(a_nice_value_of_another_is_no_affinity_of_another)
     }
 }
 
+/* The thread has raised the value that asymd lent it, and raises it again: the core has seen the first. The mask stays. */
+TEST_F(a_raised_boost_is_taken_back_from_a_thread_that_stays_steered)
+{
+    expect(f, boost(ASYM_ACTION_STEER, 0xff, 0xf0, 0, -5), ASYM_OUTCOME_DONE, 0);
+    f->thread->nice = -3;
+    expect(f, boost(ASYM_ACTION_STEER, 0xf0, 0xf0, -4, 0), ASYM_OUTCOME_DONE, 0);
+    assert_mask(&f->thread->mask, 0xf0);
+    assert_int_equal(f->thread->nice, 0);
+    assert_false(f->thread->reset_on_fork);
+}
+
 static bool is_under_way(const struct fake_thread *t)
 {
     struct asym_ledger *file = NULL;

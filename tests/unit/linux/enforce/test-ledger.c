@@ -438,12 +438,17 @@ TEST_WITH(what_has_the_names_of_its_files_is_not_written_through, set_up, tear_d
     put_file(GOOD(1) "junk\n");
     FILE *f = fopen(in_dir("precious"), "w");
     assert_true(f && fputs("as it was", f) > 0 && fclose(f) == 0);
-    assert_int_equal(symlink("precious", in_dir("ledger.new")), 0);
+    assert_int_equal(mkdir(in_dir("ledger.new"), 0700), 0);
+    assert_int_equal(symlink("precious", in_dir("ledger.new.1")), 0);
     assert_int_equal(mkdir(in_dir("ledger.bad"), 0700), 0);
     open_it();
     assert_int_equal(asym_ledger_count(ledger), 1);
     assert_non_null(strstr(err.text, "kept as ledger.bad.1"));
     assert_true(size_of("ledger.bad.1") > 0);
+    close_it();
+    /* The file itself was written anew. */
+    open_it();
+    assert_string_equal(err.text, "");
     close_it();
     f = fopen(in_dir("precious"), "r");
     assert_true(f && fgets(text, sizeof text, f) && fclose(f) == 0);
