@@ -3,13 +3,10 @@
  * Ledger, actuator, fork guard and restorer on live threads, without the service: what steering must not break. The test steers
  * only processes that it started itself. It needs two CPUs, and fails with a message on one.
  */
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "base/mask.h"
 #include "linux/enforce/enforce.h"
@@ -41,15 +38,12 @@ static int tear_down(void **state)
     return steered_tear_down(state);
 }
 
-#define THREADS_MAX 256
+#define BURST 20
 
 /* Memory that the test shares with a child. */
 struct shared {
     _Atomic int go, ready, done;
-    _Atomic int tids[THREADS_MAX];
-    int n_children, narrow, first_narrow, other_nice, failed;
-    int restored_after; /* number of children that had ended when the process had its own mask again; 0: never */
-    double forked, restored_at; /* seconds */
+    _Atomic int tids[2 * BURST];
 };
 
 /* Starts a process that runs body and ends with the test. */
@@ -78,98 +72,6 @@ static pid_t start_sleeper(void)
     pid_t pid = start(sleeper, s);
     await(&s->ready, 1);
     return pid;
-}
-
-static void *report_and_sleep(void *arg)
-{
-    *(_Atomic int *)arg = (int)gettid();
-    for (;;)
-        pause();
-    return NULL;
-}
-
-/* Waits for go, then starts as many threads as go says. */
-static void grow_threads(struct shared *s)
-{
-    pthread_attr_t attr;
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, 65536);
-    s->tids[0] = (int)gettid();
-    s->ready = 1;
-    while (s->go == 0)
-        usleep(200);
-    for (int i = 1; i < s->go; i++) {
-        pthread_t t;
-        if (pthread_create(&t, &attr, report_and_sleep, &s->tids[i]) != 0)
-            _exit(1);
-    }
-    for (int i = 1; i < s->go; i++)
-        while (s->tids[i] == 0)
-            usleep(100);
-    s->done = 1;
-    for (;;)
-        pause();
-}
-
-static int cpus_of_self(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) < 0 ? -1 : CPU_COUNT(&set);
-}
-
-/* Runs nproc in a child: the number that it prints, and the nice value that it starts with. */
-static int run_nproc(int *ret_cpus, int *ret_nice, double *ret_forked)
-{
-    int fds[2], status;
-    char text[64];
-    size_t used = 0;
-    if (pipe(fds) < 0)
-        return -1;
-    pid_t pid = asym_process_fork();
-    if (pid == 0) {
-        dprintf(fds[1], "%d ", getpriority(PRIO_PROCESS, 0));
-        dup2(fds[1], STDOUT_FILENO);
-        close(fds[0]);
-        unsetenv("OMP_NUM_THREADS");
-        execlp("nproc", "nproc", (char *)NULL);
-        _exit(127);
-    }
-    *ret_forked = asym_live_now();
-    close(fds[1]);
-    for (ssize_t n; pid > 0 && used < sizeof text - 1 && (n = read(fds[0], text + used, sizeof text - 1 - used)) > 0;)
-        used += (size_t)n;
-    text[used] = '\0';
-    close(fds[0]);
-    if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return -1;
-    return sscanf(text, "%d %d", ret_nice, ret_cpus) == 2 ? 0 : -1;
-}
-
-static void run_children(struct shared *s)
-{
-    const int all = cpus_of_self(), own_nice = getpriority(PRIO_PROCESS, 0);
-    s->ready = 1;
-    while (s->go == 0)
-        usleep(200);
-    for (int i = 0; i < s->n_children; i++) {
-        int cpus, nice;
-        double forked;
-        if (run_nproc(&cpus, &nice, &forked) < 0) {
-            s->failed++;
-            continue;
-        }
-        s->forked = i == 0 ? forked : s->forked;
-        s->narrow += cpus < all;
-        s->first_narrow |= i == 0 && cpus < all;
-        s->other_nice += nice != own_nice;
-        if (s->restored_after == 0 && cpus_of_self() == all) {
-            s->restored_after = i + 1;
-            s->restored_at = asym_live_now();
-        }
-    }
-    s->done = 1;
-    for (;;)
-        pause();
 }
 
 /* Steers from one CPU via the other to both. */
@@ -272,62 +174,6 @@ TEST_WITH(a_boost_is_taken_back_bit_for_bit, steered_set_up, tear_down)
     }
 }
 
-/* asymd boosted a thread from nice original to -7. Its nice value is now before the release, and then after it. */
-static const struct {
-    int8_t original, now, then;
-} renices[] = {
-    {0, 11, 11},  /* the thread's own choice */
-    {0, 1, 1},    /* likewise */
-    {0, -6, 0},   /* the thread raised it from the boosted value */
-    {0, -1, 0},   /* likewise */
-    {-3, -4, -3}, /* likewise */
-    {5, 0, 5},    /* likewise */
-    {5, 6, 6},    /* the thread's own choice */
-    {0, -8, -8},  /* only a privileged process can set it */
-};
-
-TEST_WITH(a_nice_value_that_a_boost_has_made_possible_goes_back_and_no_other, steered_set_up, tear_down)
-{
-    open_ledger();
-    for (size_t i = 0; i < 2 * ASYM_LENGTH(renices); i++) {
-        const int8_t original = renices[i / 2].original, then = renices[i / 2].then;
-        pid_t pid = start_sleeper();
-        assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, original), 0);
-        boost(pid, original, -7);
-        assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, renices[i / 2].now), 0);
-        struct asym_action a = action(ASYM_ACTION_RELEASE, pid, pid, &first, &all_cpus);
-        a.expect_nice = -7;
-        a.nice = original;
-        if (i % 2)
-            assert_int_equal(restore().nice_kept, then != original);
-        else
-            assert_int_equal(apply(&a), then == original ? 0 : -ESTALE);
-        assert_int_equal(attr_of(pid).nice, then);
-        assert_int_equal(attr_of(pid).flags, 0);
-        assert_true(has(pid, &all_cpus));
-        assert_int_equal(asym_ledger_count(ledger), 0);
-        asym_live_end(pid, SIGKILL);
-    }
-}
-
-/* The core requests this when it has seen such a nice value: the mask stays. */
-TEST_WITH(a_steered_thread_gives_a_raised_boost_back_and_keeps_its_mask, steered_set_up, tear_down)
-{
-    open_ledger();
-    pid_t pid = start_sleeper();
-    boost(pid, 0, -7);
-    assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, -6), 0);
-    struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &first, &first);
-    a.expect_nice = -6;
-    assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, -5), 0);
-    assert_int_equal(apply(&a), 0);
-    assert_int_equal(attr_of(pid).nice, 0);
-    assert_int_equal(attr_of(pid).flags, 0);
-    assert_true(has(pid, &first));
-    assert_int_equal(restore().restored, 1);
-    asym_live_end(pid, SIGKILL);
-}
-
 static struct attr policy_attr(uint32_t policy, uint64_t flags)
 {
     return (struct attr){.size = sizeof(struct attr),
@@ -358,61 +204,6 @@ TEST_WITH(a_boost_does_not_outlive_a_time_under_another_policy, steered_set_up, 
         asym_live_end(pid, SIGKILL);
     }
 }
-
-static bool narrow_threads(const struct shared *s, int n)
-{
-    for (int i = 1; i < n; i++)
-        if (!has(s->tids[i], &all_cpus))
-            return true;
-    return false;
-}
-
-TEST_WITH(new_threads_of_a_steered_one_get_the_original_mask, steered_set_up, tear_down)
-{
-    struct shared *s = share(sizeof(struct shared));
-    pid_t pid = start(grow_threads, s);
-    await(&s->ready, 1);
-    open_guarded_ledger();
-    assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
-    s->go = 101;
-    await(&s->done, 1);
-    double end = asym_live_now() + ASYM_LIVE_PATIENCE;
-    while (narrow_threads(s, 101) && asym_live_now() < end)
-        asym_live_sleep(0.001);
-    assert_false(narrow_threads(s, 101));
-    assert_true(has(pid, &first));
-    assert_int_equal(asym_ledger_count(ledger), 1);
-    asym_live_end(pid, SIGKILL);
-}
-
-/* Item 1 of what steering must not break: inheritance. The parent is also boosted, from its own nice value. */
-TEST_WITH(at_most_the_first_of_1000_children_sees_fewer_cpus, steered_set_up, tear_down)
-{
-    struct shared *s = share(sizeof(struct shared));
-    s->n_children = 1000;
-    pid_t pid = start(run_children, s);
-    await(&s->ready, 1);
-    open_guarded_ledger();
-    boost(pid, 0, -7);
-    s->go = 1;
-    double end = asym_live_now() + 100;
-    while (!s->done && asym_live_now() < end)
-        asym_live_sleep(0.01);
-    assert_int_equal(s->done, 1);
-    print_message("1,000 children: %d narrow (first: %d), %d with another nice; own mask whole %.1f ms after the first "
-                  "fork\n",
-                  s->narrow, s->first_narrow, s->other_nice, (s->restored_at - s->forked) * 1e3);
-    assert_int_equal(s->failed, 0);
-    assert_int_equal(s->narrow, s->first_narrow);
-    assert_int_equal(s->other_nice, 0);
-    assert_int_equal(s->restored_after, 1);
-    assert_true(has(pid, &all_cpus));
-    assert_int_equal(attr_of(pid).nice, 0);
-    assert_int_equal(asym_ledger_count(ledger), 0);
-    asym_live_end(pid, SIGKILL);
-}
-
-#define BURST 20
 
 /* Twenty children at once and a child of each, before asymd can read the first event. */
 static void fork_in_a_burst(struct shared *s)

@@ -163,7 +163,11 @@ TEST_WITH(a_second_once_plans_as_if_there_had_been_no_first, asym_service_set_up
         assert_true(!!strstr(text, "left by an earlier asymd: restored 3 threads") == (i > 0));
         assert_int_equal(asym_live_narrow_threads(load, cpus), 3);
     }
+    const char *const elsewhere[] = {ASYM_SERVICE, "--restore", "--set=asymd.state_dir=/proc", NULL};
+    assert_int_equal(asym_live_run(elsewhere, text, sizeof text), 1);
+    assert_non_null(strstr(text, "no asymd has kept its ledger there"));
     assert_int_equal(asym_service_restore(text, sizeof text), 0);
+    assert_non_null(strstr(text, "restored 3 threads"));
     assert_int_equal(asym_live_narrow_threads(load, cpus), 0);
 }
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The status messages of the service to its manager, and reload: a bad file leaves the running configuration in force. */
 #include <signal.h>
-#include <sys/socket.h>
 
 #include "support/live.h"
 #include "support/notify-socket.h"
-#include "support/process.h"
 #include "support/service.h"
 #include "support/test.h"
 
@@ -49,96 +47,39 @@ static void await_message(const char *wanted, char *ret, size_t size)
     asym_notify_socket_await(manager, wanted, ret, size);
 }
 
-TEST_WITH(ready_status_and_stopping_are_sent_to_systemd, set_up, tear_down)
-{
-    char text[4096];
-    write_config("[asymd]\npolicy = pa\n");
-    pid_t load = asym_service_spin("4"), asymd = start_asymd(load);
-    await_message("READY=1", text, sizeof text);
-    await_message("STATUS=policy pa on ", text, sizeof text);
-    await_message(" 4 threads steered", text, sizeof text);
-    /* One thread of asymd has moved to a slow CPU; the fork guard's thread may run anywhere. */
-    assert_int_equal(asym_live_narrow_threads(asymd, asym_live_cpus()), 1);
-    asym_live_signal(asymd, SIGTERM);
-    await_message("STOPPING=1", text, sizeof text);
-    assert_int_equal(asym_live_wait(asymd), 0);
-}
-
-TEST_WITH(the_watchdog_is_fed_during_a_sample_and_not_during_a_hang, set_up, tear_down)
-{
-    char text[4096];
-    setenv("WATCHDOG_USEC", "400000", 1);
-    write_config("");
-    pid_t load = asym_service_spin("1"), asymd = start_asymd(load);
-    for (int i = 0; i < 3; i++)
-        await_message("WATCHDOG=1", text, sizeof text);
-    assert_int_equal(asym_process_stop(asymd), 0);
-    while (recv(manager, text, sizeof text, MSG_DONTWAIT) > 0)
-        ;
-    asym_live_sleep(1.0);
-    assert_int_equal(recv(manager, text, sizeof text, MSG_DONTWAIT), -1);
-    asym_live_signal(asymd, SIGCONT);
-    await_message("WATCHDOG=1", text, sizeof text);
-}
-
 static int unpinned_threads(pid_t pid, int cpus)
 {
     return asym_live_narrow_threads(pid, cpus) == 0;
 }
 
-/* A manager that hangs leaves the queue of its socket full. asymd goes on, and its messages follow when there is room. */
-TEST_WITH(a_manager_that_does_not_read_stops_nothing, set_up, tear_down)
+/* What a reload changes is in unit/asymd/test-service-reload.c, and a manager that hangs in test-service-notify.c. */
+TEST_WITH(each_state_is_sent_to_systemd, set_up, tear_down)
 {
     char text[4096];
-    int cpus = asym_live_cpus();
     setenv("WATCHDOG_USEC", "400000", 1);
-    write_config("[asymd]\npolicy = none\n");
+    write_config("[asymd]\npolicy = pa\n");
     pid_t load = asym_service_spin("4"), asymd = start_asymd(load);
     await_message("READY=1", text, sizeof text);
-    asym_notify_socket_fill();
-    write_config("[asymd]\npolicy = pa\n");
-    asym_live_signal(asymd, SIGHUP);
-    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
-    /* Two more samples need two more iterations of the loop, after status lines and pings that found no room. */
-    asym_live_sleep(2);
-    write_config("[asymd]\npolicy = none\n");
-    asym_live_signal(asymd, SIGHUP);
-    assert_true(asym_live_await(unpinned_threads, load, cpus, 1, ASYM_LIVE_PATIENCE));
-    await_message("RELOADING=1", text, sizeof text);
-    await_message("READY=1", text, sizeof text);
+    await_message("STATUS=policy pa on ", text, sizeof text);
+    await_message(" 4 threads steered", text, sizeof text);
     await_message("WATCHDOG=1", text, sizeof text);
-    asym_notify_socket_fill();
-    asym_live_end(asymd, SIGTERM);
-}
-
-TEST_WITH(a_good_file_is_in_force_at_once_and_a_bad_one_never, set_up, tear_down)
-{
-    char text[4096];
-    int cpus = asym_live_cpus();
-    write_config("[asymd]\npolicy = pa\n");
-    pid_t load = asym_service_spin("4"), asymd = start_asymd(load);
-    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
+    /* One thread of asymd has moved to a slow CPU; the fork guard's thread may run anywhere. */
+    assert_int_equal(asym_live_narrow_threads(asymd, asym_live_cpus()), 1);
     write_config("[asymd]\npolicy = none\n");
-    asym_live_signal(asymd, SIGHUP);
-    await_message("STATUS=policy none ", text, sizeof text);
-    assert_true(asym_live_await(unpinned_threads, load, cpus, 1, ASYM_LIVE_PATIENCE));
-    write_config("[asymd]\npolicy = rr\n[rule \"load\"]\nmatch_comm = load-*\naction = ignore\n");
-    asym_live_signal(asymd, SIGHUP);
-    await_message("STATUS=policy rr ", text, sizeof text);
-    write_config("[asymd]\npolicy = rr\ninterval = 100\n");
     asym_live_signal(asymd, SIGHUP);
     await_message("RELOADING=1\nMONOTONIC_USEC=", text, sizeof text);
     await_message("READY=1", text, sizeof text);
-    await_message("STATUS=policy rr ", text, sizeof text);
+    await_message("STATUS=policy none ", text, sizeof text);
+    assert_true(asym_live_await(unpinned_threads, load, asym_live_cpus(), 1, ASYM_LIVE_PATIENCE));
+    write_config("[asymd]\npolicy = rr\ninterval = 100\n");
+    asym_live_signal(asymd, SIGHUP);
+    await_message("READY=1", text, sizeof text);
+    await_message("STATUS=policy none ", text, sizeof text);
     assert_non_null(strstr(text, "the new configuration is bad: "));
     assert_non_null(strstr(text, "asymd.conf:3: "));
-    asym_live_sleep(1);
-    assert_true(unpinned_threads(load, cpus));
-    write_config("[asymd]\npolicy = rr\n");
-    asym_live_signal(asymd, SIGHUP);
-    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
-    asym_live_end(asymd, SIGTERM);
-    assert_true(unpinned_threads(load, cpus));
+    asym_live_signal(asymd, SIGTERM);
+    await_message("STOPPING=1", text, sizeof text);
+    assert_int_equal(asym_live_wait(asymd), 0);
 }
 
 static pid_t leave_steered(int cpus)

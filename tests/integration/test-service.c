@@ -125,20 +125,6 @@ TEST_WITH(a_mask_set_by_another_process_is_never_fought, asym_service_set_up, as
     assert_true(CPU_EQUAL(&found, &mine));
 }
 
-/* Item 4: exclusions. */
-TEST_WITH(a_thread_pinned_beforehand_is_left_alone, asym_service_set_up, asym_service_tear_down)
-{
-    cpu_set_t mine, found;
-    pid_t load = asym_service_spin("1");
-    CPU_ZERO(&mine);
-    CPU_SET((size_t)asym_live_cpus() - 1, &mine);
-    assert_int_equal(sched_setaffinity(load, sizeof mine, &mine), 0);
-    asym_service_start(load, NULL);
-    asym_live_sleep(1.5);
-    assert_int_equal(sched_getaffinity(load, sizeof found, &found), 0);
-    assert_true(CPU_EQUAL(&found, &mine));
-}
-
 /* rr moves a thread in every cycle, so that a kill may fall between a ledger record and its change. */
 static pid_t start_busy_asymd(pid_t target)
 {
@@ -167,21 +153,6 @@ TEST_WITH(kill_9_at_random_moments_leaves_no_thread_steered, asym_service_set_up
     }
     print_message("%d kills with %d threads steered on average; none was left so\n", rounds, steered / rounds);
     asym_live_end(load, SIGKILL);
-}
-
-TEST_WITH(the_next_start_restores_what_a_killed_one_left, asym_service_set_up, asym_service_tear_down)
-{
-    int cpus = asym_live_cpus();
-    pid_t load = asym_service_spin("4"), asymd = asym_service_start(load, NULL);
-    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
-    asym_live_end(asymd, SIGKILL);
-    assert_true(asym_live_narrow_threads(load, cpus) > 0);
-    const char *const none[] = {"--policy=none", NULL};
-    asymd = asym_service_start(load, none);
-    double end = asym_live_now() + ASYM_LIVE_PATIENCE;
-    while (asym_live_narrow_threads(load, cpus) > 0 && asym_live_now() < end)
-        asym_live_sleep(0.01);
-    assert_int_equal(asym_live_odd_threads(load, cpus, 0), 0);
 }
 
 /*
@@ -239,48 +210,6 @@ TEST_WITH(what_a_killed_one_left_is_said_everywhere, asym_service_set_up, asym_s
     assert_int_equal(asym_live_odd_threads(load, cpus, 0), 0);
     asym_live_end(load, SIGKILL);
     assert_int_equal(silent, 0);
-}
-
-TEST_WITH(once_leaves_the_ledger_for_restore, asym_service_set_up, asym_service_tear_down)
-{
-    char text[8192];
-    int cpus = asym_live_cpus();
-    pid_t load = asym_service_spin("4");
-    asym_live_settle(load, 4);
-    assert_int_equal(asym_service_once(load), 0);
-    assert_int_equal(asym_live_narrow_threads(load, cpus), 4);
-    const char *const wrong[] = {ASYM_SERVICE, "--restore", "--set=asymd.state_dir=/proc", NULL};
-    assert_int_equal(asym_live_run(wrong, text, sizeof text), 1);
-    assert_non_null(strstr(text, "no asymd has kept its ledger there"));
-    assert_int_equal(asym_service_restore(text, sizeof text), 0);
-    assert_non_null(strstr(text, "restored 4 threads"));
-    assert_int_equal(asym_live_odd_threads(load, cpus, 0), 0);
-}
-
-TEST(wrong_usage_says_what_is_accepted)
-{
-    static const struct {
-        const char *argument, *said;
-        int status;
-    } cases[] = {
-        {"--dryrun", "--dry-run", 2},
-        {"--policy=paa", "pa", 2},
-        {"--interval=100", "ms", 2},
-        {"--set=classify.hp_treshold=3", "hp_threshold", 2},
-        {"--slow=99", "99", 2},
-        {"--pid=none", "none", 2},
-        {"--root=/nonexistent-machine", "/nonexistent-machine", 2},
-        {"--topology=/etc/passwd", "/etc/passwd", 2},
-        {"--config=/nonexistent.conf", "/nonexistent.conf", 2},
-        {"junk", "junk", 2},
-    };
-    for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
-        char text[4096];
-        const char *const argv[] = {ASYM_SERVICE, "--dry-run", "--duration=10ms", cases[i].argument, NULL};
-        int status = asym_live_run(argv, text, sizeof text);
-        if (status != cases[i].status || !strstr(text, cases[i].said))
-            fail_msg("%s: exit %d, said: %s", cases[i].argument, status, text);
-    }
 }
 
 TEST_MAIN
