@@ -52,7 +52,7 @@ static int unpinned_threads(pid_t pid, int cpus)
     return asym_live_narrow_threads(pid, cpus) == 0;
 }
 
-/* What a reload changes is in unit/asymd/test-service-reload.c, and a manager that hangs in test-service-notify.c. */
+/* unit/asymd/test-service-reload.c has what a reload changes, and test-service-notify.c has a manager that hangs. */
 TEST_WITH(each_state_is_sent_to_systemd, set_up, tear_down)
 {
     char text[4096];
