@@ -530,7 +530,9 @@ static int look_inside(void)
     for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end; asym_live_sleep(0.01)) {
         const size_t n = asym_phases_list(phases, &t);
         if (n == 7 && t[0].tid == 2 && t[0].tgid == 2 && t[6].tgid == 2 && t[6].tid < 20)
-            return 0;
+            return asym_phases_slept(phases, 2) ? 4 : 0;
+        for (int i = 0; i < 4; i++)
+            asym_phases_begin_interval(phases);
     }
     return 3;
 }
@@ -549,6 +551,25 @@ TEST(in_a_pid_namespace_threads_have_the_numbers_of_that)
         _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 100);
     }
     assert_int_equal(asym_live_wait(pid), 0);
+}
+
+/* It stops and runs again, and is not followed. */
+TEST_F(a_process_that_gets_no_cpu_has_slept)
+{
+    const pid_t pid = start_load("frame");
+    for (int round = 0; round < 3; round++) {
+        asym_live_sleep(0.2);
+        assert_false(asym_phases_slept(phases, (int32_t)pid));
+        assert_int_equal(asym_process_signal(pid, SIGSTOP), 0);
+        asym_live_sleep(0.2);
+        for (int i = 0; i < 3; i++) {
+            assert_false(asym_phases_slept(phases, (int32_t)pid));
+            asym_phases_begin_interval(phases);
+        }
+        assert_true(asym_phases_slept(phases, (int32_t)pid));
+        assert_int_equal(asym_process_signal(pid, SIGCONT), 0);
+    }
+    asym_live_end(pid, SIGKILL);
 }
 
 /* Any event that is lost or counted twice remains: no reconciliation mends it. */

@@ -97,6 +97,7 @@ const struct asym_bpf_counted *asym_bpf_counted(const struct asym_bpf *b, int32_
 int asym_bpf_count(struct asym_bpf *b)
 {
     const struct asym_phases_thread *threads;
+    asym_phases_begin_interval(b->kernel);
     const size_t n = asym_phases_list(b->kernel, &threads);
     uint64_t now_ns = 0;
     asym_clock_ns(CLOCK_MONOTONIC, &now_ns);

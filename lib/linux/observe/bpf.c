@@ -167,7 +167,11 @@ static enum asym_procfs_activity process_activity(void *ctx, int32_t tgid)
     const struct asym_bpf *b = ctx;
     const struct asym_bpf_proc *proc = asym_bpf_proc_of(b, tgid);
     /* Where procfs cannot return the last snapshot again, it takes a full one, for which there is no count. */
-    return proc && !b->refresh ? proc->activity : ASYM_PROCFS_UNKNOWN;
+    if (b->refresh)
+        return ASYM_PROCFS_UNKNOWN;
+    if (proc && proc->activity != ASYM_PROCFS_UNKNOWN)
+        return proc->activity;
+    return asym_phases_slept(b->kernel, tgid) ? ASYM_PROCFS_SLEPT : ASYM_PROCFS_UNKNOWN;
 }
 
 static enum asym_procfs_activity thread_activity(void *ctx, int32_t tid, uint64_t *ret_ran, uint64_t *ret_waited)

@@ -86,13 +86,30 @@ static int load(struct asym_phases *p, const struct asym_phases_limits *limits)
     return p->list && p->ring ? 0 : -ENOMEM;
 }
 
+/* Run an iterator to its end. Its programs print nothing, so one read is all. */
+static int run(const struct bpf_link *link)
+{
+    char none;
+    ssize_t n;
+    const int fd = bpf_iter_create(bpf_link__fd(link));
+    if (fd < 0)
+        return -errno;
+    do
+        n = read(fd, &none, sizeof none);
+    while (n < 0 && (errno == EINTR || errno == EAGAIN));
+    const int r = n < 0 ? -errno : 0;
+    close(fd);
+    return r;
+}
+
+/* The first walk finds the PID namespace of asymd. */
 static int attach(struct asym_phases *p)
 {
     const int r = phases_bpf__attach(p->bpf);
     if (r < 0)
         return r;
     p->everything = bpf_program__attach_iter(p->bpf->progs.iter_reconcile, NULL);
-    return p->everything ? 0 : -errno;
+    return p->everything ? run(p->everything) : -errno;
 }
 
 int asym_phases_open(const struct asym_phases_limits *limits, struct asym_phases **ret, struct asym_error *err)
@@ -128,22 +145,6 @@ void asym_phases_set(struct asym_phases *p, const struct asym_phases_limits *lim
     p->shared->gap_ns = limits->gap * 1000;
     p->shared->settle_ns = limits->settle * 1000;
     p->shared->pair_ns = limits->rate ? UINT64_C(2000000000) / limits->rate : 0;
-}
-
-/* Run an iterator to its end. Its programs print nothing, so one read is all. */
-static int run(const struct bpf_link *link)
-{
-    char none;
-    ssize_t n;
-    const int fd = bpf_iter_create(bpf_link__fd(link));
-    if (fd < 0)
-        return -errno;
-    do
-        n = read(fd, &none, sizeof none);
-    while (n < 0 && (errno == EINTR || errno == EAGAIN));
-    const int r = n < 0 ? -errno : 0;
-    close(fd);
-    return r;
 }
 
 /* The same for the threads of one process. */
@@ -209,6 +210,16 @@ size_t asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struc
     p->n_lost = n_lost;
     fn(ctx, &(struct asym_phases_event){.kind = ASYM_PHASES_LOST});
     return (n > 0 ? (size_t)n : 0) + 1;
+}
+
+void asym_phases_begin_interval(struct asym_phases *p)
+{
+    __atomic_store_n(&p->shared->interval, (uint8_t)(p->shared->interval + 1), __ATOMIC_SEQ_CST);
+}
+
+bool asym_phases_slept(const struct asym_phases *p, int32_t tgid)
+{
+    return asym_phases_list_slept(p->shared, tgid);
 }
 
 size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret)
@@ -345,6 +356,15 @@ size_t asym_phases_take(NEVER(struct asym_phases *p), NEVER(void (*fn)(void *, c
                         NEVER(void *ctx))
 {
     return 0;
+}
+
+void asym_phases_begin_interval(NEVER(struct asym_phases *p))
+{
+}
+
+bool asym_phases_slept(NEVER(const struct asym_phases *p), NEVER(int32_t tgid))
+{
+    return false;
 }
 
 size_t asym_phases_list(NEVER(struct asym_phases *p), NEVER(const struct asym_phases_thread **ret))

@@ -67,6 +67,15 @@ int asym_phases_fd(const struct asym_phases *p);
 /** Call fn for each event that is there, oldest first. Another thread may call it than calls the rest. Returns their number. */
 size_t asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct asym_phases_event *e), void *ctx);
 
+/** Begin another interval between two samples. */
+void asym_phases_begin_interval(struct asym_phases *p);
+
+/**
+ * Returns whether no thread of the process, followed or not, has got a CPU in this interval or the one before. One that has kept
+ * its CPU for all that time got none. false: it has, or in the interval before those, or the programs do not know.
+ */
+bool asym_phases_slept(const struct asym_phases *p, int32_t tgid);
+
 /** List the followed threads that are alive, in ascending order of tid. No system call. Valid until the next call. Returns n. */
 size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret);
 

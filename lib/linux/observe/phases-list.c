@@ -160,6 +160,13 @@ size_t asym_phases_list_read(struct asym_phases_list *l, uint64_t now_ns, const 
     return n;
 }
 
+/* A program may write a mark while the next interval begins, so the mark of the one before the last still counts. */
+bool asym_phases_list_slept(const struct asym_phases_shared *shared, int32_t tgid)
+{
+    const uint8_t mark = __atomic_load_n(&shared->marks[(uint32_t)tgid % ASYM_PHASES_MARKS], __ATOMIC_RELAXED);
+    return shared->level == 0 && (uint8_t)(shared->interval - mark) > 2;
+}
+
 uint32_t asym_phases_list_old(const struct asym_phases_shared *shared, uint32_t slot, uint64_t now_ns)
 {
     const uint32_t n_fresh = __atomic_load_n(&shared->n_fresh, __ATOMIC_ACQUIRE);

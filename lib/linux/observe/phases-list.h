@@ -3,6 +3,7 @@
 #ifndef ASYM_LINUX_OBSERVE_PHASES_LIST_H
 #define ASYM_LINUX_OBSERVE_PHASES_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,7 +24,8 @@ void asym_phases_list_free(struct asym_phases_list *l);
  */
 size_t asym_phases_list_read(struct asym_phases_list *l, uint64_t now_ns, const struct asym_phases_thread **ret);
 
-/** The functions behind asym_phases_runnable() and asym_phases_stats(). */
+/** The functions behind asym_phases_slept(), asym_phases_runnable() and asym_phases_stats(). */
+bool asym_phases_list_slept(const struct asym_phases_shared *shared, int32_t tgid);
 uint32_t asym_phases_list_runnable(const struct asym_phases_shared *shared, uint32_t app, int32_t *ret_tid);
 struct asym_phases_stats asym_phases_list_stats(const struct asym_phases_shared *shared);
 

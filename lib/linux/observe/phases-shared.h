@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
  * The memory that the BPF programs (phases.bpf.c) share with asymd, which maps it. The programs write, asymd reads; asymd writes
- * the limits and the order only.
+ * the limits, the order and the number of the interval only.
  *
  * Each followed thread has a slot, and each application a record. A slot's word says in which application the thread is counted,
  * and in which state. Programs change it by an atomic exchange: the one that gets the old word takes the thread out of the
@@ -16,6 +16,7 @@
 enum {
     ASYM_PHASES_SLOTS = 8192,       /**< slot 0 is no place; a power of two, because the programs mask an index */
     ASYM_PHASES_APP_RECORDS = 1024, /**< application 0 is none; a power of two, too */
+    ASYM_PHASES_MARKS = 65536,      /**< of processes, one a byte; a power of two, too */
     ASYM_PHASES_FRACTION = 10,      /**< bits behind the point of a virtual time, whose unit is ns / 1024 */
     ASYM_PHASES_RING = 256 * 1024,  /**< bytes of the ring buffer of events */
     ASYM_PHASES_BACK_OFF = 16,      /**< a timer that finds flicker waits at most so many settle times */
@@ -76,6 +77,12 @@ struct asym_phases_shared {
     __u32 n_fresh;         /**< slots that were in use at some time: 1..n_fresh */
     __u32 n_threads;       /**< slots in use */
     __u64 n_lost;          /**< events that found the ring buffer full */
+    __u8 interval;         /**< number of the interval between two samples; runs over */
+    /**
+     * The interval in which a thread of a process has last got a CPU, for each process of the machine. Processes whose numbers
+     * are alike in the last 16 bits share a mark.
+     */
+    __u8 marks[ASYM_PHASES_MARKS];
     struct asym_phases_app apps[ASYM_PHASES_APP_RECORDS] __attribute__((aligned(64)));
     struct asym_phases_slot slots[ASYM_PHASES_SLOTS] __attribute__((aligned(64)));
 };

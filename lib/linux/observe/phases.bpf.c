@@ -427,9 +427,19 @@ static __noinline int follow_switch(struct task_struct *prev, struct task_struct
     return 0;
 }
 
+/* For each thread of the machine: asymd does not ask for the CPU clock of a process without the mark. */
+static __always_inline void mark(const struct task_struct *next)
+{
+    __u8 *at = &shared.marks[(__u32)next->tgid & (ASYM_PHASES_MARKS - 1)];
+    const __u8 interval = shared.interval;
+    if (*at != interval)
+        *at = interval;
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
 {
+    mark(next);
     /* clang would test both pointers by an OR of them, which the verifier refuses. */
     bool any = prev->bpf_storage != 0;
     barrier_var(any);
@@ -625,7 +635,6 @@ int iter_follow(struct bpf_iter__task *ctx)
             release(p, g);
         return 0;
     }
-    shared.level = bpf_get_current_task_btf()->thread_pid->level;
     struct timer *t = bpf_map_lookup_elem(&timers, &app);
     if (t && !bpf_timer_init(&t->timer, &timers, MONOTONIC))
         bpf_timer_set_callback(&t->timer, on_timer);
@@ -649,12 +658,16 @@ static __always_inline void check(struct task_struct *p, struct tag *g)
         app_at(g->app)->n_repaired++;
 }
 
-/* Compares each followed thread with the kernel's own record, and follows those of their threads that found no place before. */
+/*
+ * Compares each followed thread with the kernel's own record, and follows those of their threads that found no place before. The
+ * last call frees a slot whose thread is gone, and notes who reads.
+ */
 SEC("iter/task")
 int iter_reconcile(struct bpf_iter__task *ctx)
 {
     struct task_struct *p = ctx->task;
     if (!p) {
+        shared.level = bpf_get_current_task_btf()->thread_pid->level;
         const __u32 stale = shared.stale;
         const struct asym_phases_slot *t = slot_at(stale);
         if (stale && t->tid && t->round + 1 < shared.round)

@@ -153,6 +153,7 @@ struct asym_process {
     uint32_t flags;          /**< ASYM_PROC_* */
     bool decided;            /**< ASYM_PROC_OUTSIDE is final */
     enum asym_due due;
+    bool ends;           /**< its leader has ended: when it is reaped, only its clock tells */
     bool may_be_another; /**< another process may have this PID now */
     bool has_gone;       /**< some threads are marked gone */
     bool denied;

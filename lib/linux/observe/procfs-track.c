@@ -320,6 +320,7 @@ static void take_exit(struct asym_procfs *p, struct asym_process *proc, const st
     struct asym_pthread *t = event->pid == event->tgid ? NULL : asym_procfs_find_thread(proc, event->pid);
     if (t && !t->gone)
         asym_procfs_mark_gone(p, proc, t);
+    proc->ends |= event->pid == event->tgid;
     asym_procfs_expect(proc, ASYM_DUE_READ);
 }
 
@@ -352,6 +353,7 @@ static void take_event(void *ctx, const struct asym_process_event *event)
         if (proc) {
             proc->last_exec = event->when;
             proc->last_fork = 0;
+            proc->ends = false;                   /* a leader that has not called exec itself has ended */
             proc->image = (struct asym_image){0}; /* the next sample reads that of the new program */
         }
         break;

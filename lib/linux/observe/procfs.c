@@ -61,8 +61,9 @@ static int has_moved(struct asym_procfs *p, struct asym_process *proc)
     uint64_t ns;
     if (!p->config.root->live)
         return 1;
-    const enum asym_procfs_activity known = p->watcher.process ? p->watcher.process(p->watcher.ctx, proc->pid)
-                                                               : ASYM_PROCFS_UNKNOWN;
+    const enum asym_procfs_activity known = p->watcher.process && !proc->ends
+                                                ? p->watcher.process(p->watcher.ctx, proc->pid)
+                                                : ASYM_PROCFS_UNKNOWN;
     if (known != ASYM_PROCFS_UNKNOWN)
         return known == ASYM_PROCFS_RAN;
     if (!asym_clock_ns(proc->clock, &ns))

@@ -35,6 +35,8 @@ static struct {
     struct asym_phases_limits limits;
     bool is_open;
     uint32_t threads_each;                      /* that each followed process has */
+    unsigned intervals;                         /* that have begun */
+    bool sleeps;                                /* each process */
     asym_usec held_until[ASYM_PHASES_APPS + 1]; /* by application; 0: it is not held */
 } kernel;
 
@@ -121,6 +123,21 @@ size_t __wrap_asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, cons
         fn(ctx, &kernel.events[i]);
     kernel.n_events = 0;
     return n;
+}
+
+void __wrap_asym_phases_begin_interval(struct asym_phases *p);
+void __wrap_asym_phases_begin_interval(struct asym_phases *p)
+{
+    (void)p;
+    kernel.intervals++;
+}
+
+bool __wrap_asym_phases_slept(const struct asym_phases *p, int32_t tgid);
+bool __wrap_asym_phases_slept(const struct asym_phases *p, int32_t tgid)
+{
+    (void)p;
+    (void)tgid;
+    return kernel.sleeps;
 }
 
 size_t __wrap_asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret);
@@ -492,9 +509,28 @@ TEST_F(procfs_learns_what_has_run)
     assert_int_equal(of_worker, ASYM_PROCFS_UNKNOWN);
 }
 
+TEST_F(procfs_learns_who_got_no_cpu)
+{
+    kernel.sleeps = true;
+    take();
+    assert_int_equal(kernel.intervals, 1);
+    assert_int_equal(of_main, ASYM_PROCFS_SLEPT);
+    assert_int_equal(of_other, ASYM_PROCFS_SLEPT);
+    /* The count of a followed process knows better: a thread may have kept its CPU, or waited for one. */
+    measure();
+    assert_int_equal(of_main, ASYM_PROCFS_RAN);
+    assert_int_equal(of_other, ASYM_PROCFS_SLEPT);
+    const unsigned n = kernel.intervals;
+    asym_source_refresh(source);
+    take();
+    assert_int_equal(kernel.intervals, n);
+    assert_int_equal(of_other, ASYM_PROCFS_UNKNOWN);
+}
+
 TEST_F(a_sample_in_pieces_is_counted_once)
 {
     measure();
+    const unsigned n = kernel.intervals;
     now += 100 * ASYM_MSEC;
     count(60, 30, 1020, 90);
     inner_returns = -EINPROGRESS;
@@ -503,6 +539,7 @@ TEST_F(a_sample_in_pieces_is_counted_once)
     now += 50 * ASYM_MSEC;
     count(100, 30, 1020, 90);
     take();
+    assert_int_equal(kernel.intervals, n + 1);
     assert_float_equal(s.tasks[0].running, 0.2, 1e-9);
 }
 

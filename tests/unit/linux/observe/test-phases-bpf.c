@@ -609,6 +609,26 @@ TEST_F(an_exec_by_a_thread_changes_its_number)
     assert_int_equal(seen(1).tid, 0);
 }
 
+TEST_F(the_mark_of_a_process_lasts_for_two_intervals)
+{
+    struct task_struct other = {.tgid = TGID + 1};
+    shared.interval = 250;
+    for (int round = 0; round < 3; round++) {
+        on_switch(false, &other, &task[5], 0);
+        for (int i = 0; i < 3; i++, shared.interval++)
+            assert_false(asym_phases_list_slept(&shared, TGID));
+        assert_true(asym_phases_list_slept(&shared, TGID));
+        assert_true(asym_phases_list_slept(&shared, other.tgid));
+        on_switch(false, &task[5], &other, 0);
+        assert_true(asym_phases_list_slept(&shared, TGID));
+        assert_false(asym_phases_list_slept(&shared, other.tgid));
+        shared.interval += 3;
+    }
+    /* In another PID namespace asymd does not know the kernel's numbers. */
+    shared.level = 1;
+    assert_false(asym_phases_list_slept(&shared, TGID));
+}
+
 TEST_F(numbers_are_those_of_the_namespace_of_asymd)
 {
     struct {
@@ -617,6 +637,7 @@ TEST_F(numbers_are_those_of_the_namespace_of_asymd)
     } inner = {.pid = {.level = 2, .numbers = {{1000}}}, .more = {{200}, {30}}}, own = {.pid = {.level = 1}};
     struct task_struct asymd = {.thread_pid = &own.pid};
     current = &asymd;
+    iter_reconcile(&(struct bpf_iter__task){NULL});
     task[0].thread_pid = &inner.pid;
     follow_all(1, APP);
     task[0].pid = 200;

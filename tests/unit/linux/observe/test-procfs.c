@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The procfs source on trees of files: the processes found, their facts, and malformed files. */
 #include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/mask.h"
 #include "linux/observe/procfs-internal.h"
 #include "linux/sys/proc-parse.h"
+#include "support/process.h"
 #include "support/tree.h"
 #include "support/test.h"
 
@@ -667,6 +670,39 @@ TEST_F(a_leader_that_has_ended_stays_until_it_is_reaped)
     assert_int_equal(f->s.coverage.n_threads, 1);
     assert_int_equal(f->s.coverage.n_procs, 1);
     take_away(f, "proc/10");
+    sample(f);
+    assert_int_equal(f->s.coverage.n_procs, 0);
+}
+
+static enum asym_procfs_activity sleeps(void *ctx, int32_t tgid)
+{
+    *(int32_t *)ctx = tgid;
+    return ASYM_PROCFS_SLEPT;
+}
+
+/* The event comes before the end. No other one follows, and a watcher of what runs does not see it. */
+TEST_F(a_process_that_ends_is_gone_whatever_a_watcher_knows)
+{
+    int32_t asked = 0;
+    const struct asym_procfs_watcher watcher = {.process = sleeps, .ctx = &asked};
+    const pid_t pid = asym_process_fork();
+    if (pid == 0) {
+        pause();
+        _exit(0);
+    }
+    put(f, (struct thread){.pid = pid, .tid = pid, .comm = "leader", .state = 'S'});
+    open_with_connector(f);
+    f->root.live = true;
+    asym_procfs_set_watcher(f->source, &watcher);
+    sample(f);
+    sample(f);
+    assert_int_equal(asked, pid);
+    assert_int_equal(f->s.coverage.n_procs, 1);
+    report(ASYM_PROCESS_EVENT_EXIT, pid, pid);
+    sample(f);
+    assert_int_equal(f->s.coverage.n_procs, 1);
+    assert_int_equal(asym_process_signal(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
     sample(f);
     assert_int_equal(f->s.coverage.n_procs, 0);
 }
