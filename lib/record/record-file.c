@@ -17,20 +17,6 @@ enum { LEVEL = 5 };
 /* The first byte is not ASCII, and the line ends differ: a transfer as text does not go unnoticed. */
 static const unsigned char magic[12] = {0x89, 'A', 'S', 'Y', 'M', 'R', 'E', 'C', '\r', '\n', 0x1a, '\n'};
 
-/* The CRC-32 of zlib and Ethernet: reflected, polynomial 0x04C11DB7. */
-static uint32_t crc32_of(const unsigned char *bytes, size_t n)
-{
-    uint32_t table[256], crc = UINT32_MAX;
-    for (uint32_t i = 0; i < 256; i++) {
-        table[i] = i;
-        for (unsigned bit = 0; bit < 8; bit++)
-            table[i] = table[i] >> 1 ^ (table[i] & 1 ? UINT32_C(0xedb88320) : 0);
-    }
-    for (size_t i = 0; i < n; i++)
-        crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 0xff];
-    return ~crc;
-}
-
 static void put32(unsigned char *bytes, uint32_t value)
 {
     for (unsigned i = 0; i < 4; i++)
@@ -56,21 +42,26 @@ int asym_record_write_signature(FILE *out)
     return write_all(out, bytes, sizeof bytes);
 }
 
-int asym_record_write_segment(FILE *out, enum asym_record_segment type, const void *content, size_t len)
+static void free_context(ZSTD_CCtx **context)
+{
+    ZSTD_freeCCtx(*context);
+}
+
+int asym_record_write_segment(FILE *out, const void *content, size_t len)
 {
     const size_t bound = ZSTD_compressBound(len);
     ASYM_AUTO_FREE unsigned char *packed = malloc(bound);
-    if (!packed)
+    ASYM_CLEANUP(free_context) ZSTD_CCtx *context = ZSTD_createCCtx();
+    if (!packed || !context)
         return -ENOMEM;
-    const size_t n = ZSTD_compress(packed, bound, content, len, LEVEL);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, LEVEL);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+    const size_t n = ZSTD_compress2(context, packed, bound, content, len);
     if (ZSTD_isError(n))
         return -ENOMEM;
     unsigned char header[ASYM_RECORD_HEADER];
-    put32(header, type);
-    put32(header + 4, (uint32_t)len);
-    put32(header + 8, (uint32_t)n);
-    put32(header + 12, crc32_of(packed, n));
-    put32(header + 16, crc32_of(header, 16));
+    put32(header, (uint32_t)n);
+    put32(header + 4, ~(uint32_t)n);
     int r = write_all(out, header, sizeof header);
     if (r >= 0)
         r = write_all(out, packed, n);
@@ -104,38 +95,35 @@ static int read_exactly(FILE *in, void *bytes, size_t n)
     return fread(bytes, 1, n, in) == n ? 1 : ferror(in) ? -EIO : 0;
 }
 
-static int unpack(struct asym_record_content *c, size_t len, const unsigned char *packed, size_t n)
+static int unpack(const char *name, struct asym_record_content *c, const unsigned char *packed, size_t n,
+                  struct asym_error *err)
 {
-    unsigned char *bytes = realloc(c->bytes, len + 1);
+    const unsigned long long len = ZSTD_getFrameContentSize(packed, n);
+    if (len > ASYM_RECORD_MAX_CONTENT)
+        return damaged(name, c, "its frame gives no length, or more than a segment can have", err);
+    unsigned char *bytes = realloc(c->bytes, (size_t)len + 1);
     if (!bytes)
-        return -ENOMEM;
+        return asym_fail(err, -ENOMEM, "no memory");
     c->bytes = bytes;
-    c->len = len;
-    return ZSTD_decompress(bytes, len, packed, n) == len ? 0 : -EBADMSG;
+    c->len = (size_t)len;
+    return ZSTD_decompress(bytes, c->len, packed, n) == len
+               ? 1
+               : damaged(name, c, "its content cannot be decompressed, or its checksum is wrong", err);
 }
 
-static int read_body(FILE *in, const char *name, const unsigned char *header, struct asym_record_content *c,
-                     struct asym_error *err)
+static int read_body(FILE *in, const char *name, size_t n, struct asym_record_content *c, struct asym_error *err)
 {
-    const size_t len = get32(header + 4), n = get32(header + 8);
-    if (len > ASYM_RECORD_MAX_CONTENT || n > ZSTD_compressBound(len))
-        return damaged(name, c, "its header gives more bytes than a segment can have", err);
     ASYM_AUTO_FREE unsigned char *packed = malloc(n + 1);
     if (!packed)
         return asym_fail(err, -ENOMEM, "no memory");
-    int r = read_exactly(in, packed, n);
+    const int r = read_exactly(in, packed, n);
     if (r < 0)
         return asym_fail(err, r, "%.200s: cannot be read", name);
     if (r == 0) {
         asym_fail(err, 0, "%.200s: byte %" PRIu64 ", segment %u: the file ends inside it", name, c->at, c->number);
         return 0;
     }
-    if (crc32_of(packed, n) != get32(header + 12))
-        return damaged(name, c, "the checksum of its content is wrong", err);
-    r = unpack(c, len, packed, n);
-    if (r == -ENOMEM)
-        return asym_fail(err, r, "no memory");
-    return r < 0 ? damaged(name, c, "its content cannot be decompressed to the length in its header", err) : 1;
+    return unpack(name, c, packed, n, err);
 }
 
 int asym_record_read_segment(FILE *in, const char *name, struct asym_record_content *content, struct asym_error *err)
@@ -152,13 +140,10 @@ int asym_record_read_segment(FILE *in, const char *name, struct asym_record_cont
         asym_fail(err, 0, "%.200s: byte %" PRIu64 ": the file ends without the segment that ends a record", name, c.at);
         return 0;
     }
-    const uint32_t type = get32(header);
-    if (crc32_of(header, 16) != get32(header + 16))
-        return damaged(name, &c, "the checksum of its header is wrong", err);
-    if (type < ASYM_RECORD_HEAD || type > ASYM_RECORD_END)
-        return damaged(name, &c, "its type is not known", err);
-    c.type = (enum asym_record_segment)type;
-    r = read_body(in, name, header, &c, err);
+    const size_t n = get32(header);
+    if (n != (uint32_t)~get32(header + 4) || n > ZSTD_compressBound(ASYM_RECORD_MAX_CONTENT))
+        return damaged(name, &c, "its length is wrong", err);
+    r = read_body(in, name, n, &c, err);
     *content = c;
     return r;
 }

@@ -104,26 +104,25 @@ void asym_record_head_done(struct asym_record_head_data *d)
 {
     free(d->settings);
     free(d->notes);
-    asym_record_texts_done(&d->texts);
     *d = (struct asym_record_head_data){.settings = NULL};
 }
 
-static const char *code_text(struct asym_record_io *io, struct asym_record_head_data *d, const char *text)
+static const char *code_text(struct asym_record_io *io, const char *text)
 {
-    const char *copy = asym_record_text(io, &d->texts, text);
-    if (!copy)
+    text = asym_record_text(io, text);
+    if (!text)
         asym_record_io_fail(io, "a text is missing");
     /* The texts of the head reach terminals and scenarios. */
-    else if (!asym_text_is_printable(copy, strlen(copy)))
+    else if (!asym_text_is_printable(text, strlen(text)))
         asym_record_io_fail(io, "a text of the head has control characters, or is not UTF-8");
-    return copy;
+    return text;
 }
 
 void asym_record_head(struct asym_record_io *io, struct asym_record_head_data *d)
 {
     struct asym_record_head *h = &d->head;
-    h->version = code_text(io, d, h->version);
-    h->policy = code_text(io, d, h->policy);
+    h->version = code_text(io, h->version);
+    h->policy = code_text(io, h->policy);
     h->keep_nice = asym_record_bool(io, h->keep_nice);
     h->began = asym_record_u64(io, h->began, UINT64_MAX);
     h->interval = asym_record_u64(io, h->interval, UINT64_MAX);
@@ -137,11 +136,11 @@ void asym_record_head(struct asym_record_io *io, struct asym_record_head_data *d
     }
     for (size_t i = 0; i < h->n_settings && asym_record_io_ok(io); i++) {
         const struct asym_record_setting from = io->writing ? h->settings[i] : (struct asym_record_setting){NULL, NULL};
-        d->settings[i].name = code_text(io, d, from.name);
-        d->settings[i].value = code_text(io, d, from.value);
+        d->settings[i].name = code_text(io, from.name);
+        d->settings[i].value = code_text(io, from.value);
     }
     for (size_t i = 0; i < h->n_notes && asym_record_io_ok(io); i++)
-        d->notes[i] = code_text(io, d, io->writing ? h->notes[i] : NULL);
+        d->notes[i] = code_text(io, io->writing ? h->notes[i] : NULL);
     h->settings = d->settings;
     h->notes = d->notes;
 }

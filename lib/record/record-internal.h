@@ -72,71 +72,13 @@ void asym_record_bytes(struct asym_record_io *io, void *data, size_t n);
 
 void asym_record_mask(struct asym_record_io *io, struct asym_mask *mask);
 
-/* The names that a segment has given so far: threads, processes, applications, texts and profiles, each with a number. */
-
-/** The last values of a thread, process or application, in the units of the file. */
-struct asym_record_item {
-    struct asym_taskid id;
-    uint64_t snapshot; /* number of the last snapshot that names it */
-    union {
-        struct asym_task task;
-        struct asym_proc proc;
-        struct asym_app app;
-    } last;
-    uint32_t mask, cpuset;      /* thread: their numbers */
-    uint32_t runnable, running; /* thread: in 1 / ASYM_RECORD_SHARE */
-    uint32_t text, profile;     /* process: rule and profile; application: cgroup */
-    int64_t difference;         /* application: its runnable mean, less the sum over its threads */
-};
-
-/** All zero: empty. */
-struct asym_record_known {
-    struct asym_pool items;
-    struct asym_hash index; /* by tid */
-    uint32_t n;
-    uint32_t next; /* the item that probably comes next: lists mostly keep their order */
-};
-
-void asym_record_known_done(struct asym_record_known *k);
-void asym_record_known_reset(struct asym_record_known *k);
-
 /**
- * Code which item has this id; an item that is named for the first time gets the next number. An item may be named once in a
- * snapshot. Returns the item, which holds until the next call; NULL after a fault.
+ * Code a text or NULL; what is longer than ASYM_RECORD_MAX_TEXT is cut in the bytes. Returns the same text while writing; while
+ * reading, a text within io->bytes, or NULL.
  */
-struct asym_record_item *asym_record_item(struct asym_record_io *io, struct asym_record_known *k,
-                                          struct asym_taskid *id, uint64_t snapshot);
+const char *asym_record_text(struct asym_record_io *io, const char *text);
 
-/** Returns item i. */
-struct asym_record_item *asym_record_item_at(const struct asym_record_known *k, uint32_t i);
-
-/** Texts by number, from 1. All zero: none. */
-struct asym_record_texts {
-    struct asym_pool items; /* char *, owned */
-    struct asym_hash index;
-    uint32_t n;
-};
-
-void asym_record_texts_reset(struct asym_record_texts *t);
-void asym_record_texts_done(struct asym_record_texts *t);
-
-/** Code the number of a text, and the text itself the first time. Returns the table's copy; NULL: none. */
-const char *asym_record_text(struct asym_record_io *io, struct asym_record_texts *t, const char *text);
-
-/** Profiles by number, from 1. All zero: none. */
-struct asym_record_profiles {
-    struct asym_pool items; /* struct asym_profile *, owned */
-    uint32_t n;
-};
-
-void asym_record_profiles_reset(struct asym_record_profiles *p);
-void asym_record_profiles_done(struct asym_record_profiles *p);
-
-/** The same for a profile. */
-const struct asym_profile *asym_record_profile(struct asym_record_io *io, struct asym_record_profiles *p,
-                                               const struct asym_profile *profile);
-
-/* Codes the first and the last segment of a record. */
+/* Codes the head and machines. */
 
 /**
  * Code the fields that asym_machine_finish derives the others from. While reading, *m gets all fields; it is not used if a
@@ -144,12 +86,11 @@ const struct asym_profile *asym_record_profile(struct asym_record_io *io, struct
  */
 void asym_record_machine(struct asym_record_io *io, struct asym_machine *m);
 
-/** A head with the memory that it borrows. All zero: empty. */
+/** A head with its lists. All zero: empty. */
 struct asym_record_head_data {
-    struct asym_record_head head;
+    struct asym_record_head head; /**< its texts are borrowed: while reading, from io->bytes */
     struct asym_record_setting *settings;
     const char **notes;
-    struct asym_record_texts texts;
 };
 
 void asym_record_head_done(struct asym_record_head_data *d);
@@ -157,41 +98,25 @@ void asym_record_head_done(struct asym_record_head_data *d);
 /** Code d->head. Each text must be printable (asym_text_is_printable). While reading, the head borrows from *d. */
 void asym_record_head(struct asym_record_io *io, struct asym_record_head_data *d);
 
-/*
- * Codes snapshots, each as its difference from the ones before it. A codec of the writer and a codec of the reader go through
- * the same states, and the same functions describe both directions.
- */
+/* Codes snapshots. The same functions describe both directions. */
 
-/** All zero: nothing is known. */
+/** The arrays of the last snapshot. All zero: none. */
 struct asym_record_codec {
-    struct asym_record_known tasks, procs, apps; /* by identity */
     struct asym_mask_table masks;
-    struct asym_record_texts texts;
-    struct asym_record_profiles profiles;
-    asym_usec now;     /* of the last snapshot */
-    size_t named;      /* threads that the segments before this one named */
-    uint64_t snapshot; /* number of the snapshot; it tells which threads it has named already */
-    struct asym_pool out_tasks, out_procs, out_facts, out_apps, out_samples, refs, outcomes;
+    struct asym_hash ids; /* of the list that is checked */
+    struct asym_pool tasks, procs, facts, profiles, apps, samples, outcomes;
 };
 
 void asym_record_codec_done(struct asym_record_codec *c);
 
-/** Forget what the segment has named, except how many threads. The last snapshot is no longer valid. */
-void asym_record_codec_reset(struct asym_record_codec *c);
-
-/** Returns true if a snapshot with so many threads fits into the segment. */
-bool asym_record_codec_has_room(const struct asym_record_codec *c, const struct asym_snapshot *s);
-
 /**
  * Code a snapshot. Afterwards *s is, in both directions, what a reader gets: the arrays belong to the codec and are valid until
- * the next call, and shares are rounded to 1 / ASYM_RECORD_SHARE. s->machine is not coded.
+ * the next call, and shares are rounded to 1 / ASYM_RECORD_SHARE. Texts belong to the caller while writing, and to io->bytes while
+ * reading. s->machine is not coded.
  */
 void asym_record_snapshot(struct asym_record_io *io, struct asym_record_codec *c, struct asym_snapshot *s);
 
-/**
- * Code the outcomes of a snapshot's actions: at most one for each thread that a snapshot so far has named, because an engine can
- * release threads that only an earlier segment names. While reading, *outcomes belong to the codec until the next call.
- */
+/** Code the outcomes of a snapshot's actions. While reading, *outcomes belong to the codec until the next call. */
 void asym_record_outcomes(struct asym_record_io *io, struct asym_record_codec *c, const struct asym_outcome **outcomes,
                           size_t *n);
 
@@ -199,31 +124,25 @@ enum asym_record_item_kind {
     ASYM_RECORD_ITEM_MACHINE = 1,
     ASYM_RECORD_ITEM_SNAPSHOT = 2,
     ASYM_RECORD_ITEM_FEEDBACK = 3,
+    ASYM_RECORD_ITEM_END = 4,
 };
 
-/* The frame of the file: a signature, then segments. Each segment is a header and a zstd frame, both with a checksum. */
-
-enum asym_record_segment {
-    ASYM_RECORD_HEAD = 1,      /**< struct asym_record_head; the first segment */
-    ASYM_RECORD_SNAPSHOTS = 2, /**< any number of them */
-    ASYM_RECORD_END = 3,       /**< the last segment */
-};
+/* The file: a signature, then segments: the head, and any number with items. A segment is its length and a zstd frame. */
 
 /** Bytes of the signature and of a segment's header. */
-enum { ASYM_RECORD_SIGNATURE = 16, ASYM_RECORD_HEADER = 20 };
+enum { ASYM_RECORD_SIGNATURE = 16, ASYM_RECORD_HEADER = 8 };
 
 /** Write the signature. Returns 0; -errno. */
 int asym_record_write_signature(FILE *out);
 
 /** Compress the content, and write a segment. Returns 0; -ENOMEM; -errno of the write. */
-int asym_record_write_segment(FILE *out, enum asym_record_segment type, const void *content, size_t len);
+int asym_record_write_segment(FILE *out, const void *content, size_t len);
 
 /** Read the signature. Returns 0; -EBADMSG with err: this is no record, or one of another version. */
 int asym_record_read_signature(FILE *in, const char *name, struct asym_error *err);
 
 /** A segment that was read. All zero: none. */
 struct asym_record_content {
-    enum asym_record_segment type;
     unsigned char *bytes; /* owned */
     size_t len;
     uint64_t at;     /* position of its header in the file */

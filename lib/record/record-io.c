@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,4 +201,25 @@ void asym_record_mask(struct asym_record_io *io, struct asym_mask *mask)
     n = asym_record_u64(io, n, ASYM_MASK_WORDS);
     for (uint64_t i = 0; i < ASYM_MASK_WORDS; i++)
         mask->w[i] = i < n ? asym_record_word(io, mask->w[i]) : 0;
+}
+
+const char *asym_record_text(struct asym_record_io *io, const char *text)
+{
+    char end = '\0';
+    const size_t len = io->writing && text ? strnlen(text, ASYM_RECORD_MAX_TEXT) : 0;
+    const size_t size = asym_record_count(io, text ? len + 1 : 0, ASYM_RECORD_MAX_TEXT + 1);
+    if (size == 0 || !asym_record_io_ok(io))
+        return NULL;
+    if (io->writing) {
+        asym_record_bytes(io, (void *)(uintptr_t)text, len);
+        asym_record_bytes(io, &end, 1);
+        return text;
+    }
+    text = (const char *)io->bytes + io->used;
+    if (memchr(text, '\0', size) != text + size - 1) {
+        asym_record_io_fail(io, "a text has no end, or more than one");
+        return NULL;
+    }
+    io->used += size;
+    return text;
 }

@@ -15,11 +15,11 @@ struct asym_record_reader {
     const char *name;
     off_t first; /* position of the first segment of snapshots */
     struct asym_record_head_data head;
+    unsigned char *head_bytes; /* owned; has the texts of the head */
     struct asym_record_content content;
     struct asym_record_io io; /* over content */
     struct asym_record_codec codec;
     struct asym_machine machine, draft;
-    bool has_machine; /* this segment has named it */
     struct asym_record_result result;
     asym_usec now; /* of the last snapshot */
     uint64_t n;    /* snapshots */
@@ -50,12 +50,11 @@ static int read_head(struct asym_record_reader *r, struct asym_error *err)
         return got;
     if (got == 0)
         return -EBADMSG;
-    if (r->content.type != ASYM_RECORD_HEAD)
-        asym_record_io_fail(&r->io, "the first segment is not a head");
     asym_record_head(&r->io, &r->head);
     if (asym_record_io_ok(&r->io) && asym_record_io_left(&r->io) > 0)
         asym_record_io_fail(&r->io, "bytes follow the head");
     r->first = ftello(r->in);
+    r->head_bytes = ASYM_TAKE(r->content.bytes);
     return r->io.error < 0 ? faulty(r, err) : 0;
 }
 
@@ -68,20 +67,17 @@ int asym_record_reader_rewind(struct asym_record_reader *r)
 {
     if (fseeko(r->in, r->first, SEEK_SET) != 0)
         return -errno;
-    asym_record_codec_reset(&r->codec);
-    r->codec.named = 0;
     r->io = (struct asym_record_io){.writing = false};
     r->content.at = 1; /* the head was segment 0 */
     r->content.number = 0;
-    r->has_machine = r->ended = r->cut = false;
+    r->ended = r->cut = false;
     r->now = 0;
     r->n = 0;
     r->error.text[0] = '\0';
     return 0;
 }
 
-/* Reads the end. Returns 0; -EBADMSG. */
-static int read_end(struct asym_record_reader *r)
+static void read_end(struct asym_record_reader *r)
 {
     if (asym_record_u64(&r->io, 0, UINT64_MAX) != r->n)
         asym_record_io_fail(&r->io, "the number of snapshots is another");
@@ -90,7 +86,6 @@ static int read_end(struct asym_record_reader *r)
     if (asym_record_io_ok(&r->io) && fgetc(r->in) != EOF)
         asym_record_io_fail(&r->io, "the file goes on after the end of the record");
     r->ended = true;
-    return r->io.error < 0 ? faulty(r, &r->error) : 0;
 }
 
 /* Goes on to the next segment of snapshots. Returns 1; 0 at the end; -errno. */
@@ -104,28 +99,20 @@ static int next_segment(struct asym_record_reader *r)
         r->error = where;
         return got;
     }
-    if (r->content.type == ASYM_RECORD_END)
-        return read_end(r);
-    if (r->content.type != ASYM_RECORD_SNAPSHOTS)
-        asym_record_io_fail(&r->io, "a second head");
-    asym_record_codec_reset(&r->codec);
-    r->has_machine = false;
-    return r->io.error < 0 ? faulty(r, &r->error) : 1;
+    return 1;
 }
 
 static void read_machine(struct asym_record_reader *r)
 {
     asym_record_machine(&r->io, &r->draft);
-    if (!asym_record_io_ok(&r->io))
-        return;
-    r->machine = r->draft;
-    r->has_machine = true;
+    if (asym_record_io_ok(&r->io))
+        r->machine = r->draft;
 }
 
 static void read_snapshot(struct asym_record_reader *r, struct asym_snapshot *s)
 {
     *s = (struct asym_snapshot){.machine = &r->machine};
-    if (!r->has_machine)
+    if (r->machine.n_cpus == 0)
         asym_record_io_fail(&r->io, "a snapshot comes before the machine");
     asym_record_snapshot(&r->io, &r->codec, s);
     if (s->now < r->now)
@@ -150,13 +137,15 @@ static void read_result(struct asym_record_reader *r)
 /* Reads the next item of the segment. Returns true if it was a snapshot. */
 static bool read_item(struct asym_record_reader *r, struct asym_snapshot *s)
 {
-    const uint64_t kind = asym_record_u64(&r->io, 0, ASYM_RECORD_ITEM_FEEDBACK);
+    const uint64_t kind = asym_record_u64(&r->io, 0, ASYM_RECORD_ITEM_END);
     if (kind == ASYM_RECORD_ITEM_MACHINE) {
         read_machine(r);
     } else if (kind == ASYM_RECORD_ITEM_SNAPSHOT) {
         read_snapshot(r, s);
         read_result(r);
         return true;
+    } else if (kind == ASYM_RECORD_ITEM_END) {
+        read_end(r);
     } else {
         asym_record_io_fail(&r->io, "unknown kind of item, or feedback without a snapshot before it");
     }
@@ -243,5 +232,6 @@ void asym_record_reader_free(struct asym_record_reader *r)
     asym_record_head_done(&r->head);
     asym_record_codec_done(&r->codec);
     free(r->content.bytes);
+    free(r->head_bytes);
     free(r);
 }

@@ -22,11 +22,11 @@ struct asym_record_writer {
 };
 
 /* Writes the content of the buffer as a segment, and empties it. */
-static int flush(struct asym_record_writer *w, enum asym_record_segment type)
+static int flush(struct asym_record_writer *w)
 {
     int r = w->io.error;
     if (r >= 0 && w->io.used > 0)
-        r = asym_record_write_segment(w->out, type, w->io.bytes, w->io.used);
+        r = asym_record_write_segment(w->out, w->io.bytes, w->io.used);
     w->io.used = 0;
     if (r < 0 && w->error == 0)
         w->error = r;
@@ -44,7 +44,7 @@ int asym_record_writer_new(FILE *out, const struct asym_record_head *head, struc
     int r = asym_record_write_signature(out);
     if (r >= 0) {
         asym_record_head(&w->io, &data);
-        r = flush(w, ASYM_RECORD_HEAD);
+        r = flush(w);
     }
     asym_record_head_done(&data);
     if (r < 0) {
@@ -67,30 +67,21 @@ void asym_record_writer_free(struct asym_record_writer *w)
 static void add_machine(struct asym_record_writer *w, const struct asym_machine *m)
 {
     w->machine = *m;
-    asym_record_u64(&w->io, ASYM_RECORD_ITEM_MACHINE, ASYM_RECORD_ITEM_FEEDBACK);
+    asym_record_u64(&w->io, ASYM_RECORD_ITEM_MACHINE, ASYM_RECORD_ITEM_END);
     asym_record_machine(&w->io, &w->machine);
-}
-
-static bool is_full(const struct asym_record_writer *w, const struct asym_snapshot *s)
-{
-    return w->io.used >= SEGMENT_SIZE || s->now - w->began >= ASYM_RECORD_SEGMENT_TIME || s->now < w->began ||
-           !asym_record_codec_has_room(&w->codec, s);
 }
 
 int asym_record_writer_add(struct asym_record_writer *w, struct asym_snapshot *s)
 {
     if (w->error < 0)
         return w->error;
-    if (w->io.used > 0 && is_full(w, s) && flush(w, ASYM_RECORD_SNAPSHOTS) < 0)
+    if ((w->io.used >= SEGMENT_SIZE || (w->n > 0 && s->now - w->began >= ASYM_RECORD_SEGMENT_TIME)) && flush(w) < 0)
         return w->error;
-    const bool begins = w->io.used == 0;
-    if (begins) {
-        asym_record_codec_reset(&w->codec);
+    if (w->io.used == 0)
         w->began = s->now;
-    }
-    if (begins || s->machine->generation != w->machine.generation)
+    if (w->n == 0 || s->machine->generation != w->machine.generation)
         add_machine(w, s->machine);
-    asym_record_u64(&w->io, ASYM_RECORD_ITEM_SNAPSHOT, ASYM_RECORD_ITEM_FEEDBACK);
+    asym_record_u64(&w->io, ASYM_RECORD_ITEM_SNAPSHOT, ASYM_RECORD_ITEM_END);
     asym_record_snapshot(&w->io, &w->codec, s);
     w->error = w->io.error;
     w->n += w->error == 0;
@@ -103,7 +94,7 @@ int asym_record_writer_feedback(struct asym_record_writer *w, const struct asym_
         return w->error;
     const struct asym_outcome *outcomes = feedback->outcomes;
     size_t n = feedback->n_actions;
-    asym_record_u64(&w->io, ASYM_RECORD_ITEM_FEEDBACK, ASYM_RECORD_ITEM_FEEDBACK);
+    asym_record_u64(&w->io, ASYM_RECORD_ITEM_FEEDBACK, ASYM_RECORD_ITEM_END);
     asym_record_word(&w->io, asym_plan_digest(feedback->plan, feedback->actions, feedback->n_actions));
     asym_record_outcomes(&w->io, &w->codec, &outcomes, &n);
     w->error = w->io.error;
@@ -112,10 +103,12 @@ int asym_record_writer_feedback(struct asym_record_writer *w, const struct asym_
 
 int asym_record_writer_finish(struct asym_record_writer *w)
 {
-    if (w->error < 0 || flush(w, ASYM_RECORD_SNAPSHOTS) < 0)
+    /* The end has a segment of its own: a file that lacks only the end has all snapshots. */
+    if (w->error < 0 || flush(w) < 0)
         return w->error;
+    asym_record_u64(&w->io, ASYM_RECORD_ITEM_END, ASYM_RECORD_ITEM_END);
     asym_record_u64(&w->io, w->n, UINT64_MAX);
-    return flush(w, ASYM_RECORD_END);
+    return flush(w);
 }
 
 uint64_t asym_record_writer_count(const struct asym_record_writer *w)

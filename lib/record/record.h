@@ -17,17 +17,14 @@
 #include <asym/types.h>
 
 /** The version of the format. A reader refuses every other one. */
-#define ASYM_RECORD_VERSION 4u
+#define ASYM_RECORD_VERSION 5u
 
 /** The most threads, processes and applications of a snapshot, and the most actions on them. */
 #define ASYM_RECORD_MAX_TASKS   (1u << 18)
 #define ASYM_RECORD_MAX_ACTIONS (1u << 19)
 
-/** The most threads, masks, texts and profiles that a segment names. */
-#define ASYM_RECORD_MAX_KNOWN    (1u << 19)
-#define ASYM_RECORD_MAX_MASKS    (1u << 17)
-#define ASYM_RECORD_MAX_TEXTS    (1u << 16)
-#define ASYM_RECORD_MAX_PROFILES (1u << 12)
+/** The most different masks of a snapshot. */
+#define ASYM_RECORD_MAX_MASKS (1u << 17)
 
 /** The most threads and applications of a whole record, and the most phases of its applications, that a program keeps. */
 #define ASYM_RECORD_MAX_THREADS      (1u << 20)

@@ -27,7 +27,7 @@ static void put_machine(struct asym_record_io *io)
         m.cpus[c] = (struct asym_cpu){.speed = c < 2 ? 2 : 1, .core = (int16_t)c, .freq_domain = (int16_t)c};
     if (asym_machine_finish(&m) < 0)
         abort();
-    asym_record_u64(io, ASYM_RECORD_ITEM_MACHINE, ASYM_RECORD_ITEM_FEEDBACK);
+    asym_record_u64(io, ASYM_RECORD_ITEM_MACHINE, ASYM_RECORD_ITEM_END);
     asym_record_machine(io, &m);
 }
 
@@ -35,15 +35,13 @@ static void put_machine(struct asym_record_io *io)
 static void put_head(FILE *out, const char *version)
 {
     struct asym_record_io io = {.writing = true};
-    struct asym_record_texts texts = {.n = 0};
-    asym_record_text(&io, &texts, version);
-    asym_record_text(&io, &texts, "pa");
+    asym_record_text(&io, version);
+    asym_record_text(&io, "pa");
     for (unsigned i = 0; i < 5; i++)
         asym_record_u64(&io, 0, 0);
-    if (asym_record_write_signature(out) < 0 || asym_record_write_segment(out, ASYM_RECORD_HEAD, io.bytes, io.used) < 0)
+    if (asym_record_write_signature(out) < 0 || asym_record_write_segment(out, io.bytes, io.used) < 0)
         abort();
     asym_record_io_done(&io);
-    asym_record_texts_done(&texts);
 }
 
 /*
@@ -64,7 +62,7 @@ static FILE *forge(const uint8_t *data, size_t size, char version[64], char **re
         put_machine(&io);
     for (size_t i = at; i < size; i++)
         asym_record_bytes(&io, (void *)(uintptr_t)&data[i], 1);
-    if (asym_record_write_segment(out, ASYM_RECORD_SNAPSHOTS, io.bytes, io.used) < 0 || fclose(out) != 0)
+    if (asym_record_write_segment(out, io.bytes, io.used) < 0 || fclose(out) != 0)
         abort();
     asym_record_io_done(&io);
     return fmemopen(*ret_bytes, *ret_len, "rb");

@@ -209,18 +209,22 @@ TEST(every_truncation_is_noticed_and_what_came_before_is_read)
     assert_true(cuts > f.len / 2);
 }
 
-TEST(every_flipped_bit_is_refused_with_its_place)
+/* zstd ignores a bit in the header of each frame, and takes any copy of the same bytes: then all snapshots are the same. */
+TEST(every_flipped_bit_is_refused_with_its_place_or_changes_nothing)
 {
     ASYM_CLEANUP(record_fixture_done) struct record_fixture f = {0};
+    size_t ignored = 0;
     make_small(&f);
     for (size_t i = 0; i < f.len * 8; i++) {
         f.bytes[i / 8] = (char)(f.bytes[i / 8] ^ 1 << i % 8);
-        /* The snapshots before the place are those of a truncation there, which another test compares. */
-        const struct reading r = read_all(f.bytes, f.len, NULL);
-        if (r.result != -EBADMSG || r.cut || strncmp(r.said, "f: byte ", 8) != 0)
+        const struct reading r = read_all(f.bytes, f.len, &f);
+        const bool unchanged = r.result == 0 && r.n == f.n && !r.cut;
+        if (!unchanged && (r.result != -EBADMSG || r.cut || strncmp(r.said, "f: byte ", 8) != 0))
             fail_msg("bit %zu: result %d, said: %s", i, r.result, r.said);
+        ignored += unchanged;
         f.bytes[i / 8] = (char)(f.bytes[i / 8] ^ 1 << i % 8);
     }
+    assert_true(ignored < f.len * 8 / 100);
 }
 
 TEST(bytes_after_the_end_are_refused)
@@ -263,10 +267,10 @@ static struct reading read_forged(struct forged *f)
 
 TEST(an_end_with_another_number_of_snapshots_is_refused)
 {
-    const unsigned char five = 5;
+    const unsigned char end_of_five[] = {ASYM_RECORD_ITEM_END, 5};
     struct forged forged;
     forge(&forged);
-    assert_int_equal(asym_record_write_segment(forged.out, ASYM_RECORD_END, &five, 1), 0);
+    assert_int_equal(asym_record_write_segment(forged.out, end_of_five, sizeof end_of_five), 0);
     const struct reading r = read_forged(&forged);
     assert_int_equal(r.result, -EBADMSG);
     assert_non_null(strstr(r.said, "the number of snapshots is another"));
@@ -305,9 +309,8 @@ static void content_of(const struct record_fixture *f, struct asym_record_conten
 {
     FILE *in = open_bytes(f->bytes, f->len);
     assert_int_equal(asym_record_read_signature(in, "f", NULL), 0);
-    do {
+    for (unsigned i = 0; i < 2; i++)
         assert_int_equal(asym_record_read_segment(in, "f", content, NULL), 1);
-    } while (content->type != ASYM_RECORD_SNAPSHOTS);
     fclose(in);
 }
 
@@ -327,7 +330,7 @@ TEST(wrong_content_with_right_checksums_harms_nothing)
         content.bytes[i / 3] = values[i % 3];
         struct forged forged;
         forge(&forged);
-        assert_int_equal(asym_record_write_segment(forged.out, ASYM_RECORD_SNAPSHOTS, content.bytes, content.len), 0);
+        assert_int_equal(asym_record_write_segment(forged.out, content.bytes, content.len), 0);
         fclose(forged.out);
         const int r = step_all(settings, forged.bytes, forged.len);
         assert_true(r == 0 || r == -EBADMSG);
@@ -335,7 +338,7 @@ TEST(wrong_content_with_right_checksums_harms_nothing)
         free(forged.bytes);
         content.bytes[i / 3] = before;
     }
-    assert_true(refused > content.len / 2);
+    assert_true(refused > content.len / 4);
     asym_settings_free(settings);
     free(content.bytes);
 }
@@ -344,18 +347,16 @@ TEST(a_header_that_wants_too_much_memory_is_refused)
 {
     ASYM_CLEANUP(record_fixture_done) struct record_fixture f = {0};
     make_small(&f);
-    /* A header with a right checksum, of a segment of 4 GiB. */
     struct asym_record_content content = {.at = 0};
     content_of(&f, &content);
     struct forged forged;
     forge(&forged);
     unsigned char *many = calloc(1, ASYM_RECORD_MAX_CONTENT + 1);
     assert_non_null(many);
-    assert_int_equal(asym_record_write_segment(forged.out, ASYM_RECORD_SNAPSHOTS, many, ASYM_RECORD_MAX_CONTENT + 1),
-                     0);
+    assert_int_equal(asym_record_write_segment(forged.out, many, ASYM_RECORD_MAX_CONTENT + 1), 0);
     const struct reading r = read_forged(&forged);
     assert_int_equal(r.result, -EBADMSG);
-    assert_non_null(strstr(r.said, "more bytes than a segment can have"));
+    assert_non_null(strstr(r.said, "more than a segment can have"));
     free(many);
     free(content.bytes);
 }
@@ -371,7 +372,7 @@ static struct reading read_after_machine(void (*fill)(struct asym_record_io *io)
     asym_record_machine(&io, &m);
     fill(&io);
     forge(&forged);
-    assert_int_equal(asym_record_write_segment(forged.out, ASYM_RECORD_SNAPSHOTS, io.bytes, io.used), 0);
+    assert_int_equal(asym_record_write_segment(forged.out, io.bytes, io.used), 0);
     asym_record_io_done(&io);
     return read_forged(&forged);
 }
@@ -385,7 +386,7 @@ static void zeros(struct asym_record_io *io, unsigned n)
 static void fill_empty_snapshot(struct asym_record_io *io, uint64_t now)
 {
     asym_record_u64(io, ASYM_RECORD_ITEM_SNAPSHOT, 3);
-    asym_record_delta(io, (int64_t)now, 0, 0, INT64_MAX);
+    asym_record_u64(io, now, UINT64_MAX);
     zeros(io, 1 + 8 + 1 + 5 + 2 + ASYM_N_SIGNALS);
 }
 
@@ -407,20 +408,10 @@ static void fill_many_outcomes(struct asym_record_io *io)
     asym_record_u64(io, UINT32_MAX, UINT64_MAX);
 }
 
-static void fill_an_outcome_without_a_thread(struct asym_record_io *io)
-{
-    fill_empty_snapshot(io, 5);
-    zeros(io, 4);
-    asym_record_u64(io, ASYM_RECORD_ITEM_FEEDBACK, 3);
-    asym_record_word(io, 1);
-    for (unsigned i = 0; i < 4; i++)
-        asym_record_u64(io, i < 2, 1);
-}
-
 static void fill_past(struct asym_record_io *io)
 {
     for (unsigned k = 0; k < 2; k++) {
-        fill_empty_snapshot(io, k == 0 ? 5 : (uint64_t)-2);
+        fill_empty_snapshot(io, 5 - k);
         zeros(io, 4);
     }
 }
@@ -439,8 +430,7 @@ TEST(numbers_out_of_range_are_refused)
     } rows[] = {
         {fill_many_tasks, "more items than bytes", 0},
         {fill_many_outcomes, "a number is too large", 1},
-        {fill_an_outcome_without_a_thread, "more outcomes than threads", 1},
-        {fill_past, "out of range", 1},
+        {fill_past, "the time goes back", 1},
         {fill_nothing_known, "a number is too large", 0},
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
@@ -458,24 +448,22 @@ enum { HEAD_TEXTS = 5 };
 static void forge_head(struct forged *f, unsigned place, const char *text)
 {
     struct asym_record_io io = {.writing = true};
-    struct asym_record_texts texts = {.n = 0};
     const char *all[HEAD_TEXTS];
     for (unsigned i = 0; i < HEAD_TEXTS; i++)
         all[i] = i == place ? text : "x";
     f->out = open_memstream(&f->bytes, &f->len);
     assert_non_null(f->out);
     assert_int_equal(asym_record_write_signature(f->out), 0);
-    asym_record_text(&io, &texts, all[0]); /* version */
-    asym_record_text(&io, &texts, all[1]); /* policy */
+    asym_record_text(&io, all[0]); /* version */
+    asym_record_text(&io, all[1]); /* policy */
     for (unsigned i = 0; i < 3; i++)
         asym_record_u64(&io, 0, 0);
     asym_record_u64(&io, 1, 1); /* settings */
     asym_record_u64(&io, 1, 1); /* notes */
     for (unsigned i = 2; i < HEAD_TEXTS; i++)
-        asym_record_text(&io, &texts, all[i]);
-    assert_int_equal(asym_record_write_segment(f->out, ASYM_RECORD_HEAD, io.bytes, io.used), 0);
+        asym_record_text(&io, all[i]);
+    assert_int_equal(asym_record_write_segment(f->out, io.bytes, io.used), 0);
     asym_record_io_done(&io);
-    asym_record_texts_done(&texts);
 }
 
 TEST(texts_of_the_head_that_a_terminal_obeys_are_refused)
@@ -517,47 +505,6 @@ TEST(a_writer_refuses_a_head_that_a_reader_refuses)
     assert_int_equal(asym_record_writer_new(out, &head, &w), -E2BIG);
     fclose(out);
     free(bytes);
-}
-
-/* Records six threads, then none in a later segment with n outcomes. Returns what the writer says of them. */
-static int record_releases(size_t n, struct forged *f)
-{
-    const unsigned sizes[] = {6};
-    const struct asym_record_head head = {.version = "0.1", .policy = "pa"};
-    const struct asym_action actions[7] = {{.kind = ASYM_ACTION_RELEASE}};
-    const struct asym_outcome outcomes[7] = {{.kind = ASYM_OUTCOME_DONE}};
-    const struct asym_plan plan = {.n_apps = 0};
-    struct asym_machine m;
-    struct asym_record_writer *w;
-    gen_plain_machine(&m, 4, 2);
-    struct gen_load *load = gen_load_new(&m, sizes, 1);
-    f->out = open_memstream(&f->bytes, &f->len);
-    assert_non_null(f->out);
-    assert_int_equal(asym_record_writer_new(f->out, &head, &w), 0);
-    struct asym_snapshot s = load->s;
-    assert_int_equal(asym_record_writer_add(w, &s), 0);
-    s = (struct asym_snapshot){.machine = &m, .now = load->s.now + ASYM_RECORD_SEGMENT_TIME};
-    assert_int_equal(asym_record_writer_add(w, &s), 0);
-    const struct asym_feedback feedback = {
-        .snapshot = &s, .plan = &plan, .actions = actions, .outcomes = outcomes, .n_actions = n};
-    const int r = asym_record_writer_feedback(w, &feedback);
-    if (r >= 0)
-        assert_int_equal(asym_record_writer_finish(w), 0);
-    asym_record_writer_free(w);
-    gen_load_free(load);
-    return r;
-}
-
-TEST(threads_of_an_earlier_segment_may_be_released_and_no_more)
-{
-    struct forged f;
-    assert_int_equal(record_releases(7, &f), -E2BIG);
-    fclose(f.out);
-    free(f.bytes);
-    assert_int_equal(record_releases(6, &f), 0);
-    const struct reading r = read_forged(&f);
-    assert_int_equal(r.result, 0);
-    assert_int_equal(r.n, 2);
 }
 
 TEST(other_files_are_refused)
@@ -648,6 +595,16 @@ TEST(the_source_hands_on_what_a_reader_gets_and_reports_a_full_disk)
     asym_source_refresh(source);
     assert_int_equal(inner.feedbacks, 1);
     assert_int_equal(inner.refreshes, 1);
+    /* A thread that is listed twice: an engine could not tell the two. */
+    const struct asym_taskid own = load->tasks[1].id;
+    load->tasks[1].id = load->tasks[0].id;
+    struct asym_snapshot twice = load->s;
+    struct asym_record_writer *other;
+    assert_int_equal(asym_record_writer_new(out, &head, &other), 0);
+    assert_int_equal(asym_record_writer_add(other, &twice), -E2BIG);
+    assert_non_null(strstr(asym_record_writer_fault(other), "twice"));
+    asym_record_writer_free(other);
+    load->tasks[1].id = own;
     /* An application that does not list its threads in order. */
     load->apps[0].first_task++;
     assert_int_equal(source->next(source, &s), -E2BIG);
@@ -660,34 +617,11 @@ TEST(the_source_hands_on_what_a_reader_gets_and_reports_a_full_disk)
     gen_load_free(load);
 }
 
-/* A reader refuses more, so a writer begins a new segment before. Each thread has a mask and a cpuset. */
-TEST(a_segment_has_room_up_to_each_bound)
-{
-    static struct asym_record_codec c;
-    const struct asym_snapshot s = {.n_tasks = 2, .n_procs = 3, .n_apps = 4};
-    const struct {
-        uint32_t *n;
-        uint32_t most;
-    } rows[] = {
-        {&c.tasks.n, ASYM_RECORD_MAX_KNOWN - 2},          {&c.procs.n, ASYM_RECORD_MAX_KNOWN - 3},
-        {&c.apps.n, ASYM_RECORD_MAX_KNOWN - 4},           {&c.masks.n, ASYM_RECORD_MAX_MASKS - 4},
-        {&c.texts.n, ASYM_RECORD_MAX_TEXTS - 3 - 4 - 64}, {&c.profiles.n, ASYM_RECORD_MAX_PROFILES - 3},
-    };
-    assert_true(asym_record_codec_has_room(&c, &s));
-    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        *rows[i].n = rows[i].most;
-        assert_true(asym_record_codec_has_room(&c, &s));
-        ++*rows[i].n;
-        assert_false(asym_record_codec_has_room(&c, &s));
-        *rows[i].n = 0;
-    }
-}
-
 /* Codes a snapshot as a writer does. Afterwards *s has what a reader gets; the codec owns its arrays. */
 static void code_snapshot(struct asym_record_io *io, struct asym_record_codec *c, struct asym_snapshot *s)
 {
     *io = (struct asym_record_io){.writing = true};
-    *c = (struct asym_record_codec){.snapshot = 0};
+    *c = (struct asym_record_codec){.masks = {.n = 0}};
     asym_record_snapshot(io, c, s);
     assert_int_equal(io->error, 0);
 }
@@ -723,34 +657,6 @@ TEST(a_share_is_rounded_to_the_nearest_part_and_never_to_none)
     gen_load_free(load);
 }
 
-/* docs/record-format.md: a mean is coded less the sum over the threads of its application that do not spin. */
-TEST(a_mean_is_the_difference_from_the_threads_that_do_not_spin)
-{
-    const unsigned sizes[] = {3, 2};
-    struct asym_machine m;
-    struct asym_record_io io;
-    struct asym_record_codec c;
-    gen_plain_machine(&m, 4, 2);
-    struct gen_load *load = gen_load_new(&m, sizes, 2);
-    static const double shares[] = {0.5, 1, 0.25, 0.125, 0.75};
-    for (size_t i = 0; i < ASYM_LENGTH(shares); i++)
-        load->tasks[i].runnable = shares[i];
-    load->tasks[1].flags |= ASYM_TASK_SPINNING;
-    load->tasks[4].flags |= ASYM_TASK_SPINNING;
-    load->apps[0].runnable_mean = 0.75 + 3.0 / 16384;
-    load->apps[1].runnable_mean = 0.125 - 2.0 / 16384;
-    struct asym_snapshot s = load->s;
-    code_snapshot(&io, &c, &s);
-    assert_true(s.apps[0].runnable_mean == 0.75 + 3.0 / 16384);
-    assert_true(s.apps[1].runnable_mean == 0.125 - 2.0 / 16384);
-    /* The means are the last values of a snapshot without samples. Zigzag makes 6 of 3, and 3 of -2. */
-    assert_int_equal(io.bytes[io.used - 2], 6);
-    assert_int_equal(io.bytes[io.used - 1], 3);
-    asym_record_codec_done(&c);
-    asym_record_io_done(&io);
-    gen_load_free(load);
-}
-
 TEST(outcomes_of_one_kind_keep_their_errors)
 {
     static const struct asym_outcome from[] = {{.kind = ASYM_OUTCOME_RETRY, .error = -EBUSY},
@@ -758,7 +664,7 @@ TEST(outcomes_of_one_kind_keep_their_errors)
                                                {.kind = ASYM_OUTCOME_RETRY, .error = -EAGAIN},
                                                {.kind = ASYM_OUTCOME_DONE}};
     struct asym_record_io out = {.writing = true};
-    struct asym_record_codec writer = {.named = ASYM_LENGTH(from)}, reader = writer;
+    struct asym_record_codec writer = {.masks = {.n = 0}}, reader = writer;
     const struct asym_outcome *list = from;
     size_t n = ASYM_LENGTH(from);
     asym_record_outcomes(&out, &writer, &list, &n);
@@ -774,18 +680,6 @@ TEST(outcomes_of_one_kind_keep_their_errors)
     asym_record_codec_done(&writer);
     asym_record_codec_done(&reader);
     asym_record_io_done(&out);
-}
-
-/* An engine can release a thread that only the first of many segments has named. */
-TEST(threads_of_all_earlier_segments_are_counted)
-{
-    struct asym_record_codec c = {.named = 0};
-    c.tasks.n = 3;
-    asym_record_codec_reset(&c);
-    c.tasks.n = 2;
-    asym_record_codec_reset(&c);
-    assert_int_equal(c.named, 5);
-    asym_record_codec_done(&c);
 }
 
 TEST_MAIN
