@@ -376,9 +376,16 @@ static const struct {
     {"why ''", 2, "why: needs a PID or the name of a program", "usage: asymctl why PID|NAME"},
     {"policy a b", 2, "policy: stray argument 'b'", "usage: asymctl policy [NAME]"},
     {"pause 5", 2, "pause: '5' has no unit; accepted are times such as 90s, 1h30min or 2days", ""},
+    {"pause soon", 2, "pause: 'soon' cannot be read as a time; accepted are times such as 90s, 1h30min or 2days", ""},
+    {"pause 0s", 2, "pause: '0s' cannot be read as a time", ""},
+    {"pause -1s", 2, "pause: unknown option -1s", ""},
+    {"adopt 99999999999", 2, "adopt: 99999999999 is no PID", ""},
+    {"watch 0", 2, "watch: 0 is no PID", ""},
     {"release", 2, "release: needs a PID or the name of a program", "usage: asymctl release PID|NAME"},
     {"release 0", 2, "release: 0 is no PID; asymctl top shows the programs with their PIDs", ""},
-    {"set 5 quick", 2, "set: 'quick' is no action; accepted are fast, slow, ignore, steer", ""},
+    {"set 5 quick", 2, "set: 'quick' is no action; accepted are fast, slow, ignore, steer, auto", ""},
+    {"set 5", 2, "set: needs a PID or the name of a program, and an action", ""},
+    {"set 5 fast slow", 2, "set: stray argument 'slow'", ""},
     {"set '' fast", 2, "set: needs a PID or the name of a program, and an action",
      "usage: asymctl set PID|NAME fast|slow|ignore|steer"},
     {"metrics --text", 2, "metrics: unknown option --text", "usage: asymctl metrics [--table | --json]"},
@@ -388,6 +395,13 @@ static const struct {
     {"sim a.ini --from=b", 2, "sim: SCENARIO.ini and --from are given; asymctl accepts one of them", ""},
     {"sim a.ini --machine=b", 2, "sim: --machine goes with --from; a scenario names its own machine", ""},
     {"sim /nonexistent.ini", 2, "/nonexistent.ini: No such file", ""},
+    {"sim a.ini b.ini", 2, "sim: stray argument 'b.ini'", ""},
+    {"sim a.ini --repeat=0", 2, "sim: --repeat: ", "from 1 to 1000"},
+    {"sim a.ini --polcy=pa", 2, "sim: unknown option --polcy (did you mean '--policy'?)", ""},
+    {"sim a.ini --trace=", 2, "sim: --trace needs an argument; accepted is --trace=FILE", ""},
+    {"sim a.ini --seed=18446744073709551615", 2, "sim: --seed: '18446744073709551615' is not accepted", ""},
+    {"sim a.ini --json=yes", 2, "sim: --json takes no argument", ""},
+    {"sim " ASYM_TEST_SOURCE "/scenarios/memory.ini --policy=paa", 2, "", "did you mean 'pa'?"},
     {"record", 2, "record: needs a file to write", "usage: asymctl record FILE"},
     {"record ''", 2, "record: needs a file to write", "usage: asymctl record FILE"},
     {"record /nonexistent/r --config=/dev/null", 1, "cannot create /nonexistent/r.part: No such file", ""},
@@ -415,8 +429,9 @@ static const struct {
     {"help nosuch", 2, "unknown verb 'nosuch'; accepted are status, top, ", ""},
 };
 
-TEST(wrong_arguments_are_named_in_the_first_line)
+TEST(wrong_arguments_are_named_in_the_first_line_and_reach_no_service)
 {
+    setenv("ASYMD_BUS", "/nonexistent/bus", 1);
     for (size_t i = 0; i < ASYM_LENGTH(wrong); i++) {
         char first[512];
         snprintf(first, sizeof first, "asymctl: %s", wrong[i].first);
@@ -424,6 +439,7 @@ TEST(wrong_arguments_are_named_in_the_first_line)
         if (status != wrong[i].status || strncmp(output, first, strlen(first)) != 0 || !strstr(output, wrong[i].next))
             fail_msg("asymctl %s ended in %d and said: %s", wrong[i].arguments, status, output);
     }
+    unsetenv("ASYMD_BUS");
 }
 
 TEST(a_configuration_that_cannot_be_read_ends_each_verb_in_2)

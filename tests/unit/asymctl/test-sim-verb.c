@@ -11,7 +11,6 @@
 #include "report/columns.h"
 #include "experiment/experiment.h"
 #include "report/json.h"
-#include "report/report-table.h"
 #include "support/json.h"
 #include "support/live.h"
 #include "support/process.h"
@@ -160,13 +159,18 @@ TEST(a_game_of_eight_threads_gains_from_all_p_cores)
     assert_true(gain_of_game("100%") < 0.05);
 }
 
-TEST(one_run_has_no_confidence)
+TEST(each_mean_has_an_interval_but_for_one_run)
 {
     assert_int_equal(run_file("--policy=pa --repeat=1 --cost"), 0);
     assert_has(output, "us of CPU a plan");
     assert_null(strstr(output, "+--"));
+    assert_null(strstr(output, "\n+- "));
     assert_int_equal(run_file("--policy=pa --repeat=2 --cost"), 0);
     assert_has(strstr(output, "us of CPU a plan"), " +-");
+    const char *sure = strstr(output, "\n+- ");
+    assert_non_null(sure);
+    assert_has(sure, "\npa ");
+    assert_has(sure, "\nnone ");
 }
 
 TEST(json_says_what_was_measured)
@@ -197,33 +201,6 @@ TEST(busy_is_the_share_of_cpu_time_that_is_used)
     assert_float_equal(busy_with("step=serial 100G"), 0.25, 1e-6);
     assert_float_equal(busy_with("threads=5\nstep=parallel 100G"), 1, 1e-6);
     assert_float_equal(busy_with("threads=4\nspin=forever\nstep=parallel 1M\nstep=serial 100G"), 1, 1e-6);
-}
-
-TEST(mistakes_are_named_and_end_in_2)
-{
-    static const struct {
-        const char *arguments, *said;
-        int status;
-    } rows[] = {
-        {"", "needs a scenario", 2},
-        {"/nonexistent.ini", "No such file", 2},
-        {"FILE --policy=paa", "did you mean 'pa'?", 2},
-        {"FILE --repeat=0", "from 1 to 1000", 2},
-        {"FILE --polcy=pa", "unknown option --polcy (did you mean '--policy'?)", 2},
-        {"FILE FILE", "stray argument '", 2},
-        {"FILE --trace=", "--trace needs an argument; accepted is --trace=FILE", 2},
-        {"FILE --seed=18446744073709551615", "--seed: '18446744073709551615' is not accepted", 2},
-        {"FILE --json=yes", "--json takes no argument", 2},
-        {"FILE --trace=/nonexistent/t --repeat=1", "No such file", 1},
-    };
-    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        char arguments[256] = "";
-        const char *file = strstr(rows[i].arguments, "FILE");
-        snprintf(arguments, sizeof arguments, "%s%s", file ? path : "", file ? file + 4 : rows[i].arguments);
-        const int status = run(arguments);
-        if (status != rows[i].status || !strstr(output, rows[i].said))
-            fail_msg("'%s' ended in %d and said: %s", rows[i].arguments, status, output);
-    }
 }
 
 TEST(too_many_programs_are_reported_with_the_line_of_the_first_too_many)
@@ -301,17 +278,6 @@ TEST(a_trace_that_cannot_be_written_does_not_cost_the_report)
     /* A fault that is known before the run starts no trial. */
     assert_int_equal(run_file("--policy=pa --repeat=1000 --trace=/nonexistent/t"), 1);
     assert_null(strstr(output, "\npa "));
-}
-
-TEST(every_mean_has_an_interval)
-{
-    assert_int_equal(run_file("--policy=pa --repeat=3"), 0);
-    const char *sure = strstr(output, "\n+- ");
-    assert_non_null(sure);
-    assert_has(sure, "\npa ");
-    assert_has(sure, "\nnone ");
-    assert_int_equal(run_file("--policy=pa --repeat=1"), 0);
-    assert_null(strstr(output, "\n+- "));
 }
 
 /* Returns the jitter of two programs over all seeds but one (or over all of them). */
@@ -562,37 +528,6 @@ TEST(policies_are_compared_with_stock)
     assert_int_equal(run_file("--policy=pa --repeat=5"), 0);
     snprintf(shown, sizeof shown, "  %+.1f +-%.1f %%", gain, confidence);
     assert_has(strstr(output, "\npa "), shown);
-}
-
-TEST(a_short_line_loses_columns_and_names_them)
-{
-    ASYM_CLEANUP(asym_report_table_done) struct asym_report_table table = {.n_columns = 4};
-    const struct asym_report_table_column columns[] = {{.heading = "name"},
-                                                       {.heading = "first", .drop = 2},
-                                                       {.heading = "empty", .drop = 1},
-                                                       {.heading = "second", .drop = 1}};
-    table.columns = columns;
-    char wide[60];
-    memset(wide, 'w', sizeof wide - 1);
-    wide[sizeof wide - 1] = '\0';
-    const char *const cells[] = {"a", wide, "-", "\xc3\xa9", "bb", "1", "-", "2"};
-    for (size_t i = 0; i < ASYM_LENGTH(cells); i++)
-        asym_report_table_add(&table, cells[i]);
-    ASYM_AUTO_FREE char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    struct asym_terminal terminal = {.out = out, .columns = ASYM_COLUMNS_LEAST};
-    assert_int_equal(asym_report_table_print(&table, &terminal, 0, 0, true), 0);
-    fflush(out);
-    assert_string_equal(text, "name  second\na     \xc3\xa9\nbb    2\n");
-    assert_string_equal(table.lost, "first");
-    rewind(out);
-    terminal.columns = 100;
-    assert_int_equal(asym_report_table_print(&table, &terminal, 0, 0, true), 0);
-    fclose(out);
-    assert_string_equal(table.lost, "");
-    assert_true(strncmp(text, "name  first  ", 13) == 0);
-    assert_null(strstr(text, "empty"));
 }
 
 TEST(progress_says_what_is_left)
