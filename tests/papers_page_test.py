@@ -5,8 +5,10 @@ or a virtual machine; and tests what finds out."""
 import functools
 import importlib.machinery
 import importlib.util
+import itertools
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -212,6 +214,20 @@ class Simulations(unittest.TestCase):
 
     def test_without_a_folder_everything_is_simulated(self):
         self.assertEqual([self.ask("text", folder=None) for _ in range(2)], [{"run": 1}, {"run": 2}])
+
+
+class Analysis(unittest.TestCase):
+    def test_the_closed_forms_are_those_of_all_placements(self):
+        """n + 1 threads are on n CPUs, of which two threads share one. The first CPU has the speed a."""
+        for n, a in itertools.product(range(2, 17), (1, 1.25, 1.5, 1.75)):
+            # The CPU that two share, and the seat of the serial thread, are equally likely.
+            placements = [(shared, seat if seat < n else shared) for shared in range(n) for seat in range(n + 1)]
+            had = [(a if cpu == 0 else 1) / (2 if cpu == shared else 1) for shared, cpu in placements]
+            one, forms = n - 1 + a, rows.closed_forms(n, a)
+            # All CPUs are busy, so that the parallel program has the rest.
+            for state, speeds, alone in (("S,P", had, one / n), ("P,S", [one - x for x in had], one)):
+                for form, found in zip(forms[state], (min(speeds), statistics.mean(speeds), max(speeds))):
+                    self.assertAlmostEqual(form, found / alone)
 
 
 class Channel(unittest.TestCase):

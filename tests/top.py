@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""top.py ASYMCTL FAKE_ASYMD: asymctl top in a pseudo-terminal: sizes, resize, colours, keys, the end, terminals that cannot."""
+"""top.py ASYMCTL FAKE_ASYMD: asymctl top in a pseudo-terminal: sizes, resize, colours, keys, the end."""
 import fcntl
 import os
 import pty
@@ -493,15 +493,8 @@ class Test:
             terminal.press("\x04")
             assert terminal.end() == 0
 
-    def terminals_that_cannot(self):
-        with self.fake():
-            for name in ("dumb", "", "no-such\x1b[2J"):
-                terminal = self.top(80, 24, TERM=name)
-                assert terminal.end() == 2, name
-                said = terminal.raw.decode()
-                line = " ".join(said.split())  # the message is wrapped
-                assert "asymctl top --once prints one frame" in line and "\x1b" not in said, said
-                assert name != "dumb" or "TERM=dumb cannot move its cursor" in line, said
+    def what_is_no_terminal(self):
+        """test-top-terminal.c has the terminals that cannot."""
         done = self.run("top")
         assert done.returncode == 2 and "--once" in done.stderr, done
 
@@ -564,7 +557,7 @@ def main(asymctl, fake):
         test.ends_while_not_read()
         test.hang_up()
         test.end_of_file()
-        test.terminals_that_cannot()
+        test.what_is_no_terminal()
         test.steady_frames()
 
 

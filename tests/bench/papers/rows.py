@@ -92,8 +92,8 @@ def table_1(lab):
            f"{len(off) - len(beyond)} of {len(off)}" + (f"; not {', '.join(beyond)}: a balancer does not make all placements "
                                                         "equally likely" if beyond else ""))
     return ("Morad 2008, Tables 1 and 2: is the baseline that of the analysis?",
-            f"n = {n}, a = {a}, the stock scheduler, {P.SEEDS['means']} seeds of 20 s each. The closed forms themselves are "
-            "`tests/support/analytic-model.c`, checked against an enumeration of all placements (`tests/unit/experiment/test-measure.c`).",
+            f"n = {n}, a = {a}, the stock scheduler, {P.SEEDS['means']} seeds of 20 s each. `tests/papers_page_test.py` checks the "
+            "closed forms against an enumeration of all placements.",
             table,
             "Least and most are placements, and are met. The analysis takes all placements by count for equally likely. A "
             "balancer makes them so if the seed draws the order in which all threads begin: it pulls waiting threads only, so "
