@@ -4,7 +4,6 @@
 #include <asym/engine.h>
 
 #include "base/mask.h"
-#include "config/option-value.h"
 #include "support/count.h"
 #include "support/generate.h"
 #include "support/rounds.h"
@@ -711,23 +710,6 @@ TEST(rows_are_complete_and_names_are_their_own)
     }
     assert_non_null(asym_policy_at(0));
     assert_null(asym_policy_find("no such policy"));
-}
-
-TEST(options_of_policies_have_defaults_in_range)
-{
-    for (size_t p = 0; asym_policy_at(p); p++) {
-        const struct asym_policy *policy = asym_policy_at(p);
-        ASYM_AUTO_FREE void *params = calloc(1, policy->params_size + 1);
-        assert_non_null(params);
-        assert_true(policy->options || policy->params_size == 0);
-        for (const struct asym_option *o = policy->options; o && o->key; o++) {
-            assert_null(o->section);
-            assert_true(o->offset < policy->params_size);
-            assert_true(o->help && o->help[0] && o->def);
-            assert_int_equal(asym_option_default(o, policy->name, params), 0);
-            asym_option_done(o, params);
-        }
-    }
 }
 
 TEST_MAIN

@@ -413,42 +413,7 @@ TEST(answers_are_allowed_reasoned_exclusive_even_and_on_fast_cpus_first)
     for_all(all_loads, body_rules);
 }
 
-/* --- rules 1, 4 and 5 --- */
-
-/* Compare field by field, because the padding of assignments is undefined. */
-static bool same(const struct direct *a, const struct direct *b)
-{
-    for (size_t t = 0; t < a->n; t++) {
-        const struct asym_assignment *x = &a->ret[t], *y = &b->ret[t];
-        if (x->cpu != y->cpu || x->nice_delta != y->nice_delta || x->exclusive != y->exclusive ||
-            x->counted != y->counted || x->reason != y->reason || memcmp(x->figure, y->figure, sizeof x->figure) != 0)
-            return false;
-    }
-    return true;
-}
-
-static void body_same(struct direct *d)
-{
-    struct direct input, other;
-    make_input(&input, d->seed);
-    setup(&other, d->policy, &input);
-    for (unsigned k = 0; k < 3; k++) {
-        plan(d);
-        plan(&other);
-        CHECK(d, same(d, &other));
-        follow(d);
-        follow(&other);
-        pass(d);
-        pass(&other);
-    }
-    teardown(&other);
-    free_input(&input);
-}
-
-TEST(the_same_input_and_state_give_the_same_answers_at_other_addresses)
-{
-    for_all(some_loads, body_same);
-}
+/* --- rules 4 and 5. test-conformance.c has the first one, and that without turns no thread moves as time passes. --- */
 
 static void check_sticky(struct direct *d)
 {
@@ -471,33 +436,6 @@ static void body_sticky(struct direct *d)
 TEST(a_second_plan_at_the_same_time_moves_no_thread)
 {
     for_all(some_loads, body_sticky);
-}
-
-/* A policy with turns or windows moves threads as time passes; that is its purpose. */
-static bool has_rotation(const struct direct *d)
-{
-    for (size_t t = 0; t < d->n; t++)
-        if (d->ret[t].reason->rotates)
-            return true;
-    return false;
-}
-
-static void body_still(struct direct *d)
-{
-    plan(d);
-    for (unsigned k = 0; k < 3 && !has_rotation(d); k++) {
-        follow(d);
-        pass(d);
-        plan(d);
-        const bool rotation = has_rotation(d);
-        for (size_t t = 0; t < d->n && !rotation; t++)
-            CHECK(d, d->ret[t].cpu < 0 || d->ret[t].cpu == d->threads[t].preferred_cpu);
-    }
-}
-
-TEST(without_turns_no_thread_moves_as_time_passes)
-{
-    for_all(some_loads, body_still);
 }
 
 /* Try arenas from 0 to the full size in eighths: the policy must fail before it writes to a state. */
