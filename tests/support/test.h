@@ -66,6 +66,17 @@
     }                                                                                                                  \
     static void name##_in(type *f __attribute__((unused)))
 
+/**
+ * Each row of a table is a test: one that fails is named by its .name, and the others run. test(void **state) gets the row in *state.
+ */
+#define TEST_ROWS(test, rows)                                                                                          \
+    __attribute__((constructor)) static void test_register_##rows(void)                                                \
+    {                                                                                                                  \
+        for (size_t i = 0; i < ASYM_LENGTH(rows); i++)                                                                 \
+            test_add(&(struct CMUnitTest){(rows)[i].name, test, NULL, NULL, (void *)(uintptr_t) & (rows)[i]},          \
+                     __LINE__);                                                                                        \
+    }
+
 #define TEST_MAIN TEST_MAIN_WITH(NULL, NULL)
 
 /** The same with a set-up and a teardown before the first and after the last test; NULL: none. */

@@ -284,8 +284,9 @@ static void check(struct engine_fixture *w, const struct step *step, unsigned n)
         assert_int_equal(w->orders.threads[sp ? sp - says - 3 : 0].class_since, w->now - (n - step->since) * TICK);
 }
 
-static void tell(const struct story *story)
+static void tell(void **state)
 {
+    const struct story *story = *state;
     ASYM_CLEANUP(teardown) struct engine_fixture w;
     unsigned n = 0;
     setup(&w);
@@ -309,14 +310,7 @@ static void tell(const struct story *story)
     }
 }
 
-/* The output of a test is shown where it fails: the last story is the one that does. */
-TEST(each_story_goes_as_told)
-{
-    for (size_t i = 0; i < ASYM_LENGTH(stories); i++) {
-        printf("%s\n", stories[i].name);
-        tell(&stories[i]);
-    }
-}
+TEST_ROWS(tell, stories)
 
 TEST_F(an_application_that_is_not_listed_is_idle)
 {

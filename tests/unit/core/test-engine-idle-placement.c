@@ -31,7 +31,7 @@ static int transit_cpu(const struct engine_fixture *w, int32_t tid)
 enum { NONE = -1, ANY = -2 }; /* no transit CPU; not asserted */
 enum { OF_PROGRAM, SLEEPS, EXCLUSIVE, IGNORED, SELF };
 
-static const struct {
+static const struct placement {
     const char *name;
     int32_t favoured, sibling; /* this CPU is favoured; this one is on the core of the one before it; 0: none */
     size_t n;
@@ -57,34 +57,34 @@ static const struct {
     {"idle cores come before idle siblings", .n = 3, .sibling = 3, .rows = {{4, 2, 0}, {3, 3, ANY}, {1, 1, ANY}}},
 };
 
-TEST(a_running_thread_goes_to_an_idle_cpu_first)
+static void check_case(void **state)
 {
-    for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
-        ENGINE_FIXTURE(w);
-        printf("%s\n", cases[i].name);
-        const unsigned p = engine_fixture_proc(&w, 100), ignored = engine_fixture_proc(&w, 200),
-                       self = engine_fixture_proc(&w, 300);
-        w.procs[ignored].rule = ASYM_RULE_IGNORE;
-        w.procs[self].flags = ASYM_PROC_SELF;
-        if (cases[i].favoured)
-            w.machine.cpus[cases[i].favoured].favour = 1;
-        if (cases[i].sibling)
-            w.machine.cpus[cases[i].sibling].core = w.machine.cpus[cases[i].sibling - 1].core;
-        assert_int_equal(asym_machine_finish(&w.machine), 0);
-        for (size_t k = 0; k < cases[i].n; k++) {
-            const int32_t *row = cases[i].rows[k], tid = 100 + (int32_t)k, how = row[3];
-            const unsigned proc = how == IGNORED ? ignored : how == SELF ? self : p;
-            runner(&w, proc, tid, row[0], row[1])->task.state = how == SLEEPS ? 'S' : 'R';
-            engine_fixture_order(&w, tid, row[1], how == EXCLUSIVE);
-        }
-        engine_fixture_step(&w, TICK);
-        for (size_t k = 0; k < cases[i].n; k++)
-            if (cases[i].rows[k][2] != ANY)
-                assert_int_equal(transit_cpu(&w, 100 + (int32_t)k), cases[i].rows[k][2]);
-        if (cases[i].mask)
-            engine_fixture_assert_mask(&engine_fixture_action(&w, 100)->mask, cases[i].mask);
+    const struct placement *c = *state;
+    ENGINE_FIXTURE(w);
+    const unsigned p = engine_fixture_proc(&w, 100), ignored = engine_fixture_proc(&w, 200),
+                   self = engine_fixture_proc(&w, 300);
+    w.procs[ignored].rule = ASYM_RULE_IGNORE;
+    w.procs[self].flags = ASYM_PROC_SELF;
+    if (c->favoured)
+        w.machine.cpus[c->favoured].favour = 1;
+    if (c->sibling)
+        w.machine.cpus[c->sibling].core = w.machine.cpus[c->sibling - 1].core;
+    assert_int_equal(asym_machine_finish(&w.machine), 0);
+    for (size_t k = 0; k < c->n; k++) {
+        const int32_t *row = c->rows[k], tid = 100 + (int32_t)k, how = row[3];
+        const unsigned proc = how == IGNORED ? ignored : how == SELF ? self : p;
+        runner(&w, proc, tid, row[0], row[1])->task.state = how == SLEEPS ? 'S' : 'R';
+        engine_fixture_order(&w, tid, row[1], how == EXCLUSIVE);
     }
+    engine_fixture_step(&w, TICK);
+    for (size_t k = 0; k < c->n; k++)
+        if (c->rows[k][2] != ANY)
+            assert_int_equal(transit_cpu(&w, 100 + (int32_t)k), c->rows[k][2]);
+    if (c->mask)
+        engine_fixture_assert_mask(&engine_fixture_action(&w, 100)->mask, c->mask);
 }
+
+TEST_ROWS(check_case, cases)
 
 /* 100 takes CPU 4, and would leave its CPU for one where 101 still runs, if its action came first. */
 TEST_ENGINE(others_leave_a_cpu_before_a_thread_takes_it_exclusively)

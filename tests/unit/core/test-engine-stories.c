@@ -186,6 +186,15 @@ static const struct story stories[] = {
      .rows = {{.mask = "4,6-7", .cpuset = "0-4,6-7", .step = TICK},
               {.mask = "4-7", .step = TICK, .times = 4, .not_foreign = true}}},
 
+    {"a cpuset bounds the plan", true,
+     .rows = {{.mask = "2-5", .cpuset = "2-5", .run = TICK, .allowed = "2-5", .has = "4-5"}}},
+    {"a cpuset without usable CPUs is not planned for", true,
+     .rows = {{.mask = "100-101", .cpuset = "100-101", .step = TICK, .quiet = true, .why = ASYM_WHY_NOTHING_FREE}}},
+    /* Its original mask leaves out 6-7, so asymd does not give them to it. */
+    {"offline CPUs do not make a mask narrow", true,
+     .rows = {{.online = "0-5", .mask = "0-5", .run = TICK, .asks = 1, .has = "4-5"},
+              {.order = -1, .run = TICK, .asks = 1, .has = "0-5"}}},
+
     /* Newborns with the mask that asymd has set on their creator. */
     {"a new thread is repaired between two swaps, and steered itself then",
      .rows = {{.thread = 101, .step = 10 * ASYM_MSEC, .is_repaired = true},
@@ -255,6 +264,21 @@ static const struct story stories[] = {
               {.tid = 100, .mask = "4-7", .flags = ASYM_TASK_EXECUTED, .run = TICK, .has = "0-7"},
               {.no_flags = true, .run = TICK},
               {.run = TICK, .has = "0-3"}}},
+
+    /* It has pinned itself, to the CPUs to which asymd has steered its worker. */
+    {"a leader that calls exec keeps its own mask", true,
+     .rows = {{.mask = "4-7", .order = 1},
+              {.thread = 101, .mask = "0-7", .no_flags = true, .run = TICK, .has = "4-7"},
+              {.hides = true},
+              {.tid = 100, .flags = ASYM_TASK_EXECUTED, .exec = 1},
+              {.run = TICK, .why = ASYM_WHY_OWN_MASK, .has = "4-7"}}},
+    /* The same with a boosted worker, which does not explain the leader's nice value. */
+    {"a leader that calls exec and changes its nice value keeps its own mask", true,
+     .rows = {{.mask = "4-7", .order = 1},
+              {.thread = 101, .boost = -5, .mask = "0-7", .no_flags = true, .run = TICK, .has = "4-7"},
+              {.hides = true},
+              {.tid = 100, .flags = ASYM_TASK_EXECUTED, .exec = 1, .nice = "3"},
+              {.run = TICK, .has = "4-7", .has_nice = "3"}}},
 
     /* Orders of the user. */
     {"a release that fails is tried again during the pause",
@@ -420,8 +444,9 @@ static void step(struct engine_fixture *w, struct engine_fixture_thread *t, cons
         assert_int_equal(t->task.nice, atoi(r->has_nice));
 }
 
-static void tell(const struct story *story)
+static void tell(void **state)
 {
+    const struct story *story = *state;
     ENGINE_FIXTURE(w);
     struct engine_fixture_thread *t = engine_fixture_thread(&w, engine_fixture_proc(&w, 100), 100, 5);
     w.orders.of[100].delta = story->boost;
@@ -437,13 +462,6 @@ static void tell(const struct story *story)
     }
 }
 
-/* The output of a test is shown where it fails: the last story is the one that does. */
-TEST(each_story_goes_as_told)
-{
-    for (size_t i = 0; i < ASYM_LENGTH(stories); i++) {
-        printf("%s\n", stories[i].name);
-        tell(&stories[i]);
-    }
-}
+TEST_ROWS(tell, stories)
 
 TEST_MAIN

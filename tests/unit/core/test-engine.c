@@ -137,17 +137,6 @@ TEST_ENGINE(a_thread_that_has_run_since_the_last_sample_is_active)
     engine_fixture_assert_why(w, 100, &engine_fixture_placed);
 }
 
-TEST_ENGINE(a_process_is_not_steered_before_it_has_settled)
-{
-    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
-    w->procs[0].born = w->now;
-    engine_fixture_step_asks(w, 499 * ASYM_MSEC, 0);
-    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_SETTLING));
-    assert_float_equal(engine_fixture_planned(w, 100)->figure[0], 0.5, 1e-9);
-    assert_ptr_equal(w->plan->apps[0].excluded, asym_why(ASYM_WHY_SETTLING));
-    engine_fixture_step_asks(w, 1 * ASYM_MSEC, 1);
-}
-
 /* Where n threads of a job are runnable, its processes wait n seconds each, but one that is steered stays so. */
 TEST(a_new_process_of_a_job_has_its_class_at_once_and_a_whole_mask)
 {
@@ -169,6 +158,7 @@ TEST(a_new_process_of_a_job_has_its_class_at_once_and_a_whole_mask)
         engine_fixture_run_asks(&w, rows[i].settle - 1 * ASYM_MSEC, 0);
         const struct asym_plan_task *planned = engine_fixture_planned(&w, 100);
         assert_ptr_equal(planned->reason, asym_why(ASYM_WHY_SETTLING));
+        assert_ptr_equal(w.plan->apps[0].excluded, asym_why(ASYM_WHY_SETTLING));
         assert_float_equal(planned->figure[0], (double)rows[i].settle / ASYM_SEC, 1e-9);
         assert_int_equal(planned->class, rows[i].runnable > 5 ? ASYM_CLASS_HP : ASYM_CLASS_MP);
         engine_fixture_run_asks(&w, 1 * ASYM_MSEC, 1);
@@ -242,41 +232,6 @@ TEST(facts_that_exclude_are_reported)
         assert_int_equal(w.n, reason ? 0 : 1);
         assert_ptr_equal(w.plan->apps[0].excluded, reason);
     }
-}
-
-TEST_ENGINE(offline_cpus_do_not_make_a_mask_narrow)
-{
-    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
-    w->machine.online = w->machine.usable = engine_fixture_cpus("0-5");
-    assert_int_equal(asym_machine_finish(&w->machine), 0);
-    t->mask = engine_fixture_cpus("0-5");
-    t->cpuset = engine_fixture_cpus("0-7");
-    engine_fixture_step_asks(w, TICK, 1);
-    engine_fixture_assert_mask(&w->actions[0].mask, "4-5");
-    engine_fixture_apply(w);
-    /* its original mask left out 6-7, so asymd does not give them to it */
-    engine_fixture_order(w, 100, -1, false);
-    engine_fixture_step(w, TICK);
-    assert_int_equal(w->actions[0].kind, ASYM_ACTION_RELEASE);
-    assert_false(w->actions[0].full_cpuset);
-    engine_fixture_assert_mask(&w->actions[0].mask, "0-5");
-}
-
-TEST_ENGINE(a_cpuset_bounds_the_plan)
-{
-    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
-    t->mask = t->cpuset = engine_fixture_cpus("2-5");
-    engine_fixture_step(w, TICK);
-    engine_fixture_assert_mask(w->orders.threads[0].allowed, "2-5");
-    engine_fixture_assert_mask(&w->actions[0].mask, "4-5");
-}
-
-TEST_ENGINE(a_cpuset_without_usable_cpus_is_not_planned_for)
-{
-    struct engine_fixture_thread *t = engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
-    t->mask = t->cpuset = engine_fixture_cpus("100-101");
-    engine_fixture_step_asks(w, TICK, 0);
-    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_NOTHING_FREE));
 }
 
 TEST_ENGINE(rules_fast_and_slow_narrow_what_it_may_have)
@@ -535,25 +490,6 @@ TEST(a_leader_that_calls_exec_and_changes_its_nice_is_still_steered)
     }
 }
 
-/* It has pinned itself to the CPUs of its boosted worker, and calls exec itself. The worker does not explain its nice value. */
-TEST_ENGINE(a_leader_that_calls_exec_and_changes_its_nice_keeps_its_own_mask)
-{
-    const unsigned proc = engine_fixture_proc(w, 100);
-    struct engine_fixture_thread *leader = engine_fixture_thread(w, proc, 100, 1);
-    struct engine_fixture_thread *worker = engine_fixture_thread(w, proc, 101, 5);
-    leader->mask = engine_fixture_cpus("4-7");
-    w->orders.of[101].delta = -5;
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&worker->mask, "4-7");
-    worker->listed = false;
-    leader->task.nice = 3;
-    leader->task.flags = ASYM_TASK_EXECUTED;
-    w->procs[proc].last_exec = w->now + 1;
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&leader->mask, "4-7");
-    assert_int_equal(leader->task.nice, 3);
-}
-
 /* A worker that had pinned itself: the record of the leader goes, and the mask stays. */
 TEST_ENGINE(a_worker_that_calls_exec_keeps_its_own_mask)
 {
@@ -586,24 +522,6 @@ TEST_ENGINE(a_mask_that_was_set_before_an_exec_is_its_own)
     w->procs[0].last_fork = 0;
     w->procs[0].last_exec = w->now + 1;
     engine_fixture_step_asks(w, TICK, 0);
-    engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_OWN_MASK));
-}
-
-/* It has pinned itself, to the CPUs to which asymd has steered its worker. */
-TEST_ENGINE(a_leader_that_calls_exec_keeps_its_own_mask)
-{
-    const unsigned proc = engine_fixture_proc(w, 100);
-    struct engine_fixture_thread *leader = engine_fixture_thread(w, proc, 100, 1);
-    leader->mask = engine_fixture_cpus("4-7");
-    struct engine_fixture_thread *worker = engine_fixture_thread(w, proc, 101, 5);
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&worker->mask, "4-7");
-    worker->listed = false;
-    leader->task.flags = ASYM_TASK_EXECUTED;
-    w->procs[proc].last_exec = w->now + 1;
-    engine_fixture_step(w, TICK);
-    assert_null(engine_fixture_action(w, 100));
-    engine_fixture_assert_mask(&leader->mask, "4-7");
     engine_fixture_assert_why(w, 100, asym_why(ASYM_WHY_OWN_MASK));
 }
 
