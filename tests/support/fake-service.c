@@ -214,6 +214,8 @@ static int report(sd_bus_message *m)
                                           (unsigned)argument);
     if (argument == 403)
         return sd_bus_reply_method_errorf(m, "org.asymd.Error.Refused", "too many calls: try again later");
+    if (argument == 408)
+        return sd_bus_reply_method_errorf(m, SD_BUS_ERROR_NO_REPLY, "no reply");
     const bool is_last = strcmp(topic, "decisions") == 0 && argument == 9;
     ended = is_last && kind == FAKE_SERVICE_ENDS;
     if (ended || (is_last && kind == FAKE_SERVICE_STUCK))

@@ -171,13 +171,6 @@ class Test(unittest.TestCase):
         command = [*before, BUILD / "tests" / "load-openmp", *arguments[:-1], cpus]
         return openmp.parse(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
-    def test_the_program_refuses_what_it_cannot_do(self):
-        program = BUILD / "tests" / "load-openmp"
-        for arguments in ("2 0 0 0 0 1 1 5", "2 0 0 1 0 1 1", "2 0 0 1 0 1 1 5,", "2 0 0 1 0 1 1 5;5", "2 0 0 1 0 1 1 0",
-                          "2 0 0 1 0 1 1 x"):
-            none = subprocess.run([program, *arguments.split()], stderr=subprocess.DEVNULL, check=False)
-            self.assertEqual(none.returncode, 2, arguments)
-
 
 if __name__ == "__main__":
     unittest.main()

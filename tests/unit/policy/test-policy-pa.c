@@ -202,17 +202,6 @@ TEST(alike_cpus_are_not_exclusive)
     }
 }
 
-TEST(a_cpuset_without_fast_cpus_is_kept)
-{
-    PA(w, 4, 2, 1, 1);
-    w.load->masks[0] = w.load->cpusets[0] = w.machine.slow;
-    gen_load_share_masks(w.load);
-    turn(&w);
-    assert_true(asym_mask_has(&w.machine.slow, w.plan->tasks[0].target));
-    assert_false(w.plan->tasks[0].exclusive);
-    assert_true(is_fast(&w, 1));
-}
-
 /* The thread of this application runs for this share of the time, and never waits. */
 static void sleep_most(struct turns *w, size_t app, double duty)
 {

@@ -11,13 +11,9 @@
 
 static struct policy_fixture w;
 
-/* Its options, in their order. */
-struct params {
-    int serial_boost;
-    asym_usec seniority_timeout;
-};
-
-static const struct params defaults = {.serial_boost = -10, .seniority_timeout = ASYM_SEC};
+/* Its options: the defaults, or those of a test. timeout: in seconds. */
+static struct gen_params_room params;
+static double timeout;
 
 static const double one_large[] = {2, 1, 1, 1,
                                    1, 1, 1, 1}; /* the source's machine: seven CPUs, and one twice as fast */
@@ -26,9 +22,9 @@ static const double alike[] = {1, 1, 1, 1};
 static void begin(const double *speeds, size_t n)
 {
     policy_fixture_begin(&w, "serial-first", speeds, n);
-    if (w.policy->params_size != sizeof defaults)
-        fail_msg("serial-first has other options than struct params in " __FILE__);
-    w.params = &defaults;
+    gen_params(w.policy, &params);
+    w.params = &params;
+    timeout = 1;
 }
 
 static const struct asym_assignment *answer(unsigned t)
@@ -41,18 +37,6 @@ static struct asym_mask only(unsigned cpu)
     struct asym_mask m = {0};
     asym_mask_set(&m, cpu);
     return m;
-}
-
-TEST(the_options_are_those_of_the_source)
-{
-    const struct asym_option *o = asym_policy_find("serial-first")->options;
-    assert_string_equal(o[0].key, "serial_boost");
-    assert_string_equal(o[0].def, "-10");
-    assert_int_equal(o[0].offset, offsetof(struct params, serial_boost));
-    assert_string_equal(o[1].key, "seniority_timeout");
-    assert_string_equal(o[1].def, "1s");
-    assert_int_equal(o[1].offset, offsetof(struct params, seniority_timeout));
-    assert_null(o[2].key);
 }
 
 /* Table 3, (S,P): the serial application has the large CPU, the parallel one all the others. */
@@ -353,21 +337,6 @@ TEST(the_only_cpu_of_another_thread_can_become_exclusive)
     assert_int_equal(w.count[policy_fixture_cpu(&w, s)], 2);
 }
 
-TEST(serial_threads_keep_to_their_cpus)
-{
-    static struct asym_mask slow;
-    begin(one_large, 8);
-    slow = only(5);
-    const unsigned a = policy_fixture_enter(&w, 1), b = policy_fixture_enter(&w, 1);
-    w.threads[a].allowed = w.threads[b].allowed = &slow;
-    policy_fixture_enter(&w, 8);
-    policy_fixture_plan(&w);
-    /* Both threads may use this CPU only: the first holds it, the second shares it, and the parallel ones avoid it. */
-    assert_int_equal(answer(a)->exclusive + answer(b)->exclusive, 1);
-    assert_int_equal(w.count[5], 2);
-    assert_int_equal(w.count[0], 2);
-}
-
 /* --- seniority --- */
 
 static void expect_boosted(unsigned app, int boosted)
@@ -380,8 +349,6 @@ static void expect_boosted(unsigned app, int boosted)
         assert_false(answer(t)->exclusive);
         if (!boosted)
             continue;
-        const struct params *params = w.params;
-        const double timeout = (double)params->seniority_timeout / (double)ASYM_SEC;
         assert_true(answer(t)->figure[0] >= 0 && answer(t)->figure[0] <= timeout);
         assert_true(answer(t)->figure[1] == timeout);
     }
@@ -488,9 +455,9 @@ TEST(a_count_that_wavers_does_not_end_it)
 
 TEST(a_timeout_of_zero_is_none)
 {
-    static const struct params forever = {.serial_boost = -10};
     two_parallel(4, 4);
-    w.params = &forever;
+    params = gen_params_with(w.policy, "seniority_timeout", "0ms");
+    timeout = 0;
     for (unsigned k = 0; k < 50; k++) {
         policy_fixture_plan(&w);
         expect_boosted(0, true);
@@ -540,24 +507,6 @@ TEST(no_thread_shares_with_a_serial_thread_while_there_is_room)
             policy_fixture_plan_again(&w);
             assert_int_equal(w.moved, 0);
         }
-    }
-}
-
-TEST(noise_moves_no_thread)
-{
-    struct gen g = {.state = 11};
-    begin(one_large, 8);
-    policy_fixture_enter(&w, 1);
-    policy_fixture_enter(&w, 12);
-    policy_fixture_enter(&w, 2);
-    policy_fixture_enter(&w, 9);
-    policy_fixture_plan(&w);
-    for (unsigned k = 0; k < 50; k++) {
-        for (unsigned t = 0; t < w.n_threads; t++)
-            w.threads[t].runnable = 0.8 + gen_below(&g, 21) / 100.0;
-        for (unsigned a = 0; a < w.n_apps; a++)
-            w.apps[a].runnable = w.apps[a].n * (0.8 + gen_below(&g, 21) / 100.0);
-        policy_fixture_plan_moves(&w, 0);
     }
 }
 
