@@ -67,7 +67,8 @@
     static void name##_in(type *f __attribute__((unused)))
 
 /**
- * Each row of a table is a test: one that fails is named by its .name, and the others run. test(void **state) gets the row in *state.
+ * Each row of a table is a test: one that fails is named by its .name, and the others run. test(void **state) gets the row
+ * in *state.
  */
 #define TEST_ROWS(test, rows)                                                                                          \
     __attribute__((constructor)) static void test_register_##rows(void)                                                \

@@ -75,8 +75,8 @@ TEST(a_report_is_json_with_the_texts_that_programs_have_chosen)
 }
 
 /*
- * A process of that number is refused with an error of the interface, or of the bus daemon. test-service-verbs.c has what else fails,
- * and the arguments of changes.
+ * A process of that number is refused with an error of the interface, or of the bus daemon. test-service-verbs.c has what else
+ * fails, and the arguments of changes.
  */
 TEST(each_error_of_the_service_has_its_number)
 {

@@ -258,7 +258,10 @@ TEST(new_threads_stay_on_an_equally_good_cpu)
     }
 }
 
-/* serial-first (test-policy-serial-first.c), too. The load is steady, but its measured shares vary a little each time; no variation justifies a migration. */
+/*
+ * The load is steady, but its measured shares vary a little each time; no variation justifies a migration. serial-first
+ * (test-policy-serial-first.c) is here, too.
+ */
 TEST(noise_moves_no_thread)
 {
     static const char *const policies[] = {"response-time", "throughput", "priority", "serial-first"};
