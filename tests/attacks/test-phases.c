@@ -26,8 +26,8 @@
 
 /* Samples may take the budget of 1 %, answers as much, and the fork guard twice that. */
 #define PROMISED 0.04
-#define SETTLE   4
-#define PERIOD   4
+#define SETTLE   1
+#define PERIOD   3
 #define SECONDS  ASYM_ATTACK_LIFETIME(SETTLE, PERIOD)
 
 enum { COPIES_MAX = 2, THREADS_MAX = 8, CHILDREN_MAX = 1000 };
@@ -124,7 +124,7 @@ static double count_changes(pid_t pid)
         closedir(d);
     assert_true(n > 1);
     const double begin = asym_live_now();
-    for (; asym_live_now() < begin + 2; asym_live_sleep(0.0005))
+    for (; asym_live_now() < begin + 1; asym_live_sleep(0.0005))
         for (int i = 0; i < n; i++) {
             if (sched_getaffinity(tids[i], sizeof is, &is) != 0 || CPU_EQUAL(&is, &was[i]))
                 continue;

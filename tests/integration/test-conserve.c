@@ -12,7 +12,7 @@
 #include "support/service.h"
 #include "support/test.h"
 
-enum { WINDOWS = 8, WINDOW_SAMPLES = 6, MOST_CPUS = 64, MOST_THREADS = 256 };
+enum { WINDOWS = 4, WINDOW_SAMPLES = 6, MOST_CPUS = 64, MOST_THREADS = 256 };
 
 /*
  * The length of a window, seconds; and for how much of it a CPU may be idle while a thread waits: for a plan after the sleeper has

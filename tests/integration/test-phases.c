@@ -72,7 +72,7 @@ TEST_WITH(a_thread_that_slept_through_the_sample_is_served, asym_service_set_up,
     const char *const argv[] = {"--interval=200ms", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf",
                                 "--policy=pa", NULL};
     double worst;
-    struct asym_talker talker = asym_talker_start_with(command, "20", "600");
+    struct asym_talker talker = asym_talker_start_with(command, "20", "400");
     const pid_t asymd = asym_service_start(talker.pid, argv);
     asym_talker_await_answer(&talker);
     const int answered = asym_talker_answered(&talker, &worst);

@@ -47,7 +47,7 @@ static int is_paused(pid_t unused, int wanted)
 
 TEST_WITH(a_trial_alternates_and_reports_its_pairs, set_up, tear_down)
 {
-    static const char *const argv[] = {TRIAL,    "--time=16s", "--block=4s", "--metric=echo frames: 60; exec sleep 60",
+    static const char *const argv[] = {TRIAL,    "--time=12s", "--block=3s", "--metric=echo frames: 60; exec sleep 60",
                                        "--json", "absent",     NULL};
     char text[8192];
     assert_int_equal(asym_live_run(argv, text, sizeof text), 0);

@@ -11,7 +11,7 @@
 #include "support/service.h"
 #include "support/test.h"
 
-enum { THREADS = 8, APP = 3, SECONDS = 3 };
+enum { THREADS = 8, APP = 3, SECONDS = 2 };
 
 /* The threads of a load, in the order in which it has started them; the first one only waits for the others. */
 struct measured {
