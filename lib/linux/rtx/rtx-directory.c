@@ -22,12 +22,12 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/macro.h"
 #include "linux/rtx/rtx-server-internal.h"
+#include "linux/sys/root.h"
 
 /* All others are below it; its name is the version of the layout. */
 #define TOP       "2"
@@ -59,11 +59,7 @@ static int open_path(int dir, const char *name, uint64_t flags, uint64_t resolve
 {
     const struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC | flags,
                                  .resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | resolve};
-    int fd = -1;
-    errno = EAGAIN;
-    for (int i = 0; i < TRIES && fd < 0 && errno == EAGAIN; i++)
-        fd = (int)syscall(SYS_openat2, dir, name, &how, sizeof how);
-    return fd < 0 ? -errno : fd;
+    return asym_openat2(dir, name, &how, TRIES);
 }
 
 int asym_rtxd_watch(const struct asym_rtxd_server *s, int fd, uint32_t events)

@@ -70,6 +70,15 @@ void asym_root_done(struct asym_root *root)
     *root = (struct asym_root){.fd = -1};
 }
 
+int asym_openat2(int dir, const char *path, const struct open_how *how, unsigned tries)
+{
+    long fd = -1;
+    errno = EAGAIN;
+    for (unsigned i = 0; i < tries && fd < 0 && errno == EAGAIN; i++)
+        fd = syscall(SYS_openat2, dir, path, how, sizeof *how);
+    return fd < 0 ? -errno : (int)fd;
+}
+
 int asym_root_openat(const struct asym_root *root, const char *path, int flags)
 {
     /* With O_PATH, openat2 rejects flags that openat ignores. */
@@ -78,16 +87,8 @@ int asym_root_openat(const struct asym_root *root, const char *path, int flags)
         int fd = openat(root->fd, path, flags);
         return fd < 0 ? -errno : fd;
     }
-    struct open_how how = {
-        .flags = (unsigned)flags,
-        .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-    };
-    /* EAGAIN: a rename or mount anywhere on the machine has made ".." unreliable. */
-    long fd = -1;
-    errno = EAGAIN;
-    for (int i = 0; i < TRIES && fd < 0 && errno == EAGAIN; i++)
-        fd = syscall(SYS_openat2, root->fd, path, &how, sizeof how);
-    return fd < 0 ? -errno : (int)fd;
+    const struct open_how how = {.flags = (unsigned)flags, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    return asym_openat2(root->fd, path, &how, TRIES);
 }
 
 ssize_t asym_root_read(const struct asym_root *root, const char *path, char *buf, size_t size)

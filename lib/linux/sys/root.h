@@ -29,6 +29,11 @@ void asym_root_done(struct asym_root *root);
  */
 int asym_root_openat(const struct asym_root *root, const char *path, int flags);
 
+struct open_how;
+
+/** openat2(2), at most that often while renames or mounts elsewhere make it fail with EAGAIN. Returns a descriptor; -errno. */
+int asym_openat2(int dir, const char *path, const struct open_how *how, unsigned tries);
+
 /**
  * Read a file, at most size - 1 bytes, and end it in NUL. path is relative to the root ("sys/devices/system/cpu/online").
  * Symbolic links are resolved as above. Returns the length; -errno (-EINVAL: the file is not a regular file of a captured
