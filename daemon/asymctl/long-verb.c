@@ -18,8 +18,8 @@
 static volatile sig_atomic_t interrupted;
 static void (*volatile admitted)(void);
 
-/* The signals that asym_interruption_hold has blocked. */
-static sigset_t held;
+/* The signals that asym_interruption_block has blocked. */
+static sigset_t blocked;
 
 /* SIGHUP is the last, because only some verbs catch it: under nohup the others go on. */
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
@@ -48,27 +48,27 @@ void asym_interruption_catch(void)
     catch (ASYM_LENGTH(ends) - 1, (int)SA_RESETHAND);
 }
 
-void asym_interruption_hold(bool hangup, sigset_t *ret_waiting)
+void asym_interruption_block(bool hangup, sigset_t *ret_waiting)
 {
     const size_t n = ASYM_LENGTH(ends) - !hangup;
-    sigemptyset(&held);
+    sigemptyset(&blocked);
     for (size_t i = 0; i < n; i++)
-        sigaddset(&held, ends[i]);
+        sigaddset(&blocked, ends[i]);
     catch (n, 0);
-    sigprocmask(SIG_BLOCK, &held, ret_waiting);
+    sigprocmask(SIG_BLOCK, &blocked, ret_waiting);
     for (size_t i = 0; i < n; i++)
         sigdelset(ret_waiting, ends[i]);
 }
 
-void asym_interruption_admit(void (*also)(void))
+void asym_interruption_unblock(void (*also)(void))
 {
     admitted = also;
-    sigprocmask(SIG_UNBLOCK, &held, NULL);
+    sigprocmask(SIG_UNBLOCK, &blocked, NULL);
 }
 
-void asym_interruption_hold_again(void)
+void asym_interruption_block_again(void)
 {
-    sigprocmask(SIG_BLOCK, &held, NULL);
+    sigprocmask(SIG_BLOCK, &blocked, NULL);
     admitted = NULL;
 }
 

@@ -16,14 +16,14 @@ void asym_interruption_catch(void);
  * Catch SIGINT and SIGTERM, and SIGHUP if hangup, each as often as it comes, and block them. Writes the signal mask with which
  * the caller waits, as in ppoll(2): only that wait receives them, so none can come between a check of the flag and the wait.
  */
-void asym_interruption_hold(bool hangup, sigset_t *ret_waiting);
+void asym_interruption_block(bool hangup, sigset_t *ret_waiting);
 
 /**
- * Receive held signals outside the wait, too, or no longer: for a call that can block for ever, and that no signal may leave
+ * Receive the blocked signals outside the wait, too, or no longer: for a call that can block for ever, and that no signal may leave
  * half done. also is called in the signal handler, so that the call ends; it must be async-signal-safe.
  */
-void asym_interruption_admit(void (*also)(void));
-void asym_interruption_hold_again(void);
+void asym_interruption_unblock(void (*also)(void));
+void asym_interruption_block_again(void);
 
 /** Has a caught signal come? */
 bool asym_interrupted(void);

@@ -248,7 +248,7 @@ const struct asym_verb asym_verb_pause = {
     .usage = "[TIME]",
     .summary = "restore all masks and nice values, and steer nothing for a time, or until asymctl resume",
     .help = "asymd gives every thread its own affinity and nice value back, and steers nothing for TIME, such as\n"
-            "90s, 1h30min or 2days; without TIME until asymctl resume. It goes on to observe.\n",
+            "90s, 1h30min or 2days; without TIME until asymctl resume. It still observes.\n",
     .run = pause_asymd,
 };
 
@@ -289,7 +289,7 @@ const struct asym_verb asym_verb_release = {
     .usage = "PID|NAME",
     .needs = "a PID or the name of a program",
     .summary = "restore the masks and nice values of a process, and leave it alone: set PID ignore",
-    .help = "Is asymctl set PID|NAME ignore.\n",
+    .help = "Does the same as asymctl set PID|NAME ignore.\n",
     .run = release,
 };
 
@@ -300,7 +300,7 @@ const struct asym_verb asym_verb_adopt = {
     .usage = "PID|NAME",
     .needs = "a PID or the name of a program",
     .summary = "let asymd steer a process again that it leaves alone: set PID auto",
-    .help = "Is asymctl set PID|NAME auto.\n",
+    .help = "Does the same as asymctl set PID|NAME auto.\n",
     .run = adopt,
 };
 

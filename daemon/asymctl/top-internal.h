@@ -76,7 +76,7 @@ int asym_top_source_read(struct asym_top_source *source, json_t **frame, struct 
 int asym_top_source_why(struct asym_top_source *source, uint32_t pid, char **ret_text, struct asym_error *err);
 
 /** Close the connection until the next of these calls. */
-void asym_top_source_rest(struct asym_top_source *source);
+void asym_top_source_disconnect(struct asym_top_source *source);
 
 void asym_top_source_done(struct asym_top_source *source);
 

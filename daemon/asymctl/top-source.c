@@ -130,7 +130,7 @@ int asym_top_source_why(struct asym_top_source *source, uint32_t pid, char **ret
     return r < 0 ? asym_fail(err, r, "no memory") : 0;
 }
 
-void asym_top_source_rest(struct asym_top_source *source)
+void asym_top_source_disconnect(struct asym_top_source *source)
 {
     asym_client_close(ASYM_TAKE(source->client));
 }

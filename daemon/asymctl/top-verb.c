@@ -72,9 +72,9 @@ static int draw(struct top *top)
     const int r = lay_out(top);
     if (r < 0)
         return r;
-    asym_interruption_admit(asym_top_screen_unblock);
+    asym_interruption_unblock(asym_top_screen_unblock);
     asym_top_screen_draw(&top->page);
-    asym_interruption_hold_again();
+    asym_interruption_block_again();
     return 0;
 }
 
@@ -173,9 +173,9 @@ static bool act(struct top *top, enum asym_top_action action)
 /* ncurses draws anew while it reads a key, if the size has changed: that write can block, too. */
 static uint32_t next_key(void)
 {
-    asym_interruption_admit(asym_top_screen_unblock);
+    asym_interruption_unblock(asym_top_screen_unblock);
     const uint32_t key = asym_top_screen_key();
-    asym_interruption_hold_again();
+    asym_interruption_block_again();
     return key;
 }
 
@@ -218,7 +218,7 @@ static int show_frame(struct top *top)
 {
     struct asym_error err = {""};
     if (!asym_top_screen_takes_output()) {
-        asym_top_source_rest(&top->source);
+        asym_top_source_disconnect(&top->source);
         return draw(top);
     }
     const int r = asym_top_source_read(&top->source, &top->frame, &err);
@@ -248,13 +248,13 @@ static int show_frames(struct top *top)
 static int show(struct top *top)
 {
     struct asym_error err = {""};
-    asym_interruption_hold(true, &top->waiting);
+    asym_interruption_block(true, &top->waiting);
     if (asym_top_screen_open(&err) < 0)
         return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
     const int r = show_frames(top);
-    asym_interruption_admit(asym_top_screen_unblock);
+    asym_interruption_unblock(asym_top_screen_unblock);
     asym_top_screen_close();
-    asym_interruption_hold_again();
+    asym_interruption_block_again();
     return r < 0 ? fail(r, &err) : ASYM_EXIT_DONE;
 }
 

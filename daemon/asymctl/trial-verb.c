@@ -492,18 +492,18 @@ const struct asym_verb asym_verb_trial = {
     .args = args,
     .operands = ASYM_OPERANDS_ANY,
     .usage = "[NAME...]",
-    .summary = "measure what asymd gains here, by turns of steering and of pause",
+    .summary = "measure what asymd gains here, by steering and pausing in turns",
     .help =
         "Lets the running asymd steer for a block of time and pauses it for another, in pairs of random order, and\n"
         "compares them: for each program NAME, or without names for all that are active, and for the machine's\n"
-        "total. A program's measure is its instructions where counters tell them, else its work: time on CPUs\n"
-        "times their speed, which is computed, and knows neither caches nor hyperthreads. --metric=COMMAND\n"
+        "total. asymctl compares the instructions of a program, where it can count them. Elsewhere it computes the\n"
+        "program's work: time on CPUs times their speed, which ignores caches and hyperthreads. --metric=COMMAND\n"
         "measures better: asymctl runs it with sh -c in each block, ends it with the block, and takes the last\n"
         "number that it printed, such as frames or requests a second, more being better. " ASYM_TRIAL_SECONDS
         " has the seconds that it has.\n"
         "\n"
-        "The report has a 95 % interval. Where that holds 0, asymctl claims nothing. Ctrl-C ends the trial with the\n"
-        "pairs so far. In the end asymd steers as before; if asymctl is killed, the pause ends by itself.\n",
+        "The report has a 95 % interval. If 0 is inside, asymctl reports no difference. Ctrl-C ends the trial with\n"
+        "the pairs so far. In the end asymd steers as before; if asymctl is killed, the pause ends by itself.\n",
     .file_option = "--config",
     .file = ASYM_PATH_CONFIG,
     .run = try_asymd,

@@ -105,7 +105,7 @@ static int watch_until_signal(struct asym_client *client, struct watch *w, struc
     const struct timespec pause = {.tv_nsec = PAUSE * 1000L};
     struct asym_client_since since = {.number = 0};
     sigset_t waiting;
-    asym_interruption_hold(false, &waiting);
+    asym_interruption_block(false, &waiting);
     int r = asym_client_get_decisions(client, &since, DECISIONS_WAIT, on_event, w, err);
     if (r >= 0 && isatty(STDERR_FILENO))
         fputs("asymctl: waiting for decisions; Ctrl-C ends\n", stderr);

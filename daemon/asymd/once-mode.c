@@ -53,7 +53,7 @@ static enum asym_exit mode_once(struct asym_run *run)
     if (r >= 0)
         r = asym_once_enforce(&o, run, ledger, &err);
     if (r < 0)
-        asym_speeds_put_back(run, "not enforced");
+        asym_speeds_restore(run, "not enforced");
     asym_ledger_close(ledger);
     return r < 0 ? asym_mode_fail(run, r, &err) : ASYM_EXIT_DONE;
 }

@@ -32,7 +32,7 @@ static enum asym_exit mode_restore(struct asym_run *run)
     if (speeds < 0)
         asym_log_say(&run->log, LOG_ERR, "speeds of CPUs: %s", err.text);
     else
-        speeds = asym_speeds_put_back(run, "restore");
+        speeds = asym_speeds_restore(run, "restore");
     asym_ledger_close(ledger);
     puts(asym_restore_text(&report, text, sizeof text));
     if (report.failed > 0) {

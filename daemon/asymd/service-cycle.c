@@ -118,7 +118,7 @@ int asym_service_cycle(struct asym_service *s)
         asym_service_report_apply(s, r);
     if (s->cycle.has_outcomes) {
         report_actions(s);
-        asym_cycle_tell_source(&s->cycle);
+        asym_cycle_feedback(&s->cycle);
     }
     if (s->control.waits)
         asym_service_changed(s);

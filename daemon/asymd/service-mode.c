@@ -166,14 +166,14 @@ static enum asym_exit mode_service(struct asym_run *run)
         return ASYM_EXIT_USAGE;
     }
     asym_service_block_signals();
-    asym_log_never_wait(&run->log);
+    asym_log_nonblocking(&run->log);
     int r = set_up(&s, &err);
     if (r < 0) {
         asym_log_say(&run->log, LOG_ERR, "%s", err.text);
         asym_process_events_close(ASYM_TAKE(s.observer.process_events)); /* the fork guard ends first, as at the stop */
         if (s.ledger)
-            asym_crash_recovery_put_back(run, s.ledger, "not started");
-        asym_speeds_put_back(run, "not started");
+            asym_crash_recovery_restore(run, s.ledger, "not started");
+        asym_speeds_restore(run, "not started");
         return asym_exit_status(r);
     }
     log_start(&s);
@@ -185,8 +185,8 @@ static enum asym_exit mode_service(struct asym_run *run)
     asym_service_bus_close(&s);
     /* The fork guard reads the ledger, so it must end before asymd restores what the ledger records. */
     asym_process_events_close(ASYM_TAKE(s.observer.process_events));
-    r = asym_crash_recovery_put_back(run, s.ledger, "stopped");
-    int speeds = asym_speeds_put_back(run, "stopped");
+    r = asym_crash_recovery_restore(run, s.ledger, "stopped");
+    int speeds = asym_speeds_restore(run, "stopped");
     if (exit_status < 0)
         asym_log_say(&run->log, LOG_ERR, "the event loop has failed: %s", strerror(-exit_status));
     if (s.error < 0)

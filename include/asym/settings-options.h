@@ -25,7 +25,8 @@
         .help = "How asymd sees what threads do. bpf: the kernel counts it at each switch of the threads of programs "  \
                 "that have several; procfs: samples of /proc; auto: bpf where the kernel allows it; read at the start.") \
     ROW(DURATION, phase_gap, .def = "20ms", .min = 0, .max = 60e6,                                                      \
-        .help = "bpf: a serial phase counts at once if the program has begun none for this time; else it settles first.") \
+        .help = "bpf: if the last serial phase of a program began longer ago than this, asymd reacts to a new one at once; " \
+                "else it waits for phase_settle.") \
     ROW(DURATION, phase_settle, .def = "1ms", .min = 0, .max = 60e6,                                                 \
         .help = "bpf: in a program that flickers, a thread counts as alone when it has been so for this time.")         \
     ROW(COUNT, phase_rate, .def = "100", .min = 1, .max = 100000,                                                      \

@@ -23,7 +23,7 @@ int asym_crash_recovery_open(struct asym_run *run, struct asym_ledger **ret_ledg
     return 0;
 }
 
-int asym_crash_recovery_put_back(struct asym_run *run, struct asym_ledger *ledger, const char *when)
+int asym_crash_recovery_restore(struct asym_run *run, struct asym_ledger *ledger, const char *when)
 {
     struct asym_restore_report report;
     char text[256];
@@ -53,11 +53,11 @@ int asym_crash_recovery_clear(struct asym_run *run, struct asym_ledger **ret_led
     if (r < 0)
         return r;
     *ret_ledger = ledger;
-    asym_crash_recovery_put_back(run, ledger, EARLIER);
+    asym_crash_recovery_restore(run, ledger, EARLIER);
     r = asym_speeds_open(run, err);
     if (r < 0)
         return r;
-    asym_speeds_put_back(run, EARLIER);
+    asym_speeds_restore(run, EARLIER);
     return 0;
 }
 

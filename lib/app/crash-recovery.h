@@ -12,7 +12,7 @@
 int asym_crash_recovery_open(struct asym_run *run, struct asym_ledger **ret_ledger, struct asym_error *err);
 
 /** Restore the threads in the ledger, and log the result. when: a phrase for the log. Returns 0; -errno of a failure. */
-int asym_crash_recovery_put_back(struct asym_run *run, struct asym_ledger *ledger, const char *when);
+int asym_crash_recovery_restore(struct asym_run *run, struct asym_ledger *ledger, const char *when);
 
 #define ASYM_RESTORE_COMMAND "asymd --restore (as root)"
 

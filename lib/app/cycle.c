@@ -68,7 +68,7 @@ struct asym_feedback asym_cycle_result(const struct asym_cycle *c)
     };
 }
 
-void asym_cycle_tell_source(struct asym_cycle *c)
+void asym_cycle_feedback(struct asym_cycle *c)
 {
     const struct asym_feedback feedback = asym_cycle_result(c);
     asym_source_feedback(c->source, &feedback);
@@ -78,7 +78,7 @@ int asym_cycle_enforce(struct asym_cycle *c)
 {
     const int r = asym_cycle_apply(c);
     if (c->has_outcomes)
-        asym_cycle_tell_source(c);
+        asym_cycle_feedback(c);
     return r;
 }
 

@@ -41,7 +41,7 @@ int asym_cycle_enforce(struct asym_cycle *c);
 
 /**
  * The first half of asym_cycle_enforce: carry out the plan, and pass the outcomes to the engine. If it sets has_outcomes,
- * asym_cycle_tell_source has to follow before the next cycle.
+ * asym_cycle_feedback has to follow before the next cycle.
  */
 int asym_cycle_apply(struct asym_cycle *c);
 
@@ -49,7 +49,7 @@ int asym_cycle_apply(struct asym_cycle *c);
 asym_usec asym_cycle_wait(const struct asym_cycle *c, asym_usec interval);
 
 /** The second half: pass the outcomes to the source. */
-void asym_cycle_tell_source(struct asym_cycle *c);
+void asym_cycle_feedback(struct asym_cycle *c);
 
 /** The plan and the outcomes of the last cycle. It points into c, and is valid until the next cycle. */
 struct asym_feedback asym_cycle_result(const struct asym_cycle *c);

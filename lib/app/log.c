@@ -120,7 +120,7 @@ struct asym_log_sink *asym_log_sink_stderr(void)
  * O_NONBLOCK on stderr itself would hold for each process that has inherited the same open file, such as a shell. So a pipe or a
  * terminal is opened once more. Without the permission for that, poll() has to do: it says that a line fits.
  */
-void asym_log_sink_never_wait(struct asym_log_sink *sink)
+void asym_log_sink_nonblocking(struct asym_log_sink *sink)
 {
     struct stat st;
     if (!sink || sink->is_journal || !sink->waits)
@@ -255,9 +255,9 @@ void asym_log_set_level(struct asym_log *log, int level)
     log->level = LOG_ERR + level;
 }
 
-void asym_log_never_wait(struct asym_log *log)
+void asym_log_nonblocking(struct asym_log *log)
 {
-    asym_log_sink_never_wait(log->sink);
+    asym_log_sink_nonblocking(log->sink);
 }
 
 size_t asym_log_fields(const struct asym_log_thread *t, char ret[ASYM_LOG_FIELDS][ASYM_LOG_FIELD_SIZE])

@@ -50,7 +50,7 @@ struct asym_log_sink *asym_log_sink_journal(const char *path);
 struct asym_log_sink *asym_log_sink_stderr(void);
 
 /** From now on, wait for no reader of stderr either. Other processes that have the same file do not notice. NULL is accepted. */
-void asym_log_sink_never_wait(struct asym_log_sink *sink);
+void asym_log_sink_nonblocking(struct asym_log_sink *sink);
 
 /**
  * Write a message. fields: n fields of the form KEY=VALUE, at most ASYM_LOG_SINK_FIELDS; the first is the message. stderr gets only
@@ -77,7 +77,7 @@ void asym_log_init(struct asym_log *log);
 void asym_log_set_level(struct asym_log *log, int level);
 
 /** For a program that must not stop: if the reader of stderr does not read, lose messages and count them. */
-void asym_log_never_wait(struct asym_log *log);
+void asym_log_nonblocking(struct asym_log *log);
 
 /** Log how many messages were left out, and free the log. */
 void asym_log_done(struct asym_log *log);

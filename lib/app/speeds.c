@@ -53,7 +53,7 @@ int asym_speeds_hold(struct asym_run *run, struct asym_error *err)
     const struct asym_cap_method *method = asym_speed_method(run->settings);
     struct asym_slow_speeds speeds;
     if (!method || asym_mask_empty(&run->slow)) {
-        asym_speeds_put_back(run, "no longer wanted");
+        asym_speeds_restore(run, "no longer wanted");
         run->caps = NULL;
         return asym_run_machine_changed(run, err);
     }
@@ -87,12 +87,12 @@ bool asym_speeds_update(struct asym_run *run)
     return changed;
 }
 
-int asym_speeds_put_back(struct asym_run *run, const char *when)
+int asym_speeds_restore(struct asym_run *run, const char *when)
 {
     struct asym_undo_report report;
     if (!run->asymmetry)
         return 0;
-    asym_asymmetry_undo(run->asymmetry, &report);
+    asym_asymmetry_restore(run->asymmetry, &report);
     if (report.offline > 0)
         asym_log_say(&run->log, LOG_WARNING,
                      "%s: %zu frequency domains are offline. asymd restores their speed when they are online again: "

@@ -78,7 +78,7 @@ static void measure(const struct tree *t, struct asym_machine *m)
         if (r < 0)
             fail_msg("%s", err.text);
         start = cpu_ms();
-        asym_asymmetry_undo(a, &report);
+        asym_asymmetry_restore(a, &report);
         undo[i] = cpu_ms() - start;
         assert_true(report.restored == CPUS / 2 && report.failed == 0);
     }

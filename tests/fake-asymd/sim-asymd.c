@@ -85,7 +85,7 @@ static void steer(struct simulated *a, unsigned seconds)
         check(asym_cycle_apply(c), "changes", NULL);
         const struct asym_feedback result = asym_cycle_result(c);
         asym_monitor_record(a->s.control.monitor, &result);
-        asym_cycle_tell_source(c);
+        asym_cycle_feedback(c);
         asym_sim_source(a->sim, asym_cycle_wait(c, a->run.settings->daemon.interval));
     }
     a->machine = *c->snapshot.machine;

@@ -263,7 +263,7 @@ static int release(struct asym_ledger *l, const struct asym_action *a)
     struct asym_ledger_entry *e = entry_of(l, &a->id);
     if (!e) /* the fork guard has restored it already, or has seen it end */
         return asym_thread_get_stat_of(&a->id, &stat) == -ESRCH ? -ESRCH : 0;
-    int r = asym_ledger_give_back(l, e);
+    int r = asym_ledger_restore_thread(l, e);
     if (r == -ESRCH)
         forget_ended(l, e);
     else if (r >= 0 || r == -EBUSY)
@@ -283,7 +283,7 @@ static int forget(struct asym_ledger *l, const struct asym_action *a)
         return 0;
     int r = asym_thread_get_stat_of(&a->id, &stat);
     if (r >= 0)
-        r = e->under_way ? asym_ledger_give_back(l, e) : asym_ledger_give_back_nice(e);
+        r = e->under_way ? asym_ledger_restore_thread(l, e) : asym_ledger_restore_nice(e);
     asym_ledger_forget(l, e);
     return r > 0 || r == -ESRCH || r == -EBUSY ? 0 : r;
 }
@@ -353,7 +353,7 @@ static void after_failure(struct asym_ledger *l, const struct asym_action *a, in
     enum asym_outcome_kind outcome = asym_outcome_of(error);
     if (!e || a->kind != ASYM_ACTION_STEER || (outcome == ASYM_OUTCOME_RETRY && e->in_force && !e->under_way))
         return;
-    int r = outcome == ASYM_OUTCOME_GONE ? -ESRCH : asym_ledger_give_back(l, e);
+    int r = outcome == ASYM_OUTCOME_GONE ? -ESRCH : asym_ledger_restore_thread(l, e);
     if (r == -ESRCH)
         forget_ended(l, e);
     else if (r >= 0 || r == -EBUSY || !e->in_force)

@@ -84,7 +84,7 @@ static void repair_newborn(struct asym_ledger *l, const struct asym_process_even
 /* The entry stays in the ledger if the kernel refuses the change. */
 static void release_thread(struct asym_ledger *l, struct asym_ledger_entry *e)
 {
-    int r = asym_ledger_give_back(l, e);
+    int r = asym_ledger_restore_thread(l, e);
     asym_ledger_add_pending(l, e, e->id.tid, e->id.tgid, asym_clock_now() + ASYM_LEDGER_LATE);
     if (r >= 0 || r == -ESRCH || r == -EBUSY)
         asym_ledger_forget(l, e);

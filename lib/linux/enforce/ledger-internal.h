@@ -155,14 +155,14 @@ void asym_ledger_renew_online(struct asym_ledger *l);
  * Restores the thread's original mask and nice value; compares first. Keeps the entry. Returns 0; 1: only the nice value stays,
  * because it was changed after asymd had set it; -ESRCH: the thread has exited; -EBUSY: the mask stays for that reason; -errno.
  */
-int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_entry *e);
+int asym_ledger_restore_thread(const struct asym_ledger *l, const struct asym_ledger_entry *e);
 
 /**
  * Restores only the nice value and reset-on-fork, with the same returns but -EBUSY. A real-time thread gets the nice value for the
  * time after its real-time policy, and keeps reset-on-fork, which belongs to that policy. The caller makes sure that the
  * TID still belongs to the entry's thread.
  */
-int asym_ledger_give_back_nice(const struct asym_ledger_entry *e);
+int asym_ledger_restore_nice(const struct asym_ledger_entry *e);
 
 /**
  * Returns true if a thread born at that time with this mask and nice value may be a child of e's thread. It is for threads

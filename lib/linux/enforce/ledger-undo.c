@@ -86,7 +86,7 @@ bool asym_ledger_is_nice_set(const struct asym_ledger_entry *e, int8_t nice)
            asym_nice_owes_boost(nice, ASYM_MIN(e->set_nice, e->before_nice), e->original_nice);
 }
 
-int asym_ledger_give_back_nice(const struct asym_ledger_entry *e)
+int asym_ledger_restore_nice(const struct asym_ledger_entry *e)
 {
     struct asym_thread_sched now;
     if (!e->boosted)
@@ -130,7 +130,7 @@ static int refusal_of(int r)
     return r == -EBUSY ? -EIO : r;
 }
 
-static int give_back_mask(const struct asym_ledger *l, const struct asym_ledger_entry *e)
+static int restore_mask(const struct asym_ledger *l, const struct asym_ledger_entry *e)
 {
     struct asym_mask found;
     int r = asym_thread_get_mask(e->id.tid, &found);
@@ -147,7 +147,7 @@ static int give_back_mask(const struct asym_ledger *l, const struct asym_ledger_
     return has_it && r != -ESRCH ? 0 : r;
 }
 
-int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_entry *e)
+int asym_ledger_restore_thread(const struct asym_ledger *l, const struct asym_ledger_entry *e)
 {
     struct asym_stat stat;
     int r = asym_thread_get_stat(e->id.tgid, e->id.tid, &stat);
@@ -156,9 +156,9 @@ int asym_ledger_give_back(const struct asym_ledger *l, const struct asym_ledger_
         return -EIO;
     if (r < 0 || stat.start != e->id.start)
         return r < 0 ? r : -ESRCH;
-    r = give_back_mask(l, e);
+    r = restore_mask(l, e);
     /* Mask and nice value are restored independently. A refusal of the kernel counts more than a foreign value. */
-    int nice = refusal_of(asym_ledger_give_back_nice(e));
+    int nice = refusal_of(asym_ledger_restore_nice(e));
     return r == 0 || (r == -EBUSY && nice < 0) ? nice : r;
 }
 

@@ -116,7 +116,7 @@ static void restore_all(struct asym_ledger *l, struct asym_restore_report *repor
 {
     /* Restore the creators first: while a thread has a narrowed mask, each new child inherits it. */
     for (size_t i = 0; i < l->n; i++) {
-        int r = asym_ledger_give_back(l, &l->entries[i]);
+        int r = asym_ledger_restore_thread(l, &l->entries[i]);
         count(report, r);
         l->entries[i].failed = r < 0 && r != -ESRCH && r != -EBUSY;
     }

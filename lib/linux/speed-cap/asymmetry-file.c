@@ -56,7 +56,7 @@ static int write_new(const struct asym_asymmetry *a)
     header(text, sizeof text);
     fprintf(f, "%s\n", text);
     for (size_t i = 0; i < a->n; i++)
-        if (a->held[i].state != ASYM_UNIT_LOOSE)
+        if (a->held[i].state != ASYM_UNIT_FOREIGN)
             print_line(f, &a->held[i]);
     bool failed = ferror(f) != 0;
     failed = fclose(f) != 0 || failed;
@@ -67,7 +67,7 @@ static size_t count_owned(const struct asym_asymmetry *a)
 {
     size_t owned = 0;
     for (size_t i = 0; i < a->n; i++)
-        owned += a->held[i].state != ASYM_UNIT_LOOSE;
+        owned += a->held[i].state != ASYM_UNIT_FOREIGN;
     return owned;
 }
 

@@ -10,7 +10,7 @@ enum asym_unit_state {
     ASYM_UNIT_PENDING, /**< asymd is changing them: any state found there is asymd's */
     ASYM_UNIT_REFUSED, /**< pending, and the write of the cap failed */
     ASYM_UNIT_SET,     /**< asymd has set them */
-    ASYM_UNIT_LOOSE,   /**< another program changed them: asymd only reads them */
+    ASYM_UNIT_FOREIGN, /**< another program changed them: asymd only reads them */
 };
 
 /** A capped unit: CPUs that change together, a frequency domain or a core. */

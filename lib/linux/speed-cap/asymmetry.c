@@ -141,14 +141,14 @@ static int put_back(struct asym_capped_unit *h, bool *ret_foreign)
     return same(&now, &to) ? 0 : write_state(h, &now, &to);
 }
 
-void asym_asymmetry_undo(struct asym_asymmetry *a, struct asym_undo_report *ret_report)
+void asym_asymmetry_restore(struct asym_asymmetry *a, struct asym_undo_report *ret_report)
 {
     struct asym_undo_report report = {0};
     size_t left = 0;
     settle(a);
     for (size_t i = 0; i < a->n; i++) {
         struct asym_capped_unit *h = &a->held[i];
-        bool foreign = h->state == ASYM_UNIT_LOOSE;
+        bool foreign = h->state == ASYM_UNIT_FOREIGN;
         h->error = foreign ? 0 : put_back(h, &foreign);
         report.restored += h->error >= 0 && !foreign;
         report.foreign += h->error >= 0 && foreign;
@@ -250,7 +250,7 @@ static int make_plan(struct plan *p, const struct asym_mask *slow, struct asym_e
 
 static bool is_held_so(const struct asym_capped_unit *h, const struct asym_capped_unit *wanted)
 {
-    return h->method == wanted->method && h->state != ASYM_UNIT_LOOSE && !h->missing &&
+    return h->method == wanted->method && h->state != ASYM_UNIT_FOREIGN && !h->missing &&
            asym_mask_equal(&h->cpus, &wanted->cpus) && same(&h->set, &wanted->set) && same(&wanted->original, &h->set);
 }
 
@@ -315,7 +315,7 @@ static int carry_out(struct asym_asymmetry *a, const struct plan *p, struct asym
     if (r >= 0)
         r = asym_asymmetry_save(a);
     if (r < 0)
-        asym_asymmetry_undo(a, &report);
+        asym_asymmetry_restore(a, &report);
     return r;
 }
 
@@ -332,7 +332,7 @@ int asym_asymmetry_set(struct asym_asymmetry *a, const struct asym_cap_method *m
     free(p.held);
     if (already)
         return 0;
-    asym_asymmetry_undo(a, &report);
+    asym_asymmetry_restore(a, &report);
     if (report.failed > 0)
         return asym_fail(err, report.error, "cannot restore the previous limits of the CPUs: %s",
                          strerror(-report.error));
@@ -351,7 +351,7 @@ static void welcome_back(struct asym_capped_unit *h)
     h->error = 0;
     h->settling = false;
     h->missing = read_state(h, &now) < 0;
-    if (h->missing || h->state == ASYM_UNIT_LOOSE)
+    if (h->missing || h->state == ASYM_UNIT_FOREIGN)
         return;
     if (h->leaving && was_settling && has_arrived(h, &now))
         return; /* the last check has restored it */
@@ -366,7 +366,7 @@ static void let_go(struct asym_capped_unit *h, struct asym_mask *ret_cpus)
 {
     bool foreign;
     put_back(h, &foreign);
-    h->state = ASYM_UNIT_LOOSE;
+    h->state = ASYM_UNIT_FOREIGN;
     *ret_cpus = asym_mask_or(ret_cpus, &h->cpus);
 }
 
@@ -379,7 +379,7 @@ static bool update_unit(struct asym_asymmetry *a, struct asym_capped_unit *h, st
         h->missing = true;
         return false;
     }
-    if (h->state != ASYM_UNIT_LOOSE && !same(&now, &h->set))
+    if (h->state != ASYM_UNIT_FOREIGN && !same(&now, &h->set))
         let_go(h, ret_let_go);
     note_share(a, h, &now);
     return a->caps.share[h->cpu] < before || a->caps.share[h->cpu] > before;

@@ -56,6 +56,6 @@ struct asym_undo_report {
 };
 
 /** Restores all CPUs. It changes only limits that still have the value that asymd set. */
-void asym_asymmetry_undo(struct asym_asymmetry *a, struct asym_undo_report *ret_report);
+void asym_asymmetry_restore(struct asym_asymmetry *a, struct asym_undo_report *ret_report);
 
 #endif

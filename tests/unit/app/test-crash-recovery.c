@@ -59,7 +59,7 @@ static struct fake_thread *steered(struct recovery_fixture *f, int32_t tid, uint
 static int put_back(struct recovery_fixture *f)
 {
     captured_log_begin();
-    const int r = asym_crash_recovery_put_back(&f->run, f->ledger, "at the end");
+    const int r = asym_crash_recovery_restore(&f->run, f->ledger, "at the end");
     captured_log_end(f->text, sizeof f->text);
     return r;
 }

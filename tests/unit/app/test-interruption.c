@@ -57,7 +57,7 @@ static int held(int signal)
 {
     const struct timespec at_once = {.tv_sec = 0};
     sigset_t waiting;
-    asym_interruption_hold(signal == SIGHUP, &waiting);
+    asym_interruption_block(signal == SIGHUP, &waiting);
     for (int i = 0; i < 2; i++) {
         raise(signal);
         if (asym_interrupted() != (i > 0) || ppoll(NULL, 0, &at_once, &waiting) != -1 || !asym_interrupted())
@@ -85,12 +85,12 @@ static void count_call(void)
 static int admitted(int signal)
 {
     sigset_t waiting;
-    asym_interruption_hold(false, &waiting);
-    asym_interruption_admit(count_call);
+    asym_interruption_block(false, &waiting);
+    asym_interruption_unblock(count_call);
     raise(signal);
     if (calls != 1 || !asym_interrupted())
         return 2;
-    asym_interruption_hold_again();
+    asym_interruption_block_again();
     raise(signal);
     return calls == 1 ? 0 : 3;
 }
@@ -104,7 +104,7 @@ TEST(a_call_that_may_block_admits_a_held_signal)
 static int held_without_hangup(int signal)
 {
     sigset_t waiting;
-    asym_interruption_hold(false, &waiting);
+    asym_interruption_block(false, &waiting);
     raise(signal);
     return 2;
 }

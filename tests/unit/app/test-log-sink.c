@@ -160,7 +160,7 @@ static void lose_some(int reader)
     assert_non_null(sink);
     assert_true(put_text(sink, "MESSAGE=first"));
     assert_next(reader, "asymd: first\n", 13);
-    asym_log_sink_never_wait(sink);
+    asym_log_sink_nonblocking(sink);
     assert_in_range(put_many(sink), 1, MANY - 1);
     assert_false(fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK);
     drain(reader);
@@ -179,7 +179,7 @@ static void lose_to_no_reader(int reader)
     struct asym_log_sink *sink = asym_log_sink_stderr();
     assert_non_null(sink);
     signal(SIGPIPE, SIG_DFL);
-    asym_log_sink_never_wait(sink);
+    asym_log_sink_nonblocking(sink);
     close(reader);
     assert_false(asym_log_sink_put(sink, LOG_INFO, &(struct iovec){(void *)(uintptr_t) "MESSAGE=lost", 12}, 1));
     asym_log_sink_free(sink);

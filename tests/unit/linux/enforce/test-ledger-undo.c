@@ -76,7 +76,7 @@ TEST_WITH(a_thread_is_given_back_what_asymd_has_changed, set_up, tear_down)
         thread->mask = fake_mask(rows[i].mask);
         thread->nice = rows[i].nice;
         thread->reset_on_fork = true;
-        check(&rows[i], asym_ledger_give_back(ledger, &e));
+        check(&rows[i], asym_ledger_restore_thread(ledger, &e));
         assert_false(thread->reset_on_fork);
         assert_false(thread->set_full_cpuset);
     }
@@ -86,7 +86,7 @@ TEST_WITH(a_mask_that_was_the_full_cpuset_is_restored_as_the_full_cpuset, set_up
 {
     struct asym_ledger_entry e = entry();
     e.full_cpuset = true;
-    assert_int_equal(asym_ledger_give_back(ledger, &e), 0);
+    assert_int_equal(asym_ledger_restore_thread(ledger, &e), 0);
     assert_true(thread->set_full_cpuset);
     assert_int_equal(thread->mask.w[0], 0xff);
 }
@@ -96,12 +96,12 @@ TEST_WITH(a_mask_that_seems_to_be_back_is_written_all_the_same, set_up, tear_dow
 {
     const struct asym_ledger_entry e = entry();
     thread->mask = fake_mask(0x3f);
-    assert_int_equal(asym_ledger_give_back(ledger, &e), 0);
+    assert_int_equal(asym_ledger_restore_thread(ledger, &e), 0);
     assert_int_equal(thread->n_set_mask, 1);
     fake_kernel_fail(thread, FAKE_SET_MASK, -EPERM, 0);
-    assert_int_equal(asym_ledger_give_back(ledger, &e), 0);
+    assert_int_equal(asym_ledger_restore_thread(ledger, &e), 0);
     fake_kernel_fail(thread, FAKE_SET_MASK, -ESRCH, 0);
-    assert_int_equal(asym_ledger_give_back(ledger, &e), -ESRCH);
+    assert_int_equal(asym_ledger_restore_thread(ledger, &e), -ESRCH);
 }
 
 /* The kernel has cut the set mask to the cpuset, or has used the full cpuset because no CPU was left. */
@@ -122,7 +122,7 @@ TEST_WITH(a_mask_that_a_cpuset_has_cut_is_asymds, set_up, tear_down)
         thread->mask = fake_mask(rows[i].mask);
         thread->nice = 0;
         e.under_way = rows[i].under_way;
-        assert_int_equal(asym_ledger_give_back(ledger, &e), rows[i].want);
+        assert_int_equal(asym_ledger_restore_thread(ledger, &e), rows[i].want);
         assert_int_equal(thread->mask.w[0], rows[i].want == 0 ? rows[i].cpuset & 0x3f : rows[i].mask);
     }
 }
@@ -131,13 +131,13 @@ TEST_WITH(one_that_has_gone_is_not_written_to, set_up, tear_down)
 {
     struct asym_ledger_entry e = entry();
     thread->start++;
-    assert_int_equal(asym_ledger_give_back(ledger, &e), -ESRCH);
+    assert_int_equal(asym_ledger_restore_thread(ledger, &e), -ESRCH);
     thread->start--;
     thread->tgid++;
-    assert_int_equal(asym_ledger_give_back(ledger, &e), -ESRCH);
+    assert_int_equal(asym_ledger_restore_thread(ledger, &e), -ESRCH);
     assert_int_equal(thread->n_set_mask + thread->n_set_nice, 0);
     fake_kernel_end(TID);
-    assert_int_equal(asym_ledger_give_back(ledger, &e), -ESRCH);
+    assert_int_equal(asym_ledger_restore_thread(ledger, &e), -ESRCH);
 }
 
 /* Mask and nice value are restored independently, and a refusal is returned; -EBUSY would be a mask that another program set. */
@@ -154,7 +154,7 @@ TEST_WITH(a_refusal_of_one_does_not_spare_the_other, set_up, tear_down)
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         thread->nice = -5;
         fake_kernel_fail(thread, rows[i].call, rows[i].error, 0);
-        const int r = asym_ledger_give_back(ledger, &e);
+        const int r = asym_ledger_restore_thread(ledger, &e);
         if (r != rows[i].result || (rows[i].call == FAKE_SET_NICE ? thread->mask.w[0] != 0x3f : thread->nice != 0))
             fail_msg("row %zu: %d, mask %#llx, nice %d", i, r, (unsigned long long)thread->mask.w[0], thread->nice);
         fake_kernel_fail(thread, rows[i].call, 0, 0);
@@ -166,7 +166,7 @@ TEST_WITH(nice_that_was_never_touched_is_left_alone, set_up, tear_down)
     struct asym_ledger_entry e = entry();
     e.boosted = false;
     thread->nice = -5;
-    assert_int_equal(asym_ledger_give_back(ledger, &e), 0);
+    assert_int_equal(asym_ledger_restore_thread(ledger, &e), 0);
     assert_int_equal(thread->n_set_nice, 0);
 }
 
@@ -177,10 +177,10 @@ TEST_WITH(a_realtime_thread_keeps_its_flag, set_up, tear_down)
     thread->policy = SCHED_FIFO;
     thread->nice = -5;
     thread->reset_on_fork = true;
-    assert_int_equal(asym_ledger_give_back(ledger, &e), 0);
+    assert_int_equal(asym_ledger_restore_thread(ledger, &e), 0);
     assert_int_equal(thread->nice, 0);
     assert_true(thread->reset_on_fork);
-    assert_int_equal(asym_ledger_give_back(ledger, &e), 0);
+    assert_int_equal(asym_ledger_restore_thread(ledger, &e), 0);
     assert_int_equal(thread->n_set_nice, 1);
 }
 

@@ -152,7 +152,7 @@ TEST_F(slow_cpus_are_held_and_given_back)
     assert_int_equal(asym_machine_cap(&m, asym_asymmetry_caps(f->a)), 0);
     assert_true(m.cpus[0].speed > 1.999 && m.cpus[0].speed < 2.001 && m.cpus[7].speed < 1.001);
     assert_int_equal(m.types[1].origin, ASYM_ORIGIN_CAP);
-    asym_asymmetry_undo(f->a, &report);
+    asym_asymmetry_restore(f->a, &report);
     assert_int_equal(report.restored, 2);
     assert_true(as_before());
     assert_false(file_is_there(f));
@@ -168,7 +168,7 @@ TEST_F(a_killed_one_is_put_back_by_the_next)
         assert_int_equal(set(f, "0-7", 0.25), writes < 4 ? -EINTR : 0);
         fake.writes_left = 1000;
         reopen(f);
-        asym_asymmetry_undo(f->a, &report);
+        asym_asymmetry_restore(f->a, &report);
         assert_int_equal(report.failed + report.foreign, 0);
         assert_true(as_before());
         assert_false(file_is_there(f));
@@ -182,7 +182,7 @@ TEST_F(what_the_driver_rounds_is_reported_and_given_back)
     assert_int_equal(fake.state[2].high, 1500000);
     assert_true(asym_asymmetry_caps(f->a)->share[3] < 0.536);
     reopen(f);
-    asym_asymmetry_undo(f->a, &report);
+    asym_asymmetry_restore(f->a, &report);
     assert_int_equal(report.restored, 1);
     assert_true(as_before());
 }
@@ -247,7 +247,7 @@ TEST_F(limits_that_take_a_while_are_waited_for)
     /* Other CPUs: asymd records their original limits, not their caps. */
     assert_int_equal(set(f, "6-7", 0.25), 0);
     let_workers_finish();
-    asym_asymmetry_undo(f->a, &report);
+    asym_asymmetry_restore(f->a, &report);
     assert_int_equal(report.restored, 1);
     let_workers_finish();
     assert_true(as_before());
@@ -264,7 +264,7 @@ TEST_F(changes_in_progress_when_asymd_is_killed_are_undone)
     reopen(f);
     /* The file still shows the old limit, which is no reason to leave the CPU. */
     assert_true(as_before());
-    asym_asymmetry_undo(f->a, &report);
+    asym_asymmetry_restore(f->a, &report);
     assert_int_equal(report.failed, 0);
     let_workers_finish();
     assert_true(as_before());
@@ -285,7 +285,7 @@ TEST_F(what_another_program_changed_is_let_go)
     assert_true(fake.state[4].high == 2100000 && fake.state[4].low == MIN + 400000);
     assert_int_equal(asym_asymmetry_check(f->a, &gone), 0); /* reported once */
     assert_true(asym_mask_empty(&gone));
-    asym_asymmetry_undo(f->a, &report);
+    asym_asymmetry_restore(f->a, &report);
     assert_true(report.restored == 1 && report.foreign == 1);
     assert_true(fake.state[6].high == MAX);
 }
@@ -296,7 +296,7 @@ TEST_F(a_field_that_another_program_changed_stays_at_the_next_start)
     assert_int_equal(set(f, "4-5", 0.5), 0);
     fake.state[4].high = 2100000;
     reopen(f);
-    asym_asymmetry_undo(f->a, &report);
+    asym_asymmetry_restore(f->a, &report);
     assert_true(report.restored == 0 && report.foreign == 1);
     assert_true(fake.state[4].high == 2100000 && fake.state[4].low == MIN + 400000);
 }
@@ -348,7 +348,7 @@ TEST_F(a_check_does_not_wait_for_a_limit)
         assert_true(fake.n_reads <= 5);
         fake.lag = 0;
         fake.ignores = false;
-        asym_asymmetry_undo(f->a, &report);
+        asym_asymmetry_restore(f->a, &report);
         assert_true(as_before());
     }
 }
@@ -367,7 +367,7 @@ TEST_F(what_is_offline_neither_stops_others_nor_is_forgotten)
             reopen(f);
         assert_int_equal(set(f, "2-5", 0.5), 0);
         assert_true(fake.state[2].high == MAX / 2 && fake.state[4].high == MAX / 2);
-        asym_asymmetry_undo(f->a, &report);
+        asym_asymmetry_restore(f->a, &report);
         assert_true(report.restored == 2 && report.failed == 0 && report.offline == 1);
         assert_true(file_is_there(f));
         assert_true(fake.state[2].high == MAX && fake.state[4].high == MAX);
@@ -389,7 +389,7 @@ TEST_F(a_restore_after_hotplug_is_looked_at)
     struct asym_mask gone;
     assert_int_equal(set(f, "6-7", 0.5), 0);
     offline(6, 7, true);
-    asym_asymmetry_undo(f->a, &report);
+    asym_asymmetry_restore(f->a, &report);
     assert_int_equal(report.offline, 1);
     offline(6, 7, false);
     for (int checks = 0; checks < 4; checks++) {
@@ -414,7 +414,7 @@ TEST_F(a_list_holds_those_of_it_that_are_there)
     f->machine.usable = f->machine.online;
     assert_int_equal(set(f, "4-7", 0.5), 0);
     assert_true(fake.state[4].high == MAX / 2 && fake.state[6].high == MAX / 2);
-    asym_asymmetry_undo(f->a, &report);
+    asym_asymmetry_restore(f->a, &report);
     assert_int_equal(report.restored, 2);
     assert_true(as_before());
 }
@@ -434,7 +434,7 @@ TEST_F(cpus_get_a_speed_each_and_are_restored_after_a_kill)
     assert_int_equal(fake.state[6].high, MAX / 4);
     assert_true(asym_asymmetry_caps(f->a)->share[3] > 0.74 && asym_asymmetry_caps(f->a)->share[6] < 0.26);
     reopen(f);
-    asym_asymmetry_undo(f->a, &report);
+    asym_asymmetry_restore(f->a, &report);
     assert_int_equal(report.restored, 3);
     assert_true(as_before());
     /* CPUs 2 and 3 have one frequency. */
@@ -461,7 +461,7 @@ TEST_F(every_cpu_of_a_full_core_is_capped)
     asym_mask_set(&slow, 7);
     assert_int_equal(asym_asymmetry_set(f->a, &of_cores, &f->machine, &slow, &speed, &f->err), 0);
     assert_true(fake.state[6].high == MAX / 2 && fake.state[7].high == MAX / 2);
-    asym_asymmetry_undo(f->a, &report);
+    asym_asymmetry_restore(f->a, &report);
     assert_int_equal(report.restored, 2);
     assert_true(as_before() && fake.state[7].high == MAX);
 }
@@ -476,7 +476,7 @@ TEST_F(a_domain_is_reached_by_any_cpu_that_is_online)
     fake.offline[4] = true;
     assert_int_equal(asym_asymmetry_check(f->a, &gone), 0);
     assert_true(asym_mask_empty(&gone));
-    asym_asymmetry_undo(f->a, &report);
+    asym_asymmetry_restore(f->a, &report);
     assert_true(report.restored == 1 && report.failed == 0);
     assert_true(fake.state[5].high == MAX && fake.state[5].low == MIN + 400000);
 }
@@ -486,11 +486,11 @@ TEST_F(what_cannot_be_put_back_stays_in_the_file)
     struct asym_undo_report report;
     assert_int_equal(set(f, "4-7", 0.5), 0);
     fake.offline[4] = fake.offline[5] = true;
-    asym_asymmetry_undo(f->a, &report);
+    asym_asymmetry_restore(f->a, &report);
     assert_true(report.restored == 1 && report.offline == 1 && report.failed == 0);
     fake.offline[4] = fake.offline[5] = false;
     reopen(f);
-    asym_asymmetry_undo(f->a, &report);
+    asym_asymmetry_restore(f->a, &report);
     assert_true(report.restored == 1 && report.failed == 0);
     assert_true(as_before());
 }
@@ -511,13 +511,13 @@ TEST_F(bad_files_are_renamed_and_lose_nothing_that_can_be_read)
         f->err.text[0] = '\0';
         reopen(f);
         assert_non_null(strstr(f->err.text, "cpus.bad"));
-        asym_asymmetry_undo(f->a, &report);
+        asym_asymmetry_restore(f->a, &report);
         assert_int_equal(report.restored, 2);
         assert_true(as_before());
     }
     tree_write(&f->dir, "cpus", "asymd-cpus 1 another-boot\nfake 4 4-5 - 1 2 3 4 set\n");
     reopen(f);
-    asym_asymmetry_undo(f->a, &report);
+    asym_asymmetry_restore(f->a, &report);
     assert_int_equal(report.restored + report.foreign + report.failed, 0);
 }
 
@@ -535,7 +535,7 @@ TEST_F(what_is_removed_is_written_again_and_nothing_through_a_link)
     assert_int_equal(asym_asymmetry_check(f->a, &let_go), 0);
     assert_true(file_is_there(f));
     reopen(f);
-    asym_asymmetry_undo(f->a, &report);
+    asym_asymmetry_restore(f->a, &report);
     assert_int_equal(report.restored, 2);
     assert_true(as_before());
     asym_asymmetry_check(f->a, &let_go);
