@@ -35,7 +35,10 @@ static struct asym_bpf_counted count(const struct asym_bpf *b, const struct asym
                                    .running_ns = thread->running_ns,
                                    .waiting_ns = thread->waiting_ns,
                                    .critical_ns = thread->critical_ns,
-                                   .seq = thread->seq};
+                                   .seq = thread->seq,
+                                   .cpu = thread->cpu,
+                                   .renewed = thread->renewed,
+                                   .is_runnable = thread->is_runnable};
     const struct asym_bpf_counted *before = find(b->counted_before, b->n_before, thread->tid);
     /* A count that is lower is of another thread, which has the number now. */
     if (!before || before->slot != thread->slot || before->app != thread->app ||

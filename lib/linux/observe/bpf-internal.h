@@ -52,6 +52,9 @@ struct asym_bpf_counted {
     uint32_t slot, app;
     uint64_t running_ns, waiting_ns, critical_ns;
     uint32_t seq;
+    int32_t cpu;
+    uint16_t renewed;
+    bool is_runnable;
     uint64_t ran_ns, waited_ns;
     double running, runnable, critical;
     bool is_measured; /* these five are valid: it was there at the snapshot before, too */

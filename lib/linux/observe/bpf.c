@@ -174,14 +174,14 @@ static enum asym_procfs_activity process_activity(void *ctx, int32_t tgid)
     return asym_phases_slept(b->kernel, tgid) ? ASYM_PROCFS_SLEPT : ASYM_PROCFS_UNKNOWN;
 }
 
-static enum asym_procfs_activity thread_activity(void *ctx, int32_t tid, uint64_t *ret_ran, uint64_t *ret_waited)
+static enum asym_procfs_activity thread_activity(void *ctx, int32_t tid, struct asym_procfs_watched *ret)
 {
     const struct asym_bpf *b = ctx;
     const struct asym_bpf_counted *c = asym_bpf_counted(b, tid);
     if (!c || !c->is_measured || b->refresh)
         return ASYM_PROCFS_UNKNOWN;
-    *ret_ran = c->ran_ns;
-    *ret_waited = c->waited_ns;
+    *ret = (struct asym_procfs_watched){
+        .ran = c->ran_ns, .waited = c->waited_ns, .cpu = c->cpu, .renewed = c->renewed, .is_runnable = c->is_runnable};
     return c->ran_ns + c->waited_ns > 0 ? ASYM_PROCFS_RAN : ASYM_PROCFS_SLEPT;
 }
 

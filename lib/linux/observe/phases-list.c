@@ -86,6 +86,8 @@ static struct asym_phases_thread thread_of(const struct asym_phases_shared *shar
         .tgid = (int32_t)s->tgid,
         .app = app,
         .is_runnable = state >= ASYM_PHASES_WAITING,
+        .cpu = (int32_t)s->cpu - 1,
+        .renewed = s->renewed,
         .running_ns = s->running_ns + (state == ASYM_PHASES_RUNNING ? spent : 0),
         .waiting_ns = s->waiting_ns + (state == ASYM_PHASES_WAITING ? spent : 0),
         .seq = s->seq,

@@ -42,8 +42,9 @@ struct asym_phases_slot {
     __u64 running_ns, waiting_ns;
     __u64 critical; /**< virtual time of the application while the thread was runnable */
     __u64 entered;  /**< virtual time of the application when the thread became runnable */
-    __u32 spare;
-    __u32 round; /**< of the last reconciliation that met the thread */
+    __u16 cpu;      /**< CPU that it got last, + 1; 0: not known */
+    __u16 renewed;  /**< grows when it calls exec or gets another name; runs over */
+    __u32 round;    /**< of the last reconciliation that met the thread */
 };
 
 /** An application. The first cache line changes with each change of the number of its runnable threads. */

@@ -12,6 +12,8 @@ struct asym_phases_thread {
     uint32_t slot; /**< its place: another thread that gets its tid has another one, or counts from 0 */
     uint32_t app;
     bool is_runnable;     /**< now */
+    int32_t cpu;          /**< that it got last; -1: not known */
+    uint16_t renewed;     /**< changes when it calls exec or gets another name */
     uint64_t running_ns;  /**< on a CPU */
     uint64_t waiting_ns;  /**< runnable, but on no CPU */
     uint64_t critical_ns; /**< integral of 1 / (runnable threads of its application) while it was runnable */

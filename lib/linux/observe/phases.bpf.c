@@ -388,6 +388,7 @@ static __always_inline void switch_in(struct tag *g, __u64 now)
     struct asym_phases_slot *t = slot_at(g->slot);
     if ((t->word & STATE_MASK) == ASYM_PHASES_BLOCKED)
         app_at(g->app)->n_repaired++;
+    t->cpu = (__u16)(bpf_get_smp_processor_id() + 1);
     change(g, ASYM_PHASES_RUNNING, now);
 }
 
@@ -490,6 +491,7 @@ static __always_inline void fill(__u32 slot, __u32 app, __u32 tid, __u32 tgid, _
     write_begin(t);
     book(t, slot, __sync_lock_test_and_set(&t->word, word), word, now);
     t->running_ns = t->waiting_ns = t->critical = 0;
+    t->cpu = t->renewed = 0;
     t->round = shared.round;
     t->tgid = tgid;
     t->tid = tid;
@@ -530,8 +532,19 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *p)
 {
     struct tag *g = find(p);
-    if (g)
+    if (g) {
         slot_at(g->slot)->tid = number_of(p);
+        slot_at(g->slot)->renewed++;
+    }
+    return 0;
+}
+
+SEC("tp_btf/task_rename")
+int BPF_PROG(on_rename, struct task_struct *p)
+{
+    struct tag *g = find(p);
+    if (g)
+        slot_at(g->slot)->renewed++;
     return 0;
 }
 

@@ -108,7 +108,7 @@ const struct asym_mask *asym_cgroups_cpus(struct asym_cgroups *c, uint32_t id, a
 const struct asym_mask *asym_cgroups_for(const struct asym_cgroups *c, const struct asym_mask *cpus,
                                          const struct asym_mask *mask, struct asym_mask_table *pool);
 
-/** A thread. A machine may have tens of thousands; each takes 80 bytes. */
+/** A thread. A machine may have tens of thousands; each takes 104 bytes. */
 struct asym_pthread {
     int32_t tid;
     int fd;                                  /**< open schedstat; -1: none is kept open */
@@ -125,6 +125,10 @@ struct asym_pthread {
     bool executed;   /**< the leader of a process that has called exec since the last snapshot that listed it */
     char state;      /**< at the last sample */
     int8_t nice;     /**< when a snapshot last listed it, or what asymd has set since; valid with affinity */
+    uint8_t sched;   /**< this and the rest: as nice */
+    bool no_setaffinity;
+    char comm[ASYM_COMM_LEN];
+    uint32_t renewed; /**< what its watcher knew when stat was last read, + 1; 0: it had none then */
 };
 
 /** Whether rule, rule_name and profile of a process hold. */
@@ -168,6 +172,7 @@ struct asym_process {
     uint32_t program;     /**< incremented at exec and when the rules change: answers with an older tag are ignored */
     uint32_t maps_most;   /**< bytes of its maps to read; 0: ASYM_READ_MAPS_FIRST */
     asym_usec sampled_at; /**< when it was sampled last; 0: never */
+    asym_usec stat_at;    /**< when the stat of a thread of it was read last; 0: never */
     char comm[ASYM_COMM_LEN];
     uint64_t seen;   /**< number of the last listing of /proc that had it */
     uint64_t sample; /**< number of the last sample that processed it */

@@ -10,23 +10,54 @@
 
 #include "base/grow.h"
 #include "base/macro.h"
+#include "linux/sys/thread.h"
 
 #define PF_NO_SETAFFINITY 0x04000000u
 
 /* Threads between two checks of the time. Reading one takes 2 to 16 us. */
 #define THREADS_AT_ONCE 64
 
+/*
+ * The stat of one thread of a process is read that often, although a watcher knows the threads: the process group or the terminal
+ * may have changed.
+ */
+#define STAT_AGE ASYM_SEC
+
 /* Returns whether a watcher knows what the thread has done since the last sample. */
-static bool is_watched(const struct asym_procfs *p, const struct asym_pthread *t, struct asym_schedstat *ret)
+static bool is_watched(const struct asym_procfs *p, const struct asym_pthread *t, struct asym_schedstat *ret,
+                       struct asym_procfs_watched *ret_watched)
 {
-    uint64_t ran, waited;
     if (!p->watcher.thread || !t->measured ||
-        p->watcher.thread(p->watcher.ctx, t->tid, &ran, &waited) == ASYM_PROCFS_UNKNOWN)
+        p->watcher.thread(p->watcher.ctx, t->tid, ret_watched) == ASYM_PROCFS_UNKNOWN)
         return false;
     *ret = t->before;
-    ret->run_ns += ran;
-    ret->wait_ns += waited;
-    ret->slices += ran > 0 || waited > 0;
+    ret->run_ns += ret_watched->ran;
+    ret->wait_ns += ret_watched->waited;
+    ret->slices += ret_watched->ran > 0 || ret_watched->waited > 0;
+    return true;
+}
+
+/*
+ * Writes those fields of stat that count_thread() needs, if the watcher knows that all others are as they were. There is no event
+ * when another process changes nice or policy, so a call asks, which costs a twentieth of reading the file. A thread that calls
+ * exec may have got this number meanwhile: where it has another nice or policy, the file shows the exec, too. The size of a
+ * process of one thread may grow: it loads libraries. Returns whether the file need not be read.
+ */
+static bool know_stat(const struct asym_procfs *p, const struct asym_process *proc, const struct asym_pthread *t,
+                      const struct asym_procfs_watched *w, struct asym_stat *ret)
+{
+    struct asym_thread_sched now;
+    if (!t->affinity || t->renewed != w->renewed + 1U || t->newborn || t->executed || w->cpu < 0 ||
+        proc->n_threads < 2 || p->now - proc->stat_at >= STAT_AGE || asym_thread_get_sched(t->tid, &now) < 0 ||
+        now.policy != t->sched || now.nice != t->nice)
+        return false;
+    *ret = (struct asym_stat){.state = w->is_runnable ? 'R' : 'S',
+                              .flags = t->no_setaffinity ? PF_NO_SETAFFINITY : 0,
+                              .nice = t->nice,
+                              .start = t->start,
+                              .cpu = w->cpu,
+                              .sched = t->sched};
+    memcpy(ret->comm, t->comm, sizeof ret->comm);
     return true;
 }
 
@@ -126,6 +157,9 @@ void asym_procfs_list_task(struct asym_procfs *p, struct asym_process *proc, str
     if (t->executed && (affinity != t->affinity || t->nice != stat->nice))
         task.flags |= ASYM_TASK_EXECUTED;
     t->nice = stat->nice;
+    t->sched = stat->sched;
+    t->no_setaffinity = (stat->flags & PF_NO_SETAFFINITY) != 0;
+    memcpy(t->comm, stat->comm, sizeof t->comm);
     p->tasks[p->n_tasks++] = task;
     t->newborn = t->executed = false;
     t->put_on = 0;
@@ -216,13 +250,38 @@ static void count_thread(struct asym_procfs *p, struct asym_process *proc, struc
     asym_procfs_list_task(p, proc, t, stat, runnable, running);
 }
 
+/* Reads the stat of the thread, and what it says of the process. Returns as scan_thread(); -EAGAIN: the process calls exec. */
+static int read_stat(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t,
+                     const struct asym_schedstat *s, struct asym_stat *ret)
+{
+    const int r = asym_procfs_read_stat(p, proc->pid, t->tid, ret);
+    if (r < 0)
+        return r;
+    /*
+     * A newborn leader may have inherited a mask, and is listed at once: the core knows no former leader that it could be taken
+     * for.
+     */
+    if (t->tid == proc->pid && !t->newborn && asym_procfs_is_executing(proc, ret))
+        return -EAGAIN;
+    asym_procfs_note_group(proc, ret);
+    if (t->tid == proc->pid)
+        note_leader(p, proc, t, ret);
+    if (t->start == 0)
+        t->start = ret->start;
+    else if (t->start != ret->start || went_back(t, s))
+        begin_anew(p, t, ret->start);
+    proc->stat_at = p->now;
+    return 0;
+}
+
 /* Returns 0; -ESRCH when the thread has ended; another -errno when it cannot be read. */
 static int scan_thread(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t, asym_usec interval,
                        struct asym_process_sums *sums)
 {
     struct asym_schedstat s = {0};
+    struct asym_procfs_watched w = {.cpu = -1};
     struct asym_stat stat;
-    const bool watched = is_watched(p, t, &s);
+    const bool watched = is_watched(p, t, &s, &w);
     int r = p->no_schedstat || watched ? 0 : read_schedstat(p, proc, t, &s);
     /* A captured tree may hold stat alone. */
     if (r < 0 && p->config.root->live)
@@ -233,26 +292,17 @@ static int scan_thread(struct asym_procfs *p, struct asym_process *proc, struct 
     if (watched)
         asym_procfs_release(p, t);
     t->watched = watched;
+    t->renewed = watched ? t->renewed : 0;
     if (t->measured && !p->no_schedstat && !moved(t, &s) && t->state != 'R' && !t->newborn)
         return 0;
-    r = asym_procfs_read_stat(p, proc->pid, t->tid, &stat);
-    if (r < 0)
-        return r;
-    /*
-     * A newborn leader may have inherited a mask, and is listed at once: the core knows no former leader that it could be taken
-     * for.
-     */
-    if (t->tid == proc->pid && !t->newborn && asym_procfs_is_executing(proc, &stat)) {
-        asym_procfs_expect(proc, ASYM_DUE_READ);
-        return 0;
+    if (!know_stat(p, proc, t, &w, &stat)) {
+        r = read_stat(p, proc, t, &s, &stat);
+        if (r == -EAGAIN)
+            asym_procfs_expect(proc, ASYM_DUE_READ);
+        if (r < 0)
+            return r == -EAGAIN ? 0 : r;
+        t->renewed = watched ? w.renewed + 1U : 0;
     }
-    asym_procfs_note_group(proc, &stat);
-    if (t->tid == proc->pid)
-        note_leader(p, proc, t, &stat);
-    if (t->start == 0)
-        t->start = stat.start;
-    else if (t->start != stat.start || went_back(t, &s))
-        begin_anew(p, t, stat.start);
     count_thread(p, proc, t, &s, &stat, interval, sums);
     return 0;
 }

@@ -91,11 +91,22 @@ void asym_procfs_job_each(struct asym_source *source, int32_t pgrp,
 /** Says whether a process or a thread has been runnable since the last sample. */
 enum asym_procfs_activity { ASYM_PROCFS_UNKNOWN, ASYM_PROCFS_SLEPT, ASYM_PROCFS_RAN };
 
-/** An observer that knows it. procfs then reads neither the clock of a process nor the schedstat of a thread that it knows. */
+/** The facts of a thread that a watcher knows. */
+struct asym_procfs_watched {
+    uint64_t ran, waited; /**< ns since the last sample */
+    int32_t cpu;          /**< that it got last; -1: not known */
+    uint16_t renewed;     /**< changes when it calls exec or gets another name */
+    bool is_runnable;
+};
+
+/**
+ * An observer that knows it. procfs then reads neither the clock of a process nor the schedstat of a thread that it knows, nor,
+ * mostly, its stat.
+ */
 struct asym_procfs_watcher {
     enum asym_procfs_activity (*process)(void *ctx, int32_t tgid);
-    /** Nanoseconds since the last sample; valid unless UNKNOWN is returned. */
-    enum asym_procfs_activity (*thread)(void *ctx, int32_t tid, uint64_t *ret_ran, uint64_t *ret_waited);
+    /** Fills in *ret unless UNKNOWN is returned. */
+    enum asym_procfs_activity (*thread)(void *ctx, int32_t tid, struct asym_procfs_watched *ret);
     /** Returns whether the refresh in progress is about the application: only then are the masks of its threads read again. */
     bool (*changed)(void *ctx, const struct asym_taskid *app);
     void *ctx;

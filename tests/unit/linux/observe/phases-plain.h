@@ -32,6 +32,7 @@ int iter_follow(struct bpf_iter__task *ctx);
 int iter_reconcile(struct bpf_iter__task *ctx);
 
 static uint64_t clock_ns;
+static uint32_t current_cpu;
 static struct task_struct *current;
 /* Called once in place of another CPU: a program makes storage, begins to change a slot, tells an event, reads the clock. */
 static void (*interrupt)(struct task_struct *p);
@@ -47,6 +48,7 @@ static int timer_start(void *timer, uint64_t ns);
 static void at_barrier(void);
 static uint64_t read_ns(void);
 
+#define bpf_get_smp_processor_id()                 current_cpu
 #define bpf_ktime_get_ns()                         read_ns()
 #define bpf_get_current_task_btf()                 current
 #define bpf_map_lookup_elem(map, key)              map_at(map, key)

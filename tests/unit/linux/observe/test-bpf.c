@@ -230,18 +230,18 @@ static int inner_returns;
 /* The answers of the watcher that the inner source gets during its sample. */
 static enum asym_procfs_activity of_main, of_worker, of_other;
 static bool main_changed, other_changed;
-static uint64_t seen_ran, seen_waited;
+static struct asym_procfs_watched seen;
 
 static int inner_next(struct asym_source *source, struct asym_snapshot *ret)
 {
-    uint64_t ran, waited;
+    struct asym_procfs_watched unknown;
     (void)source;
     of_main = watcher.process(watcher.ctx, MAIN);
     of_other = watcher.process(watcher.ctx, OTHER);
     main_changed = watcher.changed(watcher.ctx, &apps[0].id);
     other_changed = watcher.changed(watcher.ctx, &apps[1].id);
-    of_worker = watcher.thread(watcher.ctx, WORKER, &seen_ran, &seen_waited);
-    assert_int_equal(watcher.thread(watcher.ctx, OTHER, &ran, &waited), ASYM_PROCFS_UNKNOWN);
+    of_worker = watcher.thread(watcher.ctx, WORKER, &seen);
+    assert_int_equal(watcher.thread(watcher.ctx, OTHER, &unknown), ASYM_PROCFS_UNKNOWN);
     *ret = (struct asym_snapshot){.now = now,
                                   .interval = 100 * ASYM_MSEC,
                                   .refreshed = refresh,
@@ -338,6 +338,8 @@ static void count(uint64_t main_ran, uint64_t main_critical, uint64_t worker_ran
                                                     .tgid = MAIN,
                                                     .slot = 2,
                                                     .app = 1,
+                                                    .cpu = 3,
+                                                    .renewed = 9,
                                                     .running_ns = worker_ran * MS,
                                                     .waiting_ns = worker_waited * MS};
 }
@@ -495,13 +497,20 @@ TEST_F(procfs_learns_what_has_run)
     measure();
     assert_int_equal(of_main, ASYM_PROCFS_RAN);
     assert_int_equal(of_worker, ASYM_PROCFS_RAN);
-    assert_int_equal(seen_ran, 20 * MS);
-    assert_int_equal(seen_waited, 40 * MS);
+    assert_int_equal(seen.ran, 20 * MS);
+    assert_int_equal(seen.waited, 40 * MS);
+    assert_int_equal(seen.cpu, 3);
+    assert_int_equal(seen.renewed, 9);
+    assert_false(seen.is_runnable);
     assert_int_equal(of_other, ASYM_PROCFS_UNKNOWN);
     now += 100 * ASYM_MSEC;
     take();
     assert_int_equal(of_main, ASYM_PROCFS_SLEPT);
     assert_int_equal(of_worker, ASYM_PROCFS_SLEPT);
+    kernel.threads[1].is_runnable = true;
+    now += 100 * ASYM_MSEC;
+    take();
+    assert_true(seen.is_runnable);
     /* Its threads have ended. */
     kernel.n_threads = 0;
     take();

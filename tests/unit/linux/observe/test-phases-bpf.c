@@ -110,6 +110,7 @@ static int set_up(void **state __attribute__((unused)))
     interrupt = NULL;
     interrupt_change = interrupt_emit = interrupt_clock = NULL;
     current = &task[0];
+    current_cpu = 0;
     clock_ns = UINT64_C(1000000000);
     limits(1000, 200, 1000);
     return 0;
@@ -607,6 +608,41 @@ TEST_F(an_exec_by_a_thread_changes_its_number)
     assert_int_equal(seen(1).tid, TGID);
     task[1].pid = was;
     assert_int_equal(seen(1).tid, 0);
+}
+
+TEST_F(a_thread_has_the_cpu_that_it_got_last)
+{
+    task[1].on_rq = task[1].on_cpu = 1;
+    follow_all(2, APP);
+    assert_true(seen(0).cpu == -1 && seen(1).cpu == -1 && seen(1).is_runnable);
+    current_cpu = 300;
+    start(0);
+    assert_int_equal(seen(0).cpu, 300);
+    current_cpu = 2;
+    stop(0, SLEEPS);
+    wake(0);
+    assert_int_equal(seen(0).cpu, 300);
+    run(0);
+    assert_int_equal(seen(0).cpu, 2);
+    stop(0, ENDS);
+    iter_follow(&(struct bpf_iter__task){&task[2]});
+    assert_int_equal(seen(2).cpu, -1);
+}
+
+TEST_F(an_exec_and_another_name_renew_a_thread)
+{
+    follow_all(2, APP);
+    const uint16_t was = seen(1).renewed;
+    start(1);
+    stop(1, SLEEPS);
+    assert_int_equal(seen(1).renewed, was);
+    on_rename(&task[1]);
+    assert_int_equal(seen(1).renewed, was + 1);
+    on_exec(&task[1]);
+    assert_int_equal(seen(1).renewed, was + 2);
+    on_rename(&task[0]);
+    on_rename(&task[5]);
+    assert_int_equal(seen(1).renewed, was + 2);
 }
 
 TEST_F(the_mark_of_a_process_lasts_for_two_intervals)

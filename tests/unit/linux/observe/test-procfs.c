@@ -2,6 +2,7 @@
 /* The procfs source on trees of files: the processes found, their facts, and malformed files. */
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -357,6 +358,9 @@ TEST_F(shares_are_of_the_time_between_two_samples)
 static struct watched {
     enum asym_procfs_activity process, thread;
     uint64_t ran, waited;
+    int32_t cpu;
+    uint16_t renewed;
+    bool is_runnable;
 } watched;
 
 static enum asym_procfs_activity watched_process(void *ctx, int32_t tgid)
@@ -365,12 +369,18 @@ static enum asym_procfs_activity watched_process(void *ctx, int32_t tgid)
     return ((const struct watched *)ctx)->process;
 }
 
-static enum asym_procfs_activity watched_thread(void *ctx, int32_t tid, uint64_t *ret_ran, uint64_t *ret_waited)
+static enum asym_procfs_activity watched_thread(void *ctx, int32_t tid, struct asym_procfs_watched *ret)
 {
     const struct watched *w = ctx;
-    assert_int_equal(tid, getpid());
-    *ret_ran = w->ran * 1000000;
-    *ret_waited = w->waited * 1000000;
+    if (tid != getpid()) {
+        *ret = (struct asym_procfs_watched){.cpu = 0};
+        return ASYM_PROCFS_SLEPT;
+    }
+    *ret = (struct asym_procfs_watched){.ran = w->ran * 1000000,
+                                        .waited = w->waited * 1000000,
+                                        .cpu = w->cpu,
+                                        .renewed = w->renewed,
+                                        .is_runnable = w->is_runnable};
     return w->thread;
 }
 
@@ -413,6 +423,78 @@ TEST_F(what_a_watcher_knows_is_not_read)
     sample_watched(f, (struct watched){.ran = 0});
     assert_close(task_of(f, pid)->running * (double)f->s.interval / 1000, 4);
     assert_int_equal(task_of(f, pid)->flags, 0);
+}
+
+/* The file says what the watcher does not: each change of it that shows has been read. */
+TEST_F(the_stat_of_a_watched_thread_is_read_when_it_may_have_changed)
+{
+    const struct asym_procfs_watcher watcher = {.process = watched_process, .thread = watched_thread, .ctx = &watched};
+    struct watched w = {ASYM_PROCFS_RAN, ASYM_PROCFS_RAN, .ran = 4, .cpu = 5, .renewed = 65535};
+    const int pid = getpid();
+    struct asym_procfs *p;
+    char other[64];
+    struct thread t = {.pid = pid, .tid = pid, .comm = "a", .state = 'S', .nice = getpriority(PRIO_PROCESS, 0)};
+    open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
+    f->root.live = true;
+    p = asym_procfs_of(f->source);
+    put(f, (struct thread){.pid = pid, .tid = pid + 1, .comm = "sleeps", .state = 'S'});
+    put(f, t);
+    sample(f);
+    asym_procfs_set_watcher(f->source, &watcher);
+    sample_watched(f, w);
+    assert_int_equal(task_of(f, pid)->cpu, 3);
+    t.comm = "b";
+    put(f, t);
+    w.is_runnable = true;
+    sample_watched(f, w);
+    assert_int_equal(task_of(f, pid)->cpu, 5);
+    assert_int_equal(task_of(f, pid)->state, 'R');
+    assert_string_equal(task_of(f, pid)->comm, "a");
+    assert_close(task_of(f, pid)->running * (double)f->s.interval / 1000, 4);
+    /* Its state is that of the sample, not of the file. */
+    w.is_runnable = false;
+    sample_watched(f, w);
+    assert_int_equal(task_of(f, pid)->state, 'S');
+    w.renewed = 0;
+    sample_watched(f, w);
+    assert_string_equal(task_of(f, pid)->comm, "b");
+    sample_watched(f, w);
+    assert_int_equal(task_of(f, pid)->cpu, 5);
+    t.nice++;
+    put(f, t);
+    assert_int_equal(setpriority(PRIO_PROCESS, 0, t.nice), 0);
+    sample_watched(f, w);
+    assert_int_equal(task_of(f, pid)->nice, t.nice);
+    t.pgrp = 77;
+    put(f, t);
+    sample_watched(f, w);
+    assert_int_equal(asym_procfs_find(p, pid)->pgrp, 1);
+    asym_procfs_find(p, pid)->stat_at -= ASYM_SEC;
+    sample_watched(f, w);
+    assert_int_equal(asym_procfs_find(p, pid)->pgrp, 77);
+    /* A change while it was not watched had no number. */
+    w.thread = ASYM_PROCFS_UNKNOWN;
+    put_times(f, pid, pid, 1, 0, 99);
+    sample_watched(f, w);
+    t.comm = "c";
+    put(f, t);
+    w.thread = ASYM_PROCFS_RAN;
+    sample_watched(f, w);
+    assert_string_equal(task_of(f, pid)->comm, "c");
+    /* Not known: the CPU. */
+    w.cpu = -1;
+    sample_watched(f, w);
+    assert_int_equal(task_of(f, pid)->cpu, 3);
+    /* A program of one thread loads libraries. */
+    w.cpu = 5;
+    t.comm = "d";
+    put(f, t);
+    sample_watched(f, w);
+    assert_string_equal(task_of(f, pid)->comm, "c");
+    snprintf(other, sizeof other, "proc/%d/task/%d", pid, pid + 1);
+    take_away(f, other);
+    sample_watched(f, w);
+    assert_string_equal(task_of(f, pid)->comm, "d");
 }
 
 TEST_F(equal_masks_have_equal_addresses)
