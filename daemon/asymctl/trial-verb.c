@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/macro.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "daemon/asymctl/observation.h"
 #include "daemon/asymctl/service-verb.h"
@@ -211,15 +212,8 @@ static double running_of(const struct asym_snapshot *s, const struct asym_app *a
 /* The samples stand in the order of the threads. */
 static const struct asym_sample *sample_of(const struct asym_snapshot *s, uint32_t task)
 {
-    size_t low = 0, high = s->n_samples;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (s->samples[middle].task < task)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < s->n_samples && s->samples[low].task == task ? &s->samples[low] : NULL;
+    const size_t i = ASYM_LOWER_BOUND(s->samples, s->n_samples, task, (int32_t)task);
+    return i < s->n_samples && s->samples[i].task == task ? &s->samples[i] : NULL;
 }
 
 /* A name is that of an application, or that of a thread. An application that is not active yet has no row. */

@@ -30,24 +30,10 @@ const struct asym_verb *asym_verb_find(const char *name)
     return NULL;
 }
 
-/* Verbs of earlier versions, and what replaces them. */
-static const struct {
-    const char *name, *now;
-} gone[] = {
-    {"stats", "asymctl metrics --table"},
-    {"recommend", "asymctl check"},
-    {"trace", "asymctl record --trace"},
-};
-
 int asym_verb_unknown(const char *name)
 {
     struct asym_nearest n = {.wanted = name};
     char text[128], hint[64], message[1024];
-    for (size_t i = 0; i < ASYM_LENGTH(gone); i++)
-        if (strcmp(gone[i].name, name) == 0) {
-            snprintf(message, sizeof message, "the verb %s is gone: %s does what it did", name, gone[i].now);
-            return asym_verb_fail(ASYM_EXIT_USAGE, message);
-        }
     for (size_t i = 0; i < ASYM_LENGTH(verbs); i++)
         asym_nearest_list(&n, verbs[i]->name);
     snprintf(message, sizeof message, "asymctl: unknown verb '%s'%s; accepted are %s",

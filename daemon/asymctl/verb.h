@@ -17,7 +17,7 @@ const struct asym_verb *asym_verb_at(size_t i);
 /** The verb of that name; NULL: there is none. */
 const struct asym_verb *asym_verb_find(const char *name);
 
-/** Print on stderr that there is no verb of that name, and the nearest name, or what replaces the verb. Returns the exit status. */
+/** Print on stderr that there is no verb of that name, and the nearest name. Returns the exit status. */
 int asym_verb_unknown(const char *name);
 
 /** The words of a verb other than options. */

@@ -423,9 +423,7 @@ static const struct {
     {"profile --config=/nonexistent -- true", 2, "/nonexistent", ""},
     {"run", 2, "run: needs a program", "usage: asymctl run "},
     {"rules test", 2, "rules: accepted are nothing, the NAME of a rule", "usage: asymctl rules"},
-    {"stats", 2, "the verb stats is gone: asymctl metrics --table does what it did", ""},
-    {"recommend", 2, "the verb recommend is gone: asymctl check does what it did", ""},
-    {"help trace", 2, "the verb trace is gone: asymctl record --trace does what it did", ""},
+    {"stats", 2, "unknown verb 'stats' (did you mean 'status'?); accepted are status, top, ", ""},
     {"help nosuch", 2, "unknown verb 'nosuch'; accepted are status, top, ", ""},
 };
 
