@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The procfs source on the live machine: counts, forks, refreshes, lack of descriptors. */
+/* The procfs source on the live machine: counts, forks, and what asymd reports to have done. */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -196,24 +195,6 @@ TEST(the_threads_of_a_frame_loop_read_their_duty)
     munmap(loops, N_LOOPS * sizeof *loops);
 }
 
-/* 200 threads run 0.3 ms of about 60 each: the sum must not be rounded up to whole threads. */
-TEST(mostly_sleeping_threads_read_their_share)
-{
-    struct view v;
-    const char *const argv[] = {"tests/load-pulse", "20", "60", NULL};
-    pid_t load = asym_live_start(argv, -1);
-    asym_live_settle(load, 20);
-    open_view(&v, load, true);
-    asym_live_sleep(0.2);
-    take_sample(&v);
-    double mean = mean_over_half_a_second(&v);
-    print_message("20 threads at half a percent read %.3f\n", mean);
-    /* The time waiting for a busy CPU counts, too; twenty working threads would read 20. */
-    assert_true(mean > 0.02 && mean < 19);
-    close_view(&v);
-    asym_live_end(load, SIGKILL);
-}
-
 static const struct asym_task *find(const struct view *v, int32_t tid)
 {
     for (size_t i = 0; i < v->s.n_tasks; i++)
@@ -245,13 +226,6 @@ static void say_done(const struct view *v, const struct asym_action *action, con
 {
     const struct asym_feedback feedback = {.actions = action, .outcomes = outcome, .n_actions = 1};
     v->source->feedback(v->source, &feedback);
-}
-
-static void take_refresh(const struct view *v, struct asym_snapshot *ret)
-{
-    v->source->refresh(v->source);
-    assert_int_equal(v->source->next(v->source, ret), 1);
-    assert_true(ret->refreshed);
 }
 
 /* The source believes a reported action only if the kernel agrees. */
@@ -293,32 +267,6 @@ TEST(what_was_done_is_known_and_what_was_not_is_not)
     close_view(&v);
 }
 
-/* A refresh does not read the CPU of each thread. */
-TEST(a_refresh_knows_where_a_thread_was_put)
-{
-    struct view v;
-    struct asym_snapshot s;
-    const char *const argv[] = {"tests/load-spin", "1", "60", NULL};
-    pid_t load = asym_live_start(argv, -1);
-    open_view(&v, load, true);
-    const struct asym_task *t = sample_until_listed(&v, load);
-    assert_non_null(t);
-    struct asym_action action = {.kind = ASYM_ACTION_STEER, .id = t->id};
-    const struct asym_outcome done = {.kind = ASYM_OUTCOME_DONE};
-    struct asym_mask others = *t->mask;
-    asym_mask_clear(&others, (unsigned)t->cpu);
-    const int other = asym_mask_next(&others, 0);
-    assert_true(other >= 0);
-    asym_mask_set(&action.mask, (unsigned)other);
-    assert_int_equal(asym_thread_set_mask(load, &action.mask, false), 0);
-    say_done(&v, &action, &done);
-    take_refresh(&v, &s);
-    for (size_t i = 0; i < s.n_tasks; i++)
-        assert_true(s.tasks[i].id.tid != load || s.tasks[i].cpu == other);
-    asym_live_end(load, SIGKILL);
-    close_view(&v);
-}
-
 TEST(a_fork_is_known_of_its_parent)
 {
     for (int process_events = 0; process_events < 2; process_events++) {
@@ -339,48 +287,6 @@ TEST(a_fork_is_known_of_its_parent)
         asym_live_end(child, SIGKILL);
         close_view(&v);
     }
-}
-
-TEST(want_of_descriptors_costs_time_not_threads)
-{
-    struct rlimit old, few;
-    struct view v;
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
-    few = old;
-    few.rlim_cur = 80;
-    const char *const argv[] = {"tests/load-pulse", "200", "60", NULL};
-    pid_t load = asym_live_start(argv, -1);
-    asym_live_settle(load, 200);
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    open_view(&v, load, true);
-    asym_live_sleep(0.2);
-    take_sample(&v);
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
-    assert_true(v.s.coverage.n_threads == 200);
-    /* The source keeps at most all descriptors of the limit; the descriptors that the test inherited take some of them. */
-    assert_true(v.s.coverage.n_unkept >= 200 - few.rlim_cur);
-    assert_true(v.s.n_tasks >= 190);
-    close_view(&v);
-    asym_live_end(load, SIGKILL);
-}
-
-/* A refresh may concern a listed thread that has ended since. */
-TEST(a_thread_that_has_ended_since_the_sample_is_reported_as_ended)
-{
-    struct view v;
-    struct asym_snapshot again;
-    const char *const argv[] = {"tests/load-spin", "1", "60", NULL};
-    const pid_t pid = asym_live_start(argv, -1);
-    open_view(&v, pid, false);
-    assert_non_null(sample_until_listed(&v, pid));
-    take_refresh(&v, &again);
-    assert_int_equal(again.n_tasks, 1);
-    assert_int_equal(again.tasks[0].flags & ASYM_TASK_ENDED, 0);
-    asym_live_end(pid, SIGKILL);
-    take_refresh(&v, &again);
-    assert_int_equal(again.n_tasks, 1);
-    assert_int_equal(again.tasks[0].flags & ASYM_TASK_ENDED, ASYM_TASK_ENDED);
-    close_view(&v);
 }
 
 TEST_MAIN

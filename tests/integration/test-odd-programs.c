@@ -9,8 +9,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-#include <jansson.h>
-
 #include "support/live.h"
 #include "support/must.h"
 #include "support/process.h"
@@ -42,14 +40,6 @@ static const int busy[N_PROGRAMS] =
                                           [CHANGING] = 2,
                                           [EXECUTING] = 2,
                                           [EXECUTING_BESIDE_A_SLEEPER] = 2};
-
-/* The threads of each program at first that have run, with the leaders that sleep or have ended. */
-static const int started[N_PROGRAMS] = {[LEADERLESS] = 3, [NAMED] = ASYM_LENGTH(names),     [CHANGING] = 2,
-                                        [EXECUTING] = 3,  [EXECUTING_BESIDE_A_SLEEPER] = 2, [ZOMBIE] = 1};
-
-enum { N_BUSY = 2 + ASYM_LENGTH(names) + 2 + 3 + 1 };
-
-static char said[1 << 20];
 
 static void set_name(size_t i)
 {
@@ -191,16 +181,6 @@ static void await_start(void)
     fail_msg("the programs do not start");
 }
 
-/* Waits until asymd may steer all threads. */
-static void settle(void)
-{
-    for (size_t i = 0; i < N_PROGRAMS; i++)
-        if (!asym_live_await(asym_live_ran_threads, shared->pids[i], 0, started[i], ASYM_LIVE_PATIENCE))
-            fail_msg("program %zu: %d of %d threads have run", i, asym_live_ran_threads(shared->pids[i], 0),
-                     started[i]);
-    asym_live_sleep(ASYM_LIVE_SETTLE);
-}
-
 static void await_exec(pid_t pid)
 {
     char path[64], name[32] = "";
@@ -230,49 +210,6 @@ TEST_WITH(the_service_steers_them_all_and_puts_everything_back, asym_service_set
     assert_steered(busy_then);
     asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
-    assert_all_have_their_own_masks();
-    end_programs(parent);
-}
-
-/* Runs asymd for the programs. option: one more option; NULL: none. Returns its exit status. */
-static int run_asymd(pid_t parent, const char *mode, const char *option)
-{
-    char pid[32], dir[128];
-    snprintf(pid, sizeof pid, "--pid=%d", (int)parent);
-    snprintf(dir, sizeof dir, "--set=asymd.state_dir=%s", asym_service_dir());
-    const char *const argv[] = {ASYM_SERVICE, mode, "--policy=pa", "--slow=1", "--duration=500ms",
-                                dir,          pid,  option,        NULL};
-    return asym_live_run(argv, said, sizeof said);
-}
-
-/* A terminal obeys control characters, and a reader of lines takes a line break for a new line. */
-static void assert_is_plain_text(void)
-{
-    for (const char *c = said; *c; c++)
-        assert_true(*c == '\n' || ((unsigned char)*c >= ' ' && *c != 0x7f));
-}
-
-TEST_WITH(a_dry_run_and_once_report_them_all, asym_service_set_up, asym_service_tear_down)
-{
-    char wanted[64];
-    const pid_t parent = start_programs();
-    await_start();
-    settle();
-    assert_int_equal(run_asymd(parent, "--dry-run", "--json"), 0);
-    json_t *root = json_loads(said, 0, NULL);
-    assert_non_null(root);
-    const json_t *coverage = json_object_get(root, "coverage");
-    /* With the parent, the leader that sleeps and two that have ended: /proc lists them, and asymd counts what it lists. */
-    assert_int_equal(json_integer_value(json_object_get(coverage, "threads")), N_BUSY + 4);
-    json_decref(root);
-    assert_int_equal(run_asymd(parent, "--dry-run", NULL), 0);
-    assert_is_plain_text();
-    assert_int_equal(run_asymd(parent, "--once", NULL), 0);
-    assert_is_plain_text();
-    snprintf(wanted, sizeof wanted, "steered %d of %d threads", (int)N_BUSY, (int)N_BUSY);
-    if (!strstr(said, wanted))
-        fail_msg("expected %s: %s", wanted, said);
-    assert_int_equal(asym_service_restore(said, sizeof said), 0);
     assert_all_have_their_own_masks();
     end_programs(parent);
 }

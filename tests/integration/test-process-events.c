@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The proc connector: the subscription, other subscribers, overflow, and the error where it is not available. */
 #include <sched.h>
-#include <stdatomic.h>
 #include <sys/wait.h>
 
 #include "linux/observe/process-events.h"
@@ -90,31 +89,6 @@ TEST(another_subscriber_neither_disturbs_nor_ends_it)
     asym_process_events_close(b);
 }
 
-static void count_hook(void *ctx, const struct asym_process_event *event)
-{
-    atomic_int *hooked = ctx;
-    if (event->kind == ASYM_PROCESS_EVENT_FORK && event->parent_tgid == (int32_t)getpid())
-        atomic_fetch_add(hooked, 1);
-}
-
-TEST(a_watched_event_comes_to_the_hook_and_to_the_drain)
-{
-    struct asym_process_events *b = open_it();
-    struct tally t = {.parent = (int32_t)getpid()};
-    atomic_int hooked = 0;
-    bool realtime;
-    assert_int_equal(asym_process_events_watch(b, count_hook, &hooked, &realtime), 0);
-    assert_true(realtime || geteuid() != 0);
-    for (int i = 0; i < 20; i++)
-        run_true();
-    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; t.born < 20 && asym_live_now() < end;
-         asym_live_sleep(0.001))
-        assert_true(asym_process_events_drain(b, count, &t) >= 0);
-    assert_int_equal(t.born, 20);
-    assert_int_equal(hooked, 20);
-    asym_process_events_close(b);
-}
-
 /*
  * 1000 threads make 2000 events: the default buffer would hold 256 of them. 20,000 threads make 40,000: the buffer of 8 MiB
  * holds about 10,000.
@@ -134,67 +108,6 @@ TEST(a_storm_that_overflows_ends_in_lost_and_goes_on)
     run_true();
     drain_until_exit(b, &after);
     assert_true(after.born == 1 && after.exits == 1 && after.lost == 0);
-    asym_process_events_close(b);
-}
-
-/*
- * A storm of new threads, for a watching thread with a limit in percent: what it may cost is twice the limit over the stretch.
- * The exact bound is in unit/linux/observe/test-process-events.c: here each wakeup costs what this machine makes of it.
- */
-#define STORM_SECONDS 3.0
-
-/* Create threads for STORM_SECONDS, one after the other, and go on until the kernel has dropped events. */
-static void storm(struct asym_process_events *b, double percent, struct tally *t)
-{
-    const struct asym_live_stretch stretch = asym_live_begin();
-    const double begin = stretch.begin;
-    for (double now = begin; now < begin + STORM_SECONDS || (t->lost == 0 && now < begin + ASYM_LIVE_PATIENCE);
-         now = asym_live_now()) {
-        assert_int_equal(asym_process_make_threads(1), 0);
-        assert_true(asym_process_events_drain(b, count, t) >= 0);
-    }
-    const double elapsed = asym_live_now() - begin;
-    /* The clock of a thread counts the time that the host of a virtual machine has taken from it. */
-    const double stolen = asym_live_stolen(&stretch) * elapsed * (double)sysconf(_SC_NPROCESSORS_ONLN);
-    const double spent = (double)asym_process_events_spent(b) / 1e6, most = 2 * percent / 100 * elapsed + stolen;
-    print_message("%.1f of at most %.1f ms in %.1f s; lost %d times\n", 1e3 * spent, 1e3 * most, elapsed, t->lost);
-    assert_true(spent > 0 && spent < most);
-    assert_true(t->lost > 0);
-}
-
-/* Events come again after the storm. */
-static void assert_recovers(struct asym_process_events *b, struct tally *t)
-{
-    struct tally after = {.parent = (int32_t)getpid()};
-    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end && after.born == 0;
-         asym_live_sleep(0.2)) {
-        asym_process_events_drain(b, count, t);
-        run_true();
-        asym_live_sleep(0.2);
-        asym_process_events_drain(b, count, &after);
-    }
-    assert_true(after.born > 0);
-}
-
-static struct asym_process_events *
-watch(double percent, void (*hook)(void *ctx, const struct asym_process_event *event), atomic_int *hooked)
-{
-    struct asym_process_events *b = open_it();
-    bool realtime;
-    assert_int_equal(asym_process_events_spent(b), 0);
-    assert_int_equal(asym_process_events_watch(b, hook, hooked, &realtime), 0);
-    asym_process_events_limit(b, percent);
-    return b;
-}
-
-/* The watching thread's limit is too low for this many threads: it drops events, and recovers when they end. */
-TEST(what_it_costs_is_bounded)
-{
-    struct tally t = {.parent = (int32_t)getpid()};
-    atomic_int hooked = 0;
-    struct asym_process_events *b = watch(1, count_hook, &hooked);
-    storm(b, 1, &t);
-    assert_recovers(b, &t);
     asym_process_events_close(b);
 }
 

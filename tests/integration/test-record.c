@@ -107,29 +107,6 @@ TEST(ctrl_c_ends_a_record_that_makes_the_same_plans_again_and_a_kill_leaves_what
     tree_remove(&tree);
 }
 
-TEST(a_trace_is_a_new_file_of_its_owner)
-{
-    struct tree tree;
-    char path[128], part[140];
-    struct stat st;
-    tree_make(&tree);
-    snprintf(path, sizeof path, "%s/a.json", tree.path);
-    snprintf(part, sizeof part, "%s.part", path);
-    tree_write(&tree, "other", "kept");
-    tree_link(&tree, "a.json.part", "other");
-    const char *const argv[] = {"daemon/asymctl", "record", "--trace", path, "--time=300ms", NULL};
-    assert_int_equal(asym_live_run(argv, said, sizeof said), 0);
-    assert_said("open it in Perfetto");
-    assert_int_equal(lstat(path, &st), 0);
-    assert_int_equal(st.st_mode, S_IFREG | 0600);
-    assert_true(st.st_size > 100);
-    assert_int_not_equal(access(part, F_OK), 0);
-    snprintf(part, sizeof part, "%s/other", tree.path);
-    assert_int_equal(stat(part, &st), 0);
-    assert_int_equal(st.st_size, 4);
-    tree_remove(&tree);
-}
-
 /* Waits until asymd steers the four threads of the load. */
 static void await_steered(pid_t load)
 {

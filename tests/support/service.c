@@ -107,14 +107,6 @@ pid_t asym_service_start(pid_t target, const char *const *more)
     return asym_service_start_to(target, more, -1);
 }
 
-int asym_service_once(pid_t target)
-{
-    char pid[32], text[1024];
-    const char *const argv[] = {ASYM_SERVICE, "--once", "--policy=pa", state_option, slow_option, pid, NULL};
-    snprintf(pid, sizeof pid, "--pid=%d", (int)target);
-    return asym_live_run(argv, text, sizeof text);
-}
-
 int asym_service_restore(char *text, size_t size)
 {
     const char *const argv[] = {ASYM_SERVICE, "--restore", state_option, NULL};

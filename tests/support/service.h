@@ -33,9 +33,6 @@ pid_t asym_service_start_alike(pid_t target, const char *const *more);
 /** Like asym_service_start; asymd writes its output to out. */
 pid_t asym_service_start_to(pid_t target, const char *const *more, int out);
 
-/** Run asymd --once in the same way. Returns its exit status. */
-int asym_service_once(pid_t target);
-
 /** Run asymd --restore. Returns its exit status, and writes its output to text. */
 int asym_service_restore(char *text, size_t size);
 

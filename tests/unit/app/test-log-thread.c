@@ -16,11 +16,11 @@ static unsigned count(const char *text, const char *what)
     return n;
 }
 
-/* The log's limit for messages of one kind would be one for all applications. */
-TEST(the_log_writes_each_line_about_a_class)
+/* Users can provoke lines about threads. For classes, the log's limit for messages of one kind would be one for all applications. */
+TEST(the_log_limits_lines_about_threads_and_writes_each_about_a_class)
 {
     struct asym_task task = {.id = {.tid = 12, .tgid = 11}};
-    const struct asym_log_thread line = {.task = &task, .cpu = -1};
+    const struct asym_log_thread line = {.task = &task, .reason = &why, .cpu = -1};
     struct asym_log log;
     static char text[8192];
     FILE *file = tmpfile();
@@ -29,8 +29,10 @@ TEST(the_log_writes_each_line_about_a_class)
     assert_true(own >= 0);
     asym_log_init(&log);
     dup2(fileno(file), STDERR_FILENO);
-    for (int i = 0; i < 2 * ASYM_LOG_LIMIT_MESSAGES; i++)
+    for (int i = 0; i < 2 * ASYM_LOG_LIMIT_MESSAGES; i++) {
         asym_log_event(&log, LOG_INFO, &line, "program %d is serial", i);
+        asym_log_thread(&log, LOG_INFO, &line, "left alone");
+    }
     asym_log_done(&log);
     dup2(own, STDERR_FILENO);
     close(own);
@@ -38,7 +40,8 @@ TEST(the_log_writes_each_line_about_a_class)
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
     assert_int_equal(count(text, "asymd: program"), 2 * ASYM_LOG_LIMIT_MESSAGES);
-    assert_int_equal(count(text, "left out"), 0);
+    assert_int_equal(count(text, "asymd: left alone"), ASYM_LOG_LIMIT_MESSAGES);
+    assert_int_equal(count(text, "more messages like this were left out"), 1);
 }
 
 TEST(a_line_about_a_thread_has_the_fields_that_are_known)

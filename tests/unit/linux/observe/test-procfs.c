@@ -1042,11 +1042,11 @@ static void feed_back_action(struct fixture *f, const struct asym_action *action
     f->source->feedback(f->source, &(struct asym_feedback){.actions = action, .outcomes = &outcome, .n_actions = 1});
 }
 
-/* The mask 0x0f of thread 10. */
+/* The mask 0x10 of thread 10, whose last stat has it on CPU 3. */
 static void feed_back(struct fixture *f, uint64_t start, enum asym_outcome_kind kind)
 {
     const struct asym_action action = {
-        .kind = ASYM_ACTION_STEER, .id = {.tid = 10, .tgid = 10, .start = start}, .mask = {.w = {0x0f}}};
+        .kind = ASYM_ACTION_STEER, .id = {.tid = 10, .tgid = 10, .start = start}, .mask = {.w = {0x10}}};
     feed_back_action(f, &action, kind);
 }
 
@@ -1069,7 +1069,12 @@ TEST_F(a_refresh_reads_the_masks_of_the_applications_that_have_changed)
         assert_int_equal(task_of(f, 10)->mask->w[0], 0xff);
         feed_back(f, 1, ASYM_OUTCOME_DONE);
         refresh(f);
-        assert_int_equal(task_of(f, 10)->mask->w[0], 0x0f);
+        assert_int_equal(task_of(f, 10)->mask->w[0], 0x10);
+        assert_int_equal(task_of(f, 10)->cpu, 4); /* it was put there: no refresh reads the CPU */
+        assert_int_equal(task_of(f, 20)->flags & ASYM_TASK_ENDED, 0);
+        affinity.error = ESRCH;
+        refresh(f);
+        assert_int_equal(task_of(f, 20)->flags & ASYM_TASK_ENDED, ASYM_TASK_ENDED);
         start_over(f);
     }
 }
@@ -1262,7 +1267,7 @@ TEST_F(the_mask_that_was_set_is_known)
     tell(f, 7, ASYM_OUTCOME_RETRY);
     assert_int_equal(task_of(f, 10)->mask->w[0], 0xff);
     tell(f, 7, ASYM_OUTCOME_DONE);
-    assert_int_equal(task_of(f, 10)->mask->w[0], 0x0f);
+    assert_int_equal(task_of(f, 10)->mask->w[0], 0x10);
 }
 
 TEST_F(a_number_that_another_process_has_now_is_another_application)
