@@ -716,6 +716,11 @@ TEST_WITH(what_comes_is_taken_before_the_programs_are_served, set_up, tear_down)
 TEST_WITH(a_flood_of_files_keeps_no_other_user_out, set_up, tear_down)
 {
     for (int i = 0; i < ASYM_RTXD_MAX_TAKEN; i++) {
+        if (i == ASYM_RTXD_MAX_TAKEN_OF_USER) {
+            assert_int_equal(come_as(getpid(), 3000), i);
+            serve_once(1);
+            assert_false(is_in(i));
+        }
         const int k = come_as(getpid(), 3000 + (uid_t)i / ASYM_RTXD_MAX_TAKEN_OF_USER);
         serve_once(1);
         assert_true(is_in(k));
@@ -727,7 +732,7 @@ TEST_WITH(a_flood_of_files_keeps_no_other_user_out, set_up, tear_down)
     assert_false(is_in(flood));
     assert_true(is_in(first));
     assert_false(is_in(second));
-    assert_int_equal(refused[ASYM_RTXD_REFUSED_BUSY], 2);
+    assert_int_equal(refused[ASYM_RTXD_REFUSED_BUSY], 3);
     asym_rtxd_server_housekeeping(server, 2);
     announce(flood);
     announce(second);
