@@ -16,7 +16,7 @@ static unsigned count(const char *text, const char *what)
     return n;
 }
 
-/* Users can provoke lines about threads. For classes, the log's limit for messages of one kind would be one for all applications. */
+/* Users can provoke lines about threads. For classes, the limit for messages of one kind would be one for all applications. */
 TEST(the_log_limits_lines_about_threads_and_writes_each_about_a_class)
 {
     struct asym_task task = {.id = {.tid = 12, .tgid = 11}};
