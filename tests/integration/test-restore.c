@@ -220,7 +220,8 @@ static void *exec_when_signalled(void *arg)
     shared->tids[0] = (int)gettid();
     while (shared->go == 0)
         usleep(200);
-    execlp("sleep", "sleep", "60", (char *)NULL);
+    if (shared->go == 1)
+        execlp("sleep", "sleep", "60", (char *)NULL);
     return arg;
 }
 
@@ -229,25 +230,80 @@ static void exec_from_a_thread(void)
     pthread_t t;
     if (pthread_create(&t, NULL, exec_when_signalled, NULL) == 0)
         pthread_join(t, NULL);
+    sleep_on();
 }
 
 /* exec gives the calling thread the leader's tid and start time, and keeps its mask: it matches neither ledger entry. */
-TEST_WITH(what_a_thread_took_along_by_exec_is_found, set_up, tear_down)
+static pid_t exec_while_steered(bool leader_is_steered, struct asym_taskid *ret_former)
 {
-    pid_t pid = start(exec_from_a_thread);
+    const pid_t pid = start(exec_from_a_thread);
     await(&shared->tids[0], 1);
-    pid_t tid = shared->tids[0];
+    const pid_t tid = shared->tids[0];
+    struct asym_stat stat;
+    assert_int_equal(asym_thread_get_stat(pid, tid, &stat), 0);
+    *ret_former = (struct asym_taskid){tid, pid, stat.start};
     open_ledger();
-    assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
+    if (leader_is_steered)
+        assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
     assert_int_equal(steer(pid, tid, &all_cpus, &last), 0);
     shared->go = 1;
     for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_thread_is_of(pid, tid) == 0 && asym_live_now() < end;)
         asym_live_sleep(0.001);
     assert_true(has(pid, &last));
+    return pid;
+}
+
+TEST_WITH(what_a_thread_took_along_by_exec_is_found, set_up, tear_down)
+{
+    struct asym_taskid former;
+    const pid_t pid = exec_while_steered(true, &former);
     const struct asym_restore_report report = restore_anew();
     assert_int_equal(report.gone, 1);
     assert_int_equal(report.inherited, 1);
     assert_true(has(pid, &all_cpus));
+    asym_live_end(pid, SIGKILL);
+}
+
+TEST_WITH(what_a_thread_took_along_to_a_leader_that_was_never_steered_is_found, set_up, tear_down)
+{
+    struct asym_taskid former;
+    const pid_t pid = exec_while_steered(false, &former);
+    const struct asym_restore_report report = restore();
+    assert_int_equal(report.gone, 1);
+    assert_int_equal(report.inherited, 1);
+    assert_true(has(pid, &all_cpus));
+    asym_live_end(pid, SIGKILL);
+}
+
+/* A sample may show that the thread has ended before one shows the new program, and asymd may be stopped in between. */
+TEST_WITH(the_record_of_a_thread_that_called_exec_is_not_forgotten_in_vain, set_up, tear_down)
+{
+    struct asym_taskid former;
+    const pid_t pid = exec_while_steered(false, &former);
+    struct asym_action a = action(ASYM_ACTION_RELEASE, pid, pid, &last, &all_cpus);
+    a.id = former;
+    assert_int_equal(apply(&a), -ESRCH);
+    assert_true(has(pid, &all_cpus));
+    asym_live_end(pid, SIGKILL);
+}
+
+/* The leader has chosen the mask itself, and has not called exec. */
+TEST_WITH(the_end_of_a_thread_changes_no_leader, set_up, tear_down)
+{
+    const pid_t pid = start(exec_from_a_thread);
+    await(&shared->tids[0], 1);
+    /* Starts are whole clock ticks: what starts in the tick of the steering may have inherited. */
+    asym_live_sleep(0.05);
+    open_ledger();
+    assert_int_equal(steer(pid, shared->tids[0], &all_cpus, &last), 0);
+    assert_int_equal(asym_thread_set_mask(pid, &last, false), 0);
+    shared->go = 2;
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE;
+         asym_thread_is_of(pid, shared->tids[0]) == 0 && asym_live_now() < end;)
+        asym_live_sleep(0.001);
+    const struct asym_restore_report report = restore();
+    assert_int_equal(report.gone, 1);
+    assert_true(has(pid, &last));
     asym_live_end(pid, SIGKILL);
 }
 

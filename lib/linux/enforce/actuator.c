@@ -105,6 +105,7 @@ static int begin_entry(struct asym_ledger *l, const struct asym_action *a, const
     e->original_reset = sched->reset_on_fork;
     e->since = asym_thread_ticks();
     e->session = session > 0 ? session : 0;
+    e->image = stat.image;
     return 0;
 }
 
@@ -252,6 +253,7 @@ static int steer(struct asym_ledger *l, const struct asym_action *a)
  */
 static void forget_ended(struct asym_ledger *l, struct asym_ledger_entry *e)
 {
+    asym_ledger_follow_exec(l, e);
     if (e->boosted)
         asym_ledger_add_pending(l, e, e->id.tid, e->id.tgid, asym_clock_now() + ASYM_LEDGER_LATE);
     asym_ledger_forget(l, e);

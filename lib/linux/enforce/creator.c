@@ -127,11 +127,10 @@ void asym_creators_select(struct asym_creators *c, const struct asym_ancestors *
     }
 }
 
-static bool may_have_creator(const struct asym_creators *c, const struct asym_taskid *id, bool itself,
-                             const struct asym_mask *found)
+static bool may_have_creator(const struct asym_creators *c, const struct asym_taskid *id, const struct asym_mask *found)
 {
     const unsigned h = hash_online(c->ledger, found);
-    return (c->masks[h / 64] >> h % 64 & 1) != 0 && (itself ? id->tid == id->tgid : c->since <= id->start + 1);
+    return (c->masks[h / 64] >> h % 64 & 1) != 0 && (id->tid == id->tgid || c->since <= id->start + 1);
 }
 
 struct rank {
@@ -159,28 +158,42 @@ static bool was_steered_before(const struct asym_ledger_entry *e, uint64_t start
     return e->oldest_heir > 0 && e->since <= ASYM_MIN(e->oldest_heir, start) + 1;
 }
 
-static bool has_executed(const struct asym_ledger_entry *former)
+/* The kernel shows stack 0 to those who may not trace the process, too. */
+bool asym_ledger_is_other_image(const struct asym_ledger_entry *e, const struct asym_image *image)
 {
-    return former->oldest_heir == ITSELF && asym_thread_is_of(former->id.tgid, former->id.tid) == -ESRCH;
+    const bool is_shown = image->stack != 0 || image->code == 0;
+    return e->image.stack != 0 && is_shown && (e->image.stack != image->stack || e->image.code != image->code);
+}
+
+/*
+ * A leader that asymd has steered had its own mask in force, so that another one's is a sign of exec. Any other leader may have
+ * chosen the mask itself: there the sign is another program.
+ */
+static bool has_executed(const struct asym_ledger_entry *former, bool leader_is_known, const struct asym_image *image)
+{
+    return former->oldest_heir == ITSELF && (leader_is_known || asym_ledger_is_other_image(former, image)) &&
+           asym_thread_is_of(former->id.tgid, former->id.tid) == -ESRCH;
 }
 
 const struct asym_ledger_entry *asym_creators_find(const struct asym_creators *c, const struct asym_taskid *id,
-                                                   const struct asym_mask *found, int8_t nice)
+                                                   const struct asym_image *image, const struct asym_mask *found,
+                                                   int8_t nice)
 {
     struct asym_ledger *l = c->ledger;
     const struct asym_ledger_entry *known = asym_ledger_find(l, id->tid), *best = NULL;
-    const bool itself = known && known->id.start == id->start;
+    const bool is_known = known && known->id.start == id->start;
     const struct rank highest = {true, asym_mask_count(&l->online), ITSELF};
     struct rank best_rank = {.n_cpus = 0};
-    if (!may_have_creator(c, id, itself, found))
+    if (!may_have_creator(c, id, found))
         return NULL;
     for (size_t i = 0; i < l->n && (!best || ranks_higher(&highest, &best_rank)); i++) {
         const struct asym_ledger_entry *e = &l->entries[i];
-        if (!(itself ? e->oldest_heir == ITSELF : was_steered_before(e, id->start)) || e->id.tid == id->tid)
+        const bool is_heir = !is_known && was_steered_before(e, id->start);
+        if (e->id.tid == id->tid || !(is_heir || (id->tid == id->tgid && e->oldest_heir == ITSELF)))
             continue;
         const struct rank rank = rank_entry(l, e, nice);
         if ((best && !ranks_higher(&rank, &best_rank)) || !asym_ledger_looks_inherited(l, e, found, nice, c->begun) ||
-            (itself && !has_executed(e)))
+            !(is_heir || has_executed(e, is_known, image)))
             continue;
         best = e;
         best_rank = rank;

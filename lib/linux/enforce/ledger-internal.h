@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "linux/enforce/enforce.h"
 #include "linux/sys/cgroup-mounts.h"
+#include "linux/sys/proc-parse.h"
 
 /**
  * A thread that asymd has touched. set is the mask that asymd last wrote or is about to write. before is the mask that was
@@ -33,7 +34,8 @@ struct asym_ledger_entry {
     bool under_way;      /**< asymd may have left it on its transit CPU; the file has via while this is true */
     /** Not in the file. Children born until then (monotonic) may have the transit CPU alone. */
     asym_usec transit_until;
-    bool failed; /**< not in the file; the last restore could not restore it */
+    bool failed;             /**< not in the file; the last restore could not restore it */
+    struct asym_image image; /**< not in the file: of its process when asymd first touched it; stack 0: not known */
 };
 
 /**
@@ -268,15 +270,25 @@ struct asym_creators {
     asym_usec begun;
 };
 
+/**
+ * Repairs what the process has inherited if e's thread, which has ended, may have called exec: the process goes on with another
+ * program, under the number of its leader and with the mask of e's thread. Its new threads inherit that.
+ */
+void asym_ledger_follow_exec(struct asym_ledger *l, const struct asym_ledger_entry *e);
+
 /** Selects the process with these ancestors. c->ledger and c->begun are set. */
 void asym_creators_select(struct asym_creators *c, const struct asym_ancestors *ancestors);
 
 /**
  * Finds the entry that a thread of the selected process has inherited its mask and nice value from. found and nice: what the
- * thread has now. An entry that explains the exact nice value comes first, then the one whose thread originally had the most
+ * thread has now. image: of its process now. An entry that explains the exact nice value comes first, then the one whose thread originally had the most
  * online CPUs, then the one of the nearest ancestor. Returns NULL if there is none.
  */
 const struct asym_ledger_entry *asym_creators_find(const struct asym_creators *c, const struct asym_taskid *id,
-                                                   const struct asym_mask *found, int8_t nice);
+                                                   const struct asym_image *image, const struct asym_mask *found,
+                                                   int8_t nice);
+
+/** Returns true if the image shows another program than the one that e's thread was part of. */
+bool asym_ledger_is_other_image(const struct asym_ledger_entry *e, const struct asym_image *image);
 
 #endif

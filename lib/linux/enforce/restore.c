@@ -50,7 +50,7 @@ static int check_thread(void *arg, int32_t tid)
     if (known && known->id.start == stat.start && asym_ledger_same_mask(l, &found, &known->original))
         return 0;
     const struct asym_taskid id = {tid, s->tgid, stat.start};
-    const struct asym_ledger_entry *e = asym_creators_find(&s->creators, &id, &found, stat.nice);
+    const struct asym_ledger_entry *e = asym_creators_find(&s->creators, &id, &stat.image, &found, stat.nice);
     r = e ? asym_ledger_repair(l, e, tid, s->creators.begun) : 0;
     note_error(s, r);
     s->found += r > 0;
@@ -98,6 +98,19 @@ static size_t restore_inherited(struct asym_ledger *l, int *ret_error)
     }
     *ret_error = s.error;
     return n;
+}
+
+void asym_ledger_follow_exec(struct asym_ledger *l, const struct asym_ledger_entry *e)
+{
+    struct asym_stat leader;
+    struct search s = {.creators = {.ledger = l, .begun = asym_clock_now()}, .found = 1};
+    if (e->id.tid == e->id.tgid || asym_thread_get_stat(e->id.tgid, e->id.tgid, &leader) < 0 ||
+        !asym_ledger_is_other_image(e, &leader.image))
+        return;
+    for (int pass = 0; pass < PASSES_MAX && s.found > 0; pass++) {
+        s.found = 0;
+        check_process(&s, e->id.tgid);
+    }
 }
 
 static void count(struct asym_restore_report *report, int r)
