@@ -56,7 +56,6 @@ int asym_oneshot_init(struct asym_oneshot *o, struct asym_run *run, bool overlay
     if (r < 0)
         return asym_fail(err, r, "%s", strerror(-r));
     o->cycle = (struct asym_cycle){.source = o->observer.source, .actuator = asym_actuator_dry(), .engine = o->engine};
-    o->started = asym_clock_now();
     return 0;
 }
 
@@ -73,7 +72,9 @@ int asym_oneshot_observe(struct asym_oneshot *o, struct asym_run *run, struct as
     int r = asym_cycle_plan(&o->cycle);
     if (r >= 0)
         r = asym_capabilities_check(o->cycle.snapshot.missing, run->policy, err);
-    asym_usec end = o->started + d->duration;
+    /* From the first sample on: on a busy machine it may come late, and a sample alone measures nothing. */
+    o->started = asym_clock_now();
+    const asym_usec end = o->started + d->duration;
     while (r >= 0 && run->root.live) {
         asym_usec now = asym_clock_now();
         if (now >= end)
