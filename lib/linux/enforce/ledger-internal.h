@@ -281,8 +281,8 @@ void asym_creators_select(struct asym_creators *c, const struct asym_ancestors *
 
 /**
  * Finds the entry that a thread of the selected process has inherited its mask and nice value from. found and nice: what the
- * thread has now. image: of its process now. An entry that explains the exact nice value comes first, then the one whose thread originally had the most
- * online CPUs, then the one of the nearest ancestor. Returns NULL if there is none.
+ * thread has now. image: of its process now. An entry that explains the exact nice value comes first, then the one whose thread
+ * originally had the most online CPUs, then the one of the nearest ancestor. Returns NULL if there is none.
  */
 const struct asym_ledger_entry *asym_creators_find(const struct asym_creators *c, const struct asym_taskid *id,
                                                    const struct asym_image *image, const struct asym_mask *found,
