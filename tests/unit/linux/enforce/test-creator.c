@@ -69,7 +69,7 @@ static void add_any(int i)
         e->set_nice = e->before_nice = 1;
 }
 
-/* The image of the process with the thread: the one that asymd has seen, another one, one that calls exec, one that is not shown. */
+/* Images of the process: the one that asymd has seen, another one, one that calls exec, one that is not shown. */
 static const struct asym_image images[] = {{0, 100}, {0, 200}, {0, 0}, {1, 0}};
 static const struct asym_image *image;
 
