@@ -16,7 +16,7 @@
 
 enum { THREADS = 16, APP = 3 };
 
-#define SECONDS 3.0
+#define SECONDS 1.0
 
 static struct asym_phases *phases;
 
