@@ -2,7 +2,7 @@
 /*
  * The kernel refuses SCHED_DEADLINE to a thread that may not run on every CPU, so also to a steered thread. asymd does not
  * learn of the refusal. asymd(8) names two solutions: the thread sets a mask of every CPU just before, or a rule exempts
- * the program. The test needs root, because SCHED_DEADLINE does.
+ * the program, so that asymd steers none of its threads. The test needs root, because SCHED_DEADLINE does.
  */
 #include <sched.h>
 #include <signal.h>
@@ -111,31 +111,6 @@ TEST_WITH(a_steered_thread_is_refused_until_it_asks_for_every_cpu, set_up, tear_
     asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     assert_int_equal(sched_getscheduler(victim), SCHED_DEADLINE);
-    asym_live_end(victim, SIGKILL);
-}
-
-TEST_WITH(a_rule_exempts_the_program, set_up, tear_down)
-{
-    char path[128], option[160], comm[32];
-    const int cpus = asym_live_cpus();
-    pid_t victim = start_victim();
-    snprintf(path, sizeof path, "/proc/%d/comm", (int)victim);
-    FILE *f = fopen(path, "r");
-    assert_true(f && fgets(comm, sizeof comm, f));
-    fclose(f);
-    snprintf(path, sizeof path, "%s/conf", asym_service_dir());
-    f = fopen(path, "w");
-    assert_non_null(f);
-    fprintf(f, "[rule \"deadline\"]\nmatch_comm = %saction = ignore\n", comm);
-    assert_int_equal(fclose(f), 0);
-    snprintf(option, sizeof option, "--config=%s", path);
-    const char *const more[] = {option, NULL};
-    pid_t asymd = asym_service_start(victim, more);
-    for (double end = asym_live_now() + 2; asym_live_now() < end; asym_live_sleep(0.01))
-        assert_int_equal(asym_live_narrow_threads(victim, cpus), 0);
-    assert_int_equal(ask(PLAINLY), 0);
-    asym_live_signal(asymd, SIGTERM);
-    assert_int_equal(asym_live_wait(asymd), 0);
     asym_live_end(victim, SIGKILL);
 }
 

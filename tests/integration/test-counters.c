@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -120,25 +119,6 @@ TEST(a_thread_that_works_is_counted_and_one_that_sleeps_is_not)
     assert_true(counts.value[ASYM_COUNTER_SWITCHES] > 10 || geteuid() != 0); /* it wakes every millisecond */
     stop(&busy);
     stop(&idle);
-    c->close(c);
-}
-
-TEST(page_faults_of_our_own_thread_are_counted)
-{
-    struct asym_counters *c = software(100, false);
-    const struct asym_taskid self = {.tid = (int32_t)syscall(SYS_gettid), .tgid = getpid(), .start = 1};
-    struct asym_counts counts;
-    enum { PAGES = 64 };
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    assert_int_equal(c->watch(c, &self), 0);
-    volatile char *memory = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(memory != MAP_FAILED);
-    madvise((void *)(uintptr_t)memory, PAGES * page, MADV_NOHUGEPAGE);
-    for (size_t i = 0; i < PAGES; i++)
-        memory[i * page] = 1;
-    assert_int_equal(c->read(c, &self, &counts), 0);
-    munmap((void *)(uintptr_t)memory, PAGES * page);
-    assert_in_range(counts.value[ASYM_COUNTER_FAULTS], PAGES, 100 * PAGES);
     c->close(c);
 }
 

@@ -342,32 +342,6 @@ TEST_WITH(a_profile_decides_which_thread_has_the_fast_cpu, asym_service_set_up, 
         asym_live_end(pids[k], SIGKILL);
 }
 
-/*
- * With a PMU these policies run. Without one asymd refuses them; the message says what is missing and which policies can run.
- */
-TEST_WITH(policies_that_count_run_or_say_why_not, asym_service_set_up, asym_service_tear_down)
-{
-    static const char *const policies[] = {"ipc-driven", "eshmp"};
-    char option[64], dir[128], pid[32];
-    pid_t load = asym_service_spin("2");
-    const char *const argv[] = {ASYM_SERVICE, "--once", dir, "--slow=1", "--duration=300ms", pid, option, NULL};
-    snprintf(pid, sizeof pid, "--pid=%d", (int)load);
-    snprintf(dir, sizeof dir, "--set=asymd.state_dir=%s", asym_service_dir());
-    asym_live_settle(load, 2);
-    const bool has_pmu = access("/sys/bus/event_source/devices/cpu", F_OK) == 0 ||
-                         access("/sys/bus/event_source/devices/cpu_core", F_OK) == 0;
-    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
-        snprintf(option, sizeof option, "--policy=%s", policies[i]);
-        int r = asym_live_run(argv, said, sizeof said);
-        assert_int_equal(r, has_pmu ? 0 : 3);
-        assert_said(has_pmu ? "steered 2 of 2" : "needs the signal ipc, which this machine does not give: ");
-        if (!has_pmu)
-            assert_said("Policies that can run here: none, pa, ");
-    }
-    /* An asymd that refuses its policy has opened no state directory, so there is nothing to restore. */
-    assert_int_equal(asym_service_restore(said, sizeof said), has_pmu ? 0 : 1);
-}
-
 int main(void)
 {
     snprintf(asymd, sizeof asymd, "%s/daemon/asymd", ASYM_TEST_BIN);
