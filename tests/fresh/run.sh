@@ -237,8 +237,8 @@ must_say() {
     must "${@:1:3}" "set -o pipefail; { $4; } 2>&1 | tee >(cat >&2) | grep '$words' >/dev/null"
 }
 
-# Each test runs once in each build, but for measurements: in the optimised one as an ordinary user, but for what needs root, and under sanitizers as
-# root. The user's tree has the files of root's tests in it when the user without sudo goes on there.
+# Each test runs once in each build, but for measurements: in the optimised one as an ordinary user, but for what needs root, and
+# under sanitizers as root. The user's tree has the files of root's tests in it when the user without sudo goes on there.
 everything() {
     renew
     must_say_what_is_missing run
