@@ -18,7 +18,7 @@
 
 /* The budget, share of a CPU. asymd needs the first seconds to lengthen its interval. */
 #define PROMISED 0.01
-#define SETTLE   3
+#define SETTLE   6
 #define PERIOD   6
 #define SECONDS  ASYM_ATTACK_LIFETIME(SETTLE, PERIOD)
 

@@ -22,7 +22,7 @@
 
 /* The budget of 1 % for samples, and a quarter of it for maps. asymd needs the first seconds to lengthen its interval. */
 #define PROMISED 0.0125
-#define SETTLE   3
+#define SETTLE   6
 #define PERIOD   6
 #define SECONDS  ASYM_ATTACK_LIFETIME(SETTLE, PERIOD)
 

@@ -26,8 +26,8 @@
 
 /* Samples may take the budget of 1 %, answers as much, and the fork guard twice that. */
 #define PROMISED 0.04
-#define SETTLE   1
-#define PERIOD   3
+#define SETTLE   4
+#define PERIOD   4
 #define SECONDS  ASYM_ATTACK_LIFETIME(SETTLE, PERIOD)
 
 enum { COPIES_MAX = 2, THREADS_MAX = 8, CHILDREN_MAX = 1000 };

@@ -22,7 +22,7 @@ double asym_attack_cpu(pid_t pid);
  * seconds of the clock, as asymd's budget counts it. If it is not below most, the function measures up to ASYM_ATTACK_PERIODS
  * times and returns the least. New processes of other programs cost asymd time for a while; a defect costs it all the time.
  */
-#define ASYM_ATTACK_PERIODS 5
+#define ASYM_ATTACK_PERIODS 3
 double asym_attack_share(pid_t pid, double seconds, double most);
 
 /** The seconds after which an attack ends that is measured by asym_attack_share() after settle available seconds. */
