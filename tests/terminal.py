@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""terminal.py ASYMD: without a mode, asymd explains itself, at a terminal and without one; it steers with --service only."""
+"""terminal.py ASYMD: without a mode, asymd explains itself, at a terminal and without one."""
 import fcntl
 import os
 import pty
-import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import termios
-import threading
 
 
 def at_a_terminal(command, env, columns=0):
@@ -27,20 +25,6 @@ def at_a_terminal(command, env, columns=0):
         pass
     os.close(master)
     return printed.decode().replace("\r\n", "\n"), child.wait(timeout=30)
-
-
-def run_service(command):
-    """Run the service with no terminal until it has started. Returns what it printed and its exit status."""
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    printed = ""
-    watchdog = threading.Timer(60, child.kill)
-    watchdog.start()
-    for line in child.stdout:
-        printed += line
-        if "fast CPUs" in line:
-            child.send_signal(signal.SIGTERM)
-    watchdog.cancel()
-    return printed, child.wait(timeout=30)
 
 
 def check_widths(asymd, env):
@@ -72,9 +56,6 @@ def main(asymd):
             # A policy for the simulator only.
             printed, status = at_a_terminal([asymd, *options, "--policy=smt-icount"], env)
             assert status == 2 and "it would end at once" in printed, (status, printed)
-            printed, status = run_service([asymd, "--service", *options])
-            assert "did not start" not in printed and "policy" in printed, printed
-            assert status == 0, (status, printed)
     finally:
         target.kill()
         target.wait()

@@ -66,27 +66,6 @@ TEST(mintlp_knows_no_fairness_and_does_not_migrate_for_noise)
     }
 }
 
-TEST(a_thread_that_must_share_does_not_push_the_holder_out)
-{
-    static const char *const policies[] = {"mintlp", "rr"};
-    for (size_t k = 0; k < ASYM_LENGTH(policies); k++) {
-        /* With a swap period of zero the engine calls the policy again at the same time. */
-        TURNS_WITH(w, policies[k], NULL, 0, 4, 1, 3);
-        /* The first thread may run on the fast CPU only, but the second is already there. */
-        w.load->masks[0] = w.load->cpusets[0] = w.machine.fast;
-        gen_load_share_masks(w.load);
-        for (size_t i = 0; i < 3; i++)
-            w.load->tasks[i].cpu = i == 1 ? 0 : 2;
-        turn(&w);
-        int32_t first = w.plan->tasks[1].target;
-        gen_load_pass(w.load, 0);
-        const struct asym_action *actions;
-        assert_int_equal(asym_engine_step(w.e, &w.load->s, &w.plan, &actions, &w.n_actions), 0);
-        assert_int_equal(w.plan->tasks[1].target, first);
-        assert_int_equal(w.n_actions, 0);
-    }
-}
-
 TEST(busyfcs_keeps_fast_cpus_busy_before_slow_ones)
 {
     for (unsigned n = 1; n <= 12; n++) {
@@ -213,20 +192,6 @@ TEST(rr_shares_types_of_equal_speed)
     }
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(had[i], 10);
-}
-
-TEST(siblings_fill_after_cores)
-{
-    static const char *const policies[] = {"mintlp", "busyfcs", "rr"};
-    for (size_t k = 0; k < ASYM_LENGTH(policies); k++) {
-        TURNS(w, policies[k], 8, 8, 4);
-        for (unsigned c = 0; c < 8; c++)
-            w.machine.cpus[c].core = w.machine.cpus[c].freq_domain = (int16_t)(c / 2);
-        assert_int_equal(asym_machine_finish(&w.machine), 0);
-        turn(&w);
-        for (int c = 0; c < 8; c += 2)
-            assert_int_equal(count_on(&w, c) + count_on(&w, c + 1), 1);
-    }
 }
 
 /* Among CPUs that are otherwise equal the favoured one fills first. */
