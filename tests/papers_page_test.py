@@ -17,7 +17,6 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "bench" / "papers"), str(ROOT / "tests" / "vm")]
 import common  # noqa: E402
-import lab  # noqa: E402
 import marks  # noqa: E402
 import page  # noqa: E402
 import papers  # noqa: E402
@@ -305,10 +304,6 @@ class Statements(unittest.TestCase):
 class Records(unittest.TestCase):
     def test_keys_that_are_numbers_come_back_as_numbers(self):
         self.assertEqual(papers.keyed({"stock": {"12": [{"total": 1.5}]}}), {"stock": {12: [{"total": 1.5}]}})
-
-    def test_runs_and_what_is_left_of_runs_give_the_same_figures(self):
-        runs = [{"turnaround": x} for x in (1.0, 2.0, 6.0)]
-        self.assertEqual(lab.figure(runs, "turnaround"), lab.figure({"turnaround": [3.0, 1.0, 6.0]}, "turnaround"))
 
 
 if __name__ == "__main__":

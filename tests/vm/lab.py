@@ -86,9 +86,7 @@ def mean(runs, key):
 
 
 def figure(runs, key):
-    """The mean and the range of runs. A record of runs that were not kept has these three instead, by key."""
-    if isinstance(runs, dict):
-        return Figure(*runs[key])
+    """The mean and the range of runs."""
     values = [each[key] for each in runs]
     return Figure(statistics.mean(values), min(values), max(values))
 

@@ -80,8 +80,7 @@ def parse(text):
 
 
 def cases(args):
-    shares = SHARES[2:3] if args.short else SHARES
-    return [Case(*each) for each in itertools.product(range(args.runs), MACHINES, shares, INTERVALS)]
+    return [Case(*each) for each in itertools.product(range(args.runs), MACHINES, SHARES, INTERVALS)]
 
 
 def speeds(rate):
@@ -127,7 +126,7 @@ class Record:
             self.rate = entry["rate"]
         else:
             case = Case(*entry["case"])
-            self.found[case], self.left_alone[case] = entry["cells"], entry.get("left_alone")
+            self.found[case], self.left_alone[case] = entry["cells"], entry["left_alone"]
 
     def add(self, entry):
         self.keep(entry)
@@ -157,7 +156,7 @@ def left_alone(lab):
 
 def measure(lab, args):
     """Measures all cases that are not on record yet. The work is the same for all runs."""
-    record, cpus, alone = Record(args.build / f"vm-rtx{'-short' if args.short else ''}.jsonl", args.resume), None, 0
+    record, cpus, alone = Record(args.build / "vm-rtx.jsonl", args.resume), None, 0
     if record.rate is None:
         lab.policy("stock")
         record.add({"rate": calibrate(lab)})
@@ -293,13 +292,11 @@ def judge(results):
 
 
 def verdict_left_alone(results):
-    """Over all cases. An old record may have cases without this count; these do not pass."""
+    """Over all cases."""
     counts = [results.record.left_alone[Case(run, *row)] for run in results.runs for row in results.rows]
     text = f"asymd left no thread alone: so in {counts.count(0)} of {len(counts)} cases"
     if any(counts):
-        text += f"; {sum(filter(None, counts))} threads in the others"
-    if None in counts:
-        text += f"; not counted in {counts.count(None)}"
+        text += f"; {sum(counts)} threads in the others"
     return text, counts.count(0) == len(counts)
 
 

@@ -203,9 +203,8 @@ def report(name, args, guest, found):
     about = {"runs": args.runs, "boots": "more than one boot" if args.resume and name == "rtx" else "one boot",
              "kernel": guest.sh("uname -r"), "host": host()}
     lines, missed = page(name, about, found)
-    if not args.short:
-        write(name, lines)
-        keep(name, about, found)
+    write(name, lines)
+    keep(name, about, found)
     print("\n".join(lines[2:]))
     return missed
 
@@ -227,7 +226,6 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4.5, help="of the task on the fastest CPU (default: as the source)")
     parser.add_argument("--only", choices=TABLES)
-    parser.add_argument("--short", action="store_true", help="rtx alone, 30 %% serial work only; docs/data/kernel.md stays")
     parser.add_argument("--resume", action="store_true", help="rtx: go on from what a run that was ended has measured")
     parser.add_argument("build", type=pathlib.Path, help=argparse.SUPPRESS)
     parser.add_argument("--again", action="store_true", help="print the tables of which docs/data/kernel has a record; measure nothing")
@@ -236,11 +234,8 @@ def main():
         missing = again([args.only] if args.only else TABLES)
         print(f"{RESULTS}: written anew" + (f"; no record of {', '.join(missing)}" if missing else ""))
         return 0
-    for option in ("short", "resume"):
-        if getattr(args, option) and args.only not in (None, "rtx"):
-            parser.error(f"--{option} is for rtx, not for {args.only}")
-    if args.short:
-        args.only = "rtx"
+    if args.resume and args.only not in (None, "rtx"):
+        parser.error(f"--resume is for rtx, not for {args.only}")
     vm.stop_on_signals()
     missed = 0
     with tempfile.TemporaryDirectory(prefix="asymd-vm.") as share:

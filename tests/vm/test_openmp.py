@@ -71,7 +71,7 @@ class Test(unittest.TestCase):
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory()
         self.addCleanup(self.directory.cleanup)
-        self.args = argparse.Namespace(build=pathlib.Path(self.directory.name), runs=1, short=False, resume=False)
+        self.args = argparse.Namespace(build=pathlib.Path(self.directory.name), runs=1, resume=False)
 
     def test_the_serial_share_is_a_share_of_all_steps(self):
         for case in openmp.cases(self.args):
