@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Roehrich 2007: copies of a task on eight cores of eight speeds."""
-import math
 
 import kernel
 import parameters as P
 from common import absent, chance, k10, machine, mean, missing, program, ranked, run_section, target
 from sources import PACE_S as PACE, TABLE_5_2
 
-# All twelve set-ups of 5.3. Of the six that are not in its table the text gives only the range of Avg over all twelve.
+# All twelve set-ups of 5.3, six of which are not in its table.
 COPIES = range(1, 13)
-RANGES = {"none": (8.56, 13.86), "response-time": (5.74, 6.77)}
 POLICIES = ["response-time", "throughput", "priority"]
 NAMES = {"none": "stock", **{p: p for p in POLICIES}}
 BAR = 8
