@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <asym/settings.h>
@@ -24,6 +23,7 @@
 #include "linux/topology/topology.h"
 #include "phases_empty.skel.h"
 #include "support/process.h"
+#include "times.h"
 
 enum { ROUNDS = 15, MESSAGES = 40000, EVENTS_OF_A_MESSAGE = 4 };
 
@@ -42,13 +42,6 @@ enum way { NOTHING, EMPTY, UNFOLLOWED, FOLLOWED, WAYS };
 static const char *const names[WAYS] = {"no programs", "empty programs", "not followed", "followed"};
 
 static int there[2], back[2];
-
-static double read_ns(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 static _Noreturn void fail(const char *what)
 {
@@ -110,15 +103,9 @@ static double measure(enum way way, pid_t other, clockid_t clock)
     return took;
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
-
 static double median(double *values, int n)
 {
-    qsort(values, (size_t)n, sizeof values[0], compare);
+    qsort(values, (size_t)n, sizeof values[0], by_value);
     return values[n / 2];
 }
 

@@ -7,31 +7,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <asym/engine.h>
 
 #include "base/macro.h"
 #include "explain/monitor.h"
 #include "support/generate.h"
+#include "times.h"
 
 #define N_CPUS  256
 #define N_FAST  64
 #define N_STEPS 51
 #define PER_APP 10
-
-static double cpu_time(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
 
 static struct asym_engine *new_engine(const struct asym_policy *policy)
 {
@@ -74,9 +61,9 @@ static double median(double times[N_STEPS])
 
 static double record(struct asym_monitor *monitor, const struct asym_feedback *feedback)
 {
-    const double begin = cpu_time();
+    const double begin = read_ns(CLOCK_THREAD_CPUTIME_ID);
     asym_monitor_record(monitor, feedback);
-    return cpu_time() - begin;
+    return (read_ns(CLOCK_THREAD_CPUTIME_ID) - begin) / 1e6;
 }
 
 /* In a step a hundredth of the applications begin to sleep for most of the time, and in the next one they compute again. */
@@ -110,10 +97,10 @@ static struct costs measure_steps(const struct asym_policy *policy, const struct
         size_t n;
         if (k >= N_STEPS)
             change(load, n_threads / PER_APP, k);
-        const double begin = cpu_time();
+        const double begin = read_ns(CLOCK_THREAD_CPUTIME_ID);
         if (asym_engine_step(e, &load->s, &plan, &actions, &n) < 0)
             abort();
-        times[k / N_STEPS][k % N_STEPS] = cpu_time() - begin;
+        times[k / N_STEPS][k % N_STEPS] = (read_ns(CLOCK_THREAD_CPUTIME_ID) - begin) / 1e6;
         records[k % N_STEPS] = record(monitor, &(struct asym_feedback){&load->s, plan, actions, outcomes, n});
         gen_load_apply(load, actions, n);
         gen_load_move(load, plan);

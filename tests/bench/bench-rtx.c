@@ -16,21 +16,9 @@
 #include "support/listener.h"
 #include "support/process.h"
 #include "support/test.h"
+#include "times.h"
 
 enum { ROUNDS = 2001 };
-
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
 
 static struct asym_rtx_slot *slot;
 
@@ -51,7 +39,7 @@ static double clock_ns(void)
 {
     double best = 1e9;
     for (int i = 0; i < ROUNDS; i++) {
-        const double a = now_ns(), b = now_ns();
+        const double a = read_ns(CLOCK_MONOTONIC), b = read_ns(CLOCK_MONOTONIC);
         best = b - a < best ? b - a : best;
     }
     return best;
@@ -59,14 +47,14 @@ static double clock_ns(void)
 
 static void wait_ns(double ns)
 {
-    const double end = now_ns() + ns;
-    while (now_ns() < end)
+    const double end = read_ns(CLOCK_MONOTONIC) + ns;
+    while (read_ns(CLOCK_MONOTONIC) < end)
         ;
 }
 
 static void print(const char *what, double took[ROUNDS])
 {
-    qsort(took, ROUNDS, sizeof took[0], compare);
+    qsort(took, ROUNDS, sizeof took[0], by_value);
     printf("%-48s median %7.1f ns, 90 %% %7.1f, 99 %% %7.1f\n", what, took[ROUNDS / 2], took[ROUNDS * 9 / 10],
            took[ROUNDS * 99 / 100]);
 }
@@ -77,10 +65,10 @@ static void measure(const char *what, void (*pair)(void), int repeat)
     static double took[ROUNDS];
     const double clock = clock_ns();
     for (int i = 0; i < ROUNDS; i++) {
-        const double begun = now_ns();
+        const double begun = read_ns(CLOCK_MONOTONIC);
         for (int k = 0; k < repeat; k++)
             pair();
-        took[i] = (now_ns() - begun - clock) / repeat / 2;
+        took[i] = (read_ns(CLOCK_MONOTONIC) - begun - clock) / repeat / 2;
     }
     print(what, took);
 }
@@ -91,13 +79,13 @@ static void measure_reported(const char *what, double phase_us)
     static double took[ROUNDS];
     const double clock = clock_ns();
     for (int i = 0; i < ROUNDS; i++) {
-        const double a = now_ns();
+        const double a = read_ns(CLOCK_MONOTONIC);
         asym_rtx_serial_begin();
-        const double b = now_ns();
+        const double b = read_ns(CLOCK_MONOTONIC);
         wait_ns(phase_us * 1e3);
-        const double c = now_ns();
+        const double c = read_ns(CLOCK_MONOTONIC);
         asym_rtx_serial_end();
-        const double d = now_ns();
+        const double d = read_ns(CLOCK_MONOTONIC);
         took[i] = (b - a + d - c) / 2 - clock;
         wait_ns(phase_us * 1e3);
     }
@@ -123,10 +111,10 @@ static void measure_bare_wake(double pause_us)
     }
     for (int i = 0; i < ROUNDS; i++) {
         wait_ns(pause_us * 1e3);
-        const double begun = now_ns();
+        const double begun = read_ns(CLOCK_MONOTONIC);
         if (pwrite(fd, &i, sizeof i, 0) != sizeof i)
             exit(1);
-        took[i] = now_ns() - begun - clock;
+        took[i] = read_ns(CLOCK_MONOTONIC) - begun - clock;
     }
     print("for comparison: a bare write that wakes a sleeper", took);
     asym_process_signal(pid, SIGKILL);

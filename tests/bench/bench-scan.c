@@ -8,21 +8,14 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "linux/observe/procfs.h"
 #include "linux/topology/topology.h"
 #include "support/process.h"
+#include "times.h"
 
 #define SCANS 51
-
-static double cpu_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
 
 static void pause_ms(long ms)
 {
@@ -63,12 +56,6 @@ static double top_ms(const char *n)
            (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e3;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_scan(bool with_process_events, double *ret_max, unsigned *ret_threads)
 {
     struct asym_root root;
@@ -90,9 +77,9 @@ static double median_scan(bool with_process_events, double *ret_max, unsigned *r
     }
     for (size_t i = 0; i < SCANS; i++) {
         pause_ms(100);
-        double before = cpu_ms();
+        double before = read_ns(CLOCK_THREAD_CPUTIME_ID);
         source->next(source, &s);
-        ms[i] = cpu_ms() - before;
+        ms[i] = (read_ns(CLOCK_THREAD_CPUTIME_ID) - before) / 1e6;
     }
     *ret_threads = s.coverage.n_threads;
     source->close(source);

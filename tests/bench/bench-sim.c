@@ -3,18 +3,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/macro.h"
 #include "experiment/experiment.h"
 #include "config/ini.h"
-
-static double cpu_time(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
+#include "times.h"
 
 /* A pass of some ms mostly measures the machine's other load. */
 #define LEAST_CPU_S  0.5
@@ -30,9 +23,9 @@ static int measure(struct asym_sim_trial *t, const char *file)
         const struct asym_sim_trial fresh = {
             .scenario = t->scenario, .policy = t->policy, .only = t->only, .seed = t->seed};
         *t = fresh;
-        const double before = cpu_time();
+        const double before = read_ns(CLOCK_THREAD_CPUTIME_ID);
         asym_sim_trial_run(t, &stop);
-        const double used = cpu_time() - before;
+        const double used = (read_ns(CLOCK_THREAD_CPUTIME_ID) - before) / 1e9;
         if (t->error != 0)
             return -1;
         best = ASYM_MIN(best, used);

@@ -9,29 +9,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <time.h>
 
 #include "base/mask.h"
 #include "linux/speed-cap/asymmetry.h"
 #include "linux/topology/topology.h"
 #include "support/test.h"
 #include "support/tree.h"
+#include "times.h"
 
 #define CPUS   256
 #define ROUNDS 11
-
-static double cpu_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static void print_row(const char *what, double *ms)
 {
@@ -66,20 +53,20 @@ static void measure(const struct tree *t, struct asym_machine *m)
     if (asym_root_open(t->path, &root, &err) < 0 || asym_asymmetry_open(t->path, methods, &a, &err) < 0)
         fail_msg("%s", err.text);
     for (size_t i = 0; i < ROUNDS; i++) {
-        double start = cpu_ms();
+        double start = read_ns(CLOCK_THREAD_CPUTIME_ID);
         int r = asym_topology_read(&root, NULL, m, NULL, &err);
-        read[i] = cpu_ms() - start;
+        read[i] = (read_ns(CLOCK_THREAD_CPUTIME_ID) - start) / 1e6;
         if (r >= 0)
             r = asym_machine_choose_slow(m, CPUS / 2, &slow);
-        start = cpu_ms();
+        start = read_ns(CLOCK_THREAD_CPUTIME_ID);
         if (r >= 0)
             r = asym_asymmetry_set(a, &asym_cap_cpufreq, m, &slow, &half, &err);
-        set[i] = cpu_ms() - start;
+        set[i] = (read_ns(CLOCK_THREAD_CPUTIME_ID) - start) / 1e6;
         if (r < 0)
             fail_msg("%s", err.text);
-        start = cpu_ms();
+        start = read_ns(CLOCK_THREAD_CPUTIME_ID);
         asym_asymmetry_restore(a, &report);
-        undo[i] = cpu_ms() - start;
+        undo[i] = (read_ns(CLOCK_THREAD_CPUTIME_ID) - start) / 1e6;
         assert_true(report.restored == CPUS / 2 && report.failed == 0);
     }
     asym_asymmetry_close(a);
