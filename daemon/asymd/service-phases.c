@@ -11,9 +11,12 @@
 /* After an answer asymd gives none for this long, however many programs change meanwhile. */
 #define REST ASYM_MSEC
 
-static bool hears(const struct asym_service *s)
+static enum asym_bpf_hears hears(const struct asym_service *s)
 {
-    return s->run->policy->serves_alone && !asym_overrides_is_paused(s->control.overrides);
+    const struct asym_policy *policy = s->run->policy;
+    if (asym_overrides_is_paused(s->control.overrides))
+        return ASYM_BPF_NOTHING;
+    return policy->exchange ? ASYM_BPF_BEGINS : policy->serves_alone ? ASYM_BPF_PHASES : ASYM_BPF_NOTHING;
 }
 
 static int answer(struct asym_service *s)
@@ -21,7 +24,7 @@ static int answer(struct asym_service *s)
     struct asym_service_phases *p = &s->phases;
     const asym_usec before = asym_clock_thread_cpu(), bus = asym_bus_spent(s->bus);
     int r = 0;
-    if (asym_bpf_take(p->bpf) && hears(s))
+    if (asym_bpf_take(p->bpf) && hears(s) != ASYM_BPF_NOTHING)
         r = asym_service_prompt_cycle(s);
     /* The bus has counted what it sent. */
     const asym_usec cost = asym_clock_thread_cpu() - before - (asym_bus_spent(s->bus) - bus);
@@ -83,10 +86,15 @@ void asym_service_phases_housekeeping(struct asym_service *s)
     struct asym_service_phases *p = &s->phases;
     if (!p->bpf)
         return;
-    asym_bpf_set(p->bpf, &s->run->settings->daemon, hears(s));
+    const enum asym_bpf_hears what = hears(s);
+    asym_bpf_set(p->bpf, &s->run->settings->daemon, what);
     const bool is_busy = asym_bpf_housekeeping(p->bpf);
+    /*
+     * An exchange comes when other threads have just left their CPUs, so asymd finds an idle one. With the priority its samples
+     * come later, because a thread that waits with it earns no credit of a sleeper.
+     */
     const int r = asym_prompt_want(&s->run->prompt, ASYM_PROMPT_BPF,
-                                   is_busy && hears(s) && s->run->settings->enforce.realtime);
+                                   is_busy && what == ASYM_BPF_PHASES && s->run->settings->enforce.realtime);
     if (r < 0)
         asym_log_say(&s->run->log, LOG_NOTICE,
                      "no real-time priority (%s): asymd sees serial phases later when all CPUs are busy", strerror(-r));

@@ -131,6 +131,13 @@ struct asym_policy {
     bool serves_alone;
     bool reacts; /**< the engine also calls plan as soon as a program reports the start or end of a serial phase;
                             such a plan does not begin a new swap period */
+    /**
+     * NULL; or in place of serves_alone: asymd calls it when the kernel says that a thread has begun to run alone. The last plan
+     * goes on, and ret has its answers; reason NULL: the thread was not in it. The function changes those of threads that exchange
+     * their CPUs. in has no new measurements: interval is 0, spare and again stay as they are; arena is as large as for the last
+     * plan.
+     */
+    void (*exchange)(const struct asym_policy_input *in, struct asym_assignment *ret);
     bool every_snapshot; /**< the engine calls plan at every snapshot, not once per swap period; the policy keeps its
                               own periods in its state */
     bool apart; /**< it says which threads share a core, and measures that: the engine lets no crowd onto their CPUs */

@@ -163,12 +163,19 @@ struct asym_coverage {
     const char *remarks[ASYM_N_OBSERVERS];
 };
 
+/** An event since the last snapshot that cannot wait for the next sample. Records have these numbers. */
+enum asym_urgency {
+    ASYM_URGENT_NOT = 0,
+    ASYM_URGENT_REPORT, /**< RTX: a program has reported the begin or the end of a serial phase */
+    ASYM_URGENT_PHASE,  /**< BPF: a thread has come to be alone (ASYM_TASK_ALONE), or is so no more; and nothing else */
+};
+
 struct asym_snapshot {
     asym_usec now;
     asym_usec interval; /**< time since the last snapshot; 0 in the first snapshot, whose shares are 0 */
-    bool urgent;        /**< RTX, BPF: a serial phase has begun or ended since the last snapshot */
-    bool refreshed;     /**< returned again after asym_source.refresh: measured values are those of the last snapshot */
-    bool paused;        /**< the user has told asymd to steer nothing for now */
+    enum asym_urgency urgent;
+    bool refreshed; /**< returned again after asym_source.refresh: measured values are those of the last snapshot */
+    bool paused;    /**< the user has told asymd to steer nothing for now */
     /** The processes that the user has told asymd to ignore, listed in procs or not, sorted by tgid. NULL if there are none. */
     const struct asym_taskid *ignored;
     size_t n_ignored;

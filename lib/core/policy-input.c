@@ -298,6 +298,34 @@ static int note_asleep(struct asym_step *st)
     return 0;
 }
 
+/* measured: the time for which the measurements count. */
+static struct asym_policy_input input_of(struct asym_step *st, asym_usec measured, struct asym_arena *arena)
+{
+    struct asym_engine *e = st->e;
+    return (struct asym_policy_input){
+        .machine = st->s->machine,
+        .now = st->s->now,
+        .interval = measured,
+        .swap_period = e->config.enforce.swap_period,
+        .since_swap = st->s->now - e->swap_began,
+        .apps = st->policy_apps,
+        .threads = st->policy_threads,
+        .n_apps = st->n_policy_apps,
+        .n_threads = st->n_policy_threads,
+        .n_nice_groups = e->nice_groups.n,
+        .unsteered = st->unsteered,
+        .unsteered_weight = st->unsteered > 0 ? st->unsteered_weight / st->unsteered : 0,
+        .asleep = st->asleep,
+        .spare = &e->spare,
+        .again = &e->again,
+        .amp_boost = e->config.classify.amp_boost,
+        .hp_threshold = st->classify.hp_threshold,
+        .params = e->params,
+        .state = e->policy_state,
+        .arena = arena,
+    };
+}
+
 /* Call the policy, with a larger arena as long as it returns -ENOBUFS. */
 static int ask(struct asym_step *st, struct asym_assignment *answers)
 {
@@ -307,28 +335,8 @@ static int ask(struct asym_step *st, struct asym_assignment *answers)
         struct asym_arena arena = {.base = asym_pool_reserve(&e->pools.arena, size, 1), .size = size};
         if (!arena.base)
             return -ENOMEM;
-        const struct asym_policy_input input = {
-            .machine = st->s->machine,
-            .now = st->s->now,
-            .interval = e->measured && !st->s->refreshed ? st->s->now - e->measured : 0,
-            .swap_period = e->config.enforce.swap_period,
-            .since_swap = st->s->now - e->swap_began,
-            .apps = st->policy_apps,
-            .threads = st->policy_threads,
-            .n_apps = st->n_policy_apps,
-            .n_threads = st->n_policy_threads,
-            .n_nice_groups = e->nice_groups.n,
-            .unsteered = st->unsteered,
-            .unsteered_weight = st->unsteered > 0 ? st->unsteered_weight / st->unsteered : 0,
-            .asleep = st->asleep,
-            .spare = &e->spare,
-            .again = &e->again,
-            .amp_boost = e->config.classify.amp_boost,
-            .hp_threshold = st->classify.hp_threshold,
-            .params = e->params,
-            .state = e->policy_state,
-            .arena = &arena,
-        };
+        const asym_usec measured = e->measured && !st->s->refreshed ? st->s->now - e->measured : 0;
+        const struct asym_policy_input input = input_of(st, measured, &arena);
         e->spare = (struct asym_mask){0};
         e->again = 0;
         int r = e->config.policy->plan(&input, answers);
@@ -337,6 +345,11 @@ static int ask(struct asym_step *st, struct asym_assignment *answers)
         size = ASYM_MAX(size * 2, arena.wanted);
     } while (size <= ARENA_MOST);
     return -ENOMEM;
+}
+
+static bool is_reaction(const struct asym_policy *policy, enum asym_urgency urgent)
+{
+    return policy->reacts && (urgent == ASYM_URGENT_REPORT || (urgent == ASYM_URGENT_PHASE && !policy->exchange));
 }
 
 /*
@@ -353,7 +366,7 @@ static bool time_to_plan(struct asym_engine *e, const struct asym_snapshot *s)
     const bool due = (!s->refreshed || period == 0) && s->now + slack >= e->next_swap;
     /* A phase does not wait for the swap period and does not use it up. */
     if (!due && !e->dirty && s->machine->generation == e->generation)
-        return asked || (s->urgent && e->config.policy->reacts);
+        return asked || is_reaction(e->config.policy, s->urgent);
     e->swap_began = s->now;
     bool in_step = due && e->next_swap != 0 && s->now < e->next_swap + period;
     e->next_swap = in_step ? e->next_swap + period : s->now + period;
@@ -378,6 +391,26 @@ static int map_anew(struct asym_step *st, const struct asym_assignment **ret_ans
     e->generation = st->s->machine->generation;
     e->dirty = false;
     *ret_answers = answers;
+    return 0;
+}
+
+/* Let the policy exchange CPUs of the last plan. Threads that it did not have wait for the next one. */
+static int exchange(struct asym_step *st)
+{
+    struct asym_engine *e = st->e;
+    struct asym_arena arena = {.base = e->pools.arena.items, .size = e->pools.arena.capacity};
+    struct asym_assignment *answers = asym_pool_reserve(&e->pools.assignments, st->n_policy_threads, sizeof *answers);
+    if (!answers || note_asleep(st) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < st->n_policy_threads; i++) {
+        const struct asym_thread_state *m = st->refs[st->policy_refs[i].task].thread_state;
+        answers[i] = m->assigned == e->plan ? m->assignment : (struct asym_assignment){.cpu = -1};
+    }
+    const struct asym_policy_input input = input_of(st, 0, &arena);
+    e->config.policy->exchange(&input, answers);
+    for (size_t i = 0; i < st->n_policy_threads; i++)
+        if (answers[i].reason)
+            st->refs[st->policy_refs[i].task].thread_state->assignment = answers[i];
     return 0;
 }
 
@@ -438,7 +471,8 @@ int asym_step_plan(struct asym_step *st)
     /* Without threads to map, the swap stays due: the first new thread does not wait. */
     if (st->n_policy_threads > 0) {
         const asym_usec next_swap = e->next_swap, began = e->swap_began;
-        int r = time_to_plan(e, st->s) ? map_anew(st, &answers) : 0;
+        const bool has_phase = st->s->urgent == ASYM_URGENT_PHASE && e->config.policy->exchange;
+        int r = time_to_plan(e, st->s) ? map_anew(st, &answers) : has_phase ? exchange(st) : 0;
         if (r < 0) {
             e->next_swap = next_swap;
             e->swap_began = began;

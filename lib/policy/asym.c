@@ -268,15 +268,20 @@ static void take_memory(struct asym_seats *q)
     q->claim = asym_arena_take(arena, n, sizeof *q->claim);
 }
 
-static void begin(struct asym_seats *q)
+static void know_speeds(struct asym_seats *q)
 {
     const struct asym_machine *m = q->in->machine;
     q->fastest = m->types[0].speed;
     q->slowest = m->types[m->n_types - 1].speed;
-    for (unsigned c = 0; c < m->n_cpus; c++)
-        q->used[c] = (double)q->in->asleep[c];
     ASYM_MASK_FOREACH (c, &m->usable)
         q->speed[c] = m->types[m->cpus[c].type].speed / q->fastest;
+}
+
+static void begin(struct asym_seats *q)
+{
+    know_speeds(q);
+    for (unsigned c = 0; c < q->in->machine->n_cpus; c++)
+        q->used[c] = (double)q->in->asleep[c];
     for (size_t t = 0; t < q->in->n_threads; t++)
         q->ret[t] = (struct asym_assignment){.cpu = -1, .reason = &alike};
 }
@@ -303,7 +308,18 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     const bool helps = update_help(&q);
     for (size_t t = 0; t < in->n_threads; t++)
         answer(&q, t, helps);
+    asym_seats_exchange(&q);
     return 0;
+}
+
+static void exchange(const struct asym_policy_input *in, struct asym_assignment *ret)
+{
+    struct asym_seats q = {.in = in, .p = in->params, .ret = ret};
+    q.speed = asym_arena_take(in->arena, in->machine->n_cpus, sizeof *q.speed);
+    if (asym_arena_is_short(in->arena))
+        return;
+    know_speeds(&q);
+    asym_seats_exchange(&q);
 }
 
 /* --- the row --- */
@@ -356,6 +372,7 @@ const struct asym_policy asym_policy_asym = {
     .source = "asymd (docs/policies.md)",
     .pin = ASYM_PIN_EACH,
     .reacts = true,
+    .exchange = exchange,
     .params_size = sizeof(struct asym_seats_params),
     .state_size = sizeof(struct asym_seats_state),
     .task_state_size = sizeof(struct asym_seats_thread),

@@ -63,6 +63,8 @@ struct asym_seats_thread {
     asym_usec rests_until;  /**< until then it asks for no early plans and takes no turns, while its rounds are short */
     double work;            /**< seconds of progress, in all */
     double exec, stall;     /**< seconds of an instruction on a CPU of speed 1; of its misses. exec 0: not known */
+    double left;            /**< of the seats that it left since `last`, in exchanges: speed by microseconds */
+    asym_usec sat_at;       /**< the last of these exchanges; valid until the next measurement */
     double smt;             /**< share of the CPU's speed that the last plan expected beside siblings */
     int32_t given;          /**< CPU of the last plan */
     int16_t node;           /**< where it first ran, + 1; 0: not known */
@@ -206,6 +208,9 @@ static inline bool asym_seats_nice_counts(const struct asym_seats *q, size_t t)
     return thread->nice_group == 0 || (of != 0 && of != thread->app + 1);
 }
 
+/** Returns the speed of the thread in its seat, 0..1. */
+double asym_seats_speed_given(const struct asym_seats *q, size_t t);
+
 /** Returns the share that a new value counts in a mean over tau, after that time. */
 double asym_seats_gain(double seconds, asym_usec tau);
 
@@ -235,6 +240,9 @@ void asym_seats_place_small(struct asym_seats *q, const struct asym_mask *cpus);
 
 /** Step 7: find out who ranks above the crowd, and grant claims within the budget. Returns the CPUs that the crowd may use. */
 struct asym_mask asym_seats_claim(struct asym_seats *q);
+
+/** A thread that is alone exchanges seats of the plan in ret with a thread of its application that has a better one. */
+void asym_seats_exchange(struct asym_seats *q);
 
 /** Sort n threads of list by key, the largest first. */
 void asym_seats_sort(struct asym_seats *q, uint32_t *list, size_t n);

@@ -55,6 +55,22 @@ double asym_seats_sigma(const struct asym_seats *q, size_t t, double speed, bool
     return (s->exec + s->stall) / (s->exec / speed + s->stall * (is_remote ? q->p->remote : 1));
 }
 
+double asym_seats_speed_given(const struct asym_seats *q, size_t t)
+{
+    const struct asym_seats_thread *s = asym_seats_of(q, t);
+    return asym_seats_sigma(q, t, asym_seats_speed(q, s->given), asym_seats_is_remote(q, t, s->given)) * s->smt;
+}
+
+/* The mean of the speeds that it had in its seats since the last plan. */
+static double mean_speed(const struct asym_seats *q, size_t t)
+{
+    const struct asym_seats_thread *s = asym_seats_of(q, t);
+    const double now = asym_seats_speed_given(q, t);
+    if (s->sat_at <= s->last)
+        return now;
+    return (s->left + now * (double)(q->in->now - s->sat_at)) / (double)(q->in->now - s->last);
+}
+
 /* Split the time of an instruction into that of the core, which the speed divides, and that of the memory, which it does not. */
 static void observe_counters(struct asym_seats *q, size_t t, int cpu)
 {
@@ -161,9 +177,7 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
         return;
     if (away <= q->in->interval)
         observe_counters(q, t, s->given);
-    const bool is_remote = asym_seats_is_remote(q, t, s->given);
-    const double sigma = asym_seats_sigma(q, t, asym_seats_speed(q, s->given), is_remote);
-    const double done = thread->running * sigma * s->smt;
+    const double done = thread->running * mean_speed(q, t);
     observe_round(thread, s, i->seconds, done, away > q->in->interval);
     if (away <= q->in->interval)
         observe_progress(q, t, i, done);

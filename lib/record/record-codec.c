@@ -287,12 +287,14 @@ static void code_coverage(struct asym_record_io *io, struct asym_snapshot *s)
     struct asym_coverage *v = &s->coverage;
     uint32_t *const counts[] = {&v->n_procs,  &v->n_threads,   &v->n_denied, &v->n_foreign,
                                 &v->n_unkept, &v->n_reporting, &v->n_unread, &v->n_uncounted};
-    bool *const facts[] = {&v->sampled, &v->hidepid, &v->process_events, &s->urgent, &s->refreshed};
+    bool *const facts[] = {&v->sampled, &v->hidepid, &v->process_events};
     for (size_t i = 0; i < ASYM_LENGTH(counts); i++)
         *counts[i] = (uint32_t)asym_record_u64(io, *counts[i], UINT32_MAX);
     v->n_lost_events = asym_record_u64(io, v->n_lost_events, UINT64_MAX);
     for (size_t i = 0; i < ASYM_LENGTH(facts); i++)
         *facts[i] = asym_record_bool(io, *facts[i]);
+    s->urgent = (enum asym_urgency)asym_record_u64(io, s->urgent, ASYM_URGENT_PHASE);
+    s->refreshed = asym_record_bool(io, s->refreshed);
     v->uncounted_why = asym_record_text(io, v->uncounted_why);
     v->process_events_why = asym_record_text(io, v->process_events_why);
     for (size_t i = 0; i < ASYM_N_SIGNALS; i++)

@@ -72,7 +72,7 @@ TEST_WITH(a_thread_that_slept_through_the_sample_is_served, asym_service_set_up,
     const char *const argv[] = {"--interval=200ms", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf",
                                 "--policy=pa", NULL};
     double worst;
-    struct asym_talker talker = asym_talker_start_with(command, "20", "400");
+    struct asym_talker talker = asym_talker_start_with(command, "3", "20", "400");
     const pid_t asymd = asym_service_start(talker.pid, argv);
     asym_talker_await_answer(&talker);
     const int answered = asym_talker_answered(&talker, &worst);
@@ -91,6 +91,27 @@ TEST_WITH(serial_first_serves_it_as_soon, asym_service_set_up, asym_service_tear
     const int answered = asym_talker_answered(&talker, &worst);
     print_message("%d of %d serial phases, at most %.1f ms after their begin\n", answered, ASYM_TALKER_LAST, worst);
     assert_true(answered >= ASYM_TALKER_LAST / 2);
+    asym_talker_stop(&talker, asymd);
+}
+
+/*
+ * The plan is a second away, and moves neither of the two threads: each exchanges CPUs with the other one. Only CPU 0 is fast, so
+ * that a thread with a fast CPU has that one.
+ */
+TEST_WITH(asym_serves_it_as_soon, asym_service_set_up, asym_service_tear_down)
+{
+    static const char *const command[] = {"tests/load-silent", NULL};
+    char slow[32];
+    double worst;
+    snprintf(slow, sizeof slow, "--slow=%d", asym_live_cpus() - 1);
+    const char *const argv[] = {
+        "--interval=1s", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf", "--policy=asym", slow, NULL};
+    struct asym_talker talker = asym_talker_start_with(command, "1", "20", "40");
+    const pid_t asymd = asym_service_start_alike(talker.pid, argv);
+    asym_talker_await_answer(&talker);
+    const int answered = asym_talker_answered(&talker, &worst);
+    print_message("%d of %d serial phases, at most %.1f ms after their begin\n", answered, ASYM_TALKER_LAST, worst);
+    assert_true(answered >= ENOUGH);
     asym_talker_stop(&talker, asymd);
 }
 

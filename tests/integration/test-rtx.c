@@ -71,7 +71,7 @@ TEST_WITH(what_begins_within_notify_min_has_its_cpu_when_that_is_over, asym_serv
     static const char *const command[] = {"tests/load-talker", NULL};
     double worst;
     setenv(ASYM_RTX_NOTIFY_MIN_ENV, "60000", 1);
-    struct asym_talker talker = asym_talker_start_with(command, "150", "5");
+    struct asym_talker talker = asym_talker_start_with(command, "3", "150", "5");
     unsetenv(ASYM_RTX_NOTIFY_MIN_ENV);
     pid_t asymd = start_service(talker.pid, "--interval=5s");
     asym_talker_await_answer(&talker);

@@ -55,6 +55,18 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     return 0;
 }
 
+static void exchange(const struct asym_policy_input *in, struct asym_assignment *ret)
+{
+    struct engine_fixture_orders *o = ((const struct engine_fixture_params *)in->params)->orders;
+    o->exchanges++;
+    o->interval = in->interval;
+    for (size_t i = 0; i < in->n_threads; i++)
+        assert_true(ret[i].reason || ret[i].cpu == -1);
+    const struct asym_assignment first = ret[0];
+    ret[0] = ret[1];
+    ret[1] = first;
+}
+
 #define POLICY(...)                                                                                                    \
     {                                                                                                                  \
         .params_size = sizeof(struct engine_fixture_params), .state_size = 1, .plan = plan, __VA_ARGS__                \
@@ -68,6 +80,9 @@ const struct asym_policy engine_fixture_policy_each = POLICY(.name = "orders-eac
                                                              .task_state_size = 1);
 const struct asym_policy engine_fixture_policy_reacts = POLICY(.name = "orders-reacts", .pin = ASYM_PIN_TYPE,
                                                                .task_state_size = 1, .reacts = true);
+const struct asym_policy engine_fixture_policy_exchanges = POLICY(.name = "orders-exchanges", .pin = ASYM_PIN_CPU,
+                                                                  .task_state_size = 1, .reacts = true,
+                                                                  .exchange = exchange);
 const struct asym_policy engine_fixture_policy_every_snapshot = POLICY(.name = "orders-own-period",
                                                                        .pin = ASYM_PIN_TYPE, .task_state_size = 1,
                                                                        .every_snapshot = true);

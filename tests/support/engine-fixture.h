@@ -16,7 +16,7 @@ enum { ENGINE_FIXTURE_PROCS = 16, ENGINE_FIXTURE_THREADS = 64 };
 
 /** The answers of the test policy, by the last three digits of the tid, and a record of its input. */
 struct engine_fixture_orders {
-    unsigned calls;
+    unsigned calls, exchanges;
     int small_arena; /* number of calls in which the policy asks for more memory */
     int error;       /* returned by plan, if not 0 */
     struct engine_fixture_order {
@@ -54,6 +54,9 @@ extern const struct asym_policy engine_fixture_policy_each;
 /** Like policy_type, but the engine calls it at once when a program reports a serial phase. */
 extern const struct asym_policy engine_fixture_policy_reacts;
 
+/** Like policy_reacts, but for a phase that the kernel tells it exchanges the CPUs of its first two threads in the last plan. */
+extern const struct asym_policy engine_fixture_policy_exchanges;
+
 /** Like policy_type, but it keeps its own period. */
 extern const struct asym_policy engine_fixture_policy_every_snapshot;
 
@@ -72,7 +75,8 @@ struct engine_fixture {
     struct engine_fixture_thread threads[ENGINE_FIXTURE_THREADS];
     size_t n_procs, n_threads;
     asym_usec now;
-    bool urgent, paused, refreshed; /* values for the next snapshots */
+    enum asym_urgency urgent; /* these three: values for the next snapshots */
+    bool paused, refreshed;
     const struct asym_taskid *ignored;
     size_t n_ignored;
     struct engine_fixture_orders orders;

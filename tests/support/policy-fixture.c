@@ -123,7 +123,18 @@ static uint32_t count_nice_groups(const struct policy_inputs *v)
     return most;
 }
 
-static void ask(struct policy_fixture *w, struct policy_inputs *v, asym_usec interval)
+enum how { MEASURED, REFRESHED, EXCHANGE };
+
+static int call(const struct policy_fixture *w, const struct asym_policy_input *in, struct asym_assignment *ret,
+                enum how how)
+{
+    if (how != EXCHANGE)
+        return w->policy->plan(in, ret);
+    w->policy->exchange(in, ret);
+    return 0;
+}
+
+static void ask(struct policy_fixture *w, struct policy_inputs *v, enum how how)
 {
     static const double no_params[32];
     struct asym_arena arena = {.size = 0};
@@ -136,7 +147,7 @@ static void ask(struct policy_fixture *w, struct policy_inputs *v, asym_usec int
         const struct asym_policy_input in = {
             .machine = &w->machine,
             .now = w->now,
-            .interval = interval,
+            .interval = how == MEASURED ? w->unmeasured : 0,
             .apps = v->apps,
             .threads = v->threads,
             .n_apps = v->n_apps,
@@ -150,23 +161,26 @@ static void ask(struct policy_fixture *w, struct policy_inputs *v, asym_usec int
             .state = w->state,
             .arena = &arena,
         };
-        r = w->policy->plan(&in, v->ret);
-    } while (r == -ENOBUFS);
+        r = call(w, &in, v->ret, how);
+    } while (r == -ENOBUFS || (how == EXCHANGE && arena.wanted > arena.size));
     free(arena.base);
     assert_int_equal(r, 0);
 }
 
-static void plan(struct policy_fixture *w, asym_usec time, bool is_measured)
+static void plan(struct policy_fixture *w, asym_usec time, enum how how)
 {
     static struct policy_inputs v;
     v.n_apps = v.n_threads = 0;
     w->now += time;
     for (unsigned a = 0; a < w->n_apps; a++)
         add_app(w, a, &v);
-    w->spare = (struct asym_mask){0};
+    if (how != EXCHANGE)
+        w->spare = (struct asym_mask){0};
+    for (size_t i = 0; how == EXCHANGE && i < v.n_threads; i++)
+        v.ret[i] = w->threads[v.of[i]].answer;
     w->unmeasured += time;
-    ask(w, &v, is_measured ? w->unmeasured : 0);
-    w->unmeasured = is_measured ? 0 : w->unmeasured;
+    ask(w, &v, how);
+    w->unmeasured = how == MEASURED ? 0 : w->unmeasured;
     w->moved = 0;
     memset(w->count, 0, sizeof w->count);
     for (size_t i = 0; i < v.n_threads; i++) {
@@ -187,20 +201,25 @@ static void plan(struct policy_fixture *w, asym_usec time, bool is_measured)
 
 void policy_fixture_plan(struct policy_fixture *w)
 {
-    plan(w, TURN, true);
+    plan(w, TURN, MEASURED);
 }
 
 void policy_fixture_plan_after(struct policy_fixture *w, asym_usec time)
 {
-    plan(w, time, true);
+    plan(w, time, MEASURED);
 }
 
 void policy_fixture_plan_again(struct policy_fixture *w)
 {
-    plan(w, 0, true);
+    plan(w, 0, MEASURED);
 }
 
 void policy_fixture_plan_refreshed(struct policy_fixture *w, asym_usec time)
 {
-    plan(w, time, false);
+    plan(w, time, REFRESHED);
+}
+
+void policy_fixture_exchange(struct policy_fixture *w, asym_usec time)
+{
+    plan(w, time, EXCHANGE);
 }

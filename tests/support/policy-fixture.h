@@ -90,6 +90,9 @@ void policy_fixture_plan_refreshed(struct policy_fixture *w, asym_usec time);
 /** The same without advancing the time. */
 void policy_fixture_plan_again(struct policy_fixture *w);
 
+/** Advance the time by time, and have the policy exchange CPUs of the last plan. moved counts the threads that it moved. */
+void policy_fixture_exchange(struct policy_fixture *w, asym_usec time);
+
 static inline int32_t policy_fixture_cpu(const struct policy_fixture *w, unsigned thread)
 {
     return w->threads[thread].answer.cpu;

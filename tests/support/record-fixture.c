@@ -126,7 +126,7 @@ static void make_varied(struct gen *g, struct gen_load *load, unsigned i)
     s->coverage.process_events = i % 2 == 0;
     s->coverage.uncounted_why = whys[i % 3];
     s->missing[ASYM_SIGNAL_IPC] = whys[(i + 1) % 3];
-    s->urgent = i % 7 == 3;
+    s->urgent = i % 7 < 3 ? (enum asym_urgency)(i % 7) : ASYM_URGENT_NOT;
     for (size_t p = 0; p < s->n_procs; p++) {
         struct asym_proc *proc = &load->procs[p];
         proc->rule_name = gen_below(g, 4) == 0 ? "games" : gen_below(g, 2) == 0 ? "builds" : NULL;

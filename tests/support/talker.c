@@ -22,12 +22,13 @@ static double next(const struct asym_talker *t)
 
 struct asym_talker asym_talker_start(const char *const *command)
 {
-    return asym_talker_start_with(command, "60", "60");
+    return asym_talker_start_with(command, "3", "60", "60");
 }
 
-struct asym_talker asym_talker_start_with(const char *const *command, const char *serial_ms, const char *parallel_ms)
+struct asym_talker asym_talker_start_with(const char *const *command, const char *workers, const char *serial_ms,
+                                          const char *parallel_ms)
 {
-    const char *const arguments[] = {"3", serial_ms, parallel_ms, "2000"};
+    const char *const arguments[] = {workers, serial_ms, parallel_ms, "2000"};
     const char *argv[16] = {NULL};
     char dir[128];
     int fds[2];

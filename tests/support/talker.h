@@ -22,8 +22,9 @@ struct asym_talker {
  */
 struct asym_talker asym_talker_start(const char *const *command);
 
-/** The same with phases of these milliseconds. */
-struct asym_talker asym_talker_start_with(const char *const *command, const char *serial_ms, const char *parallel_ms);
+/** The same with so many workers beside the main thread, and phases of these milliseconds. */
+struct asym_talker asym_talker_start_with(const char *const *command, const char *workers, const char *serial_ms,
+                                          const char *parallel_ms);
 
 /** Wait until the asymd that was started last is ready, and skip the serial phases that have begun before. */
 void asym_talker_await_start(struct asym_talker *t);

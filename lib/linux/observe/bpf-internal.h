@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/token-bucket.h"
+#include "linux/observe/bpf.h"
 #include "linux/observe/phases-kernel.h"
 #include "linux/observe/procfs.h"
 
@@ -34,6 +35,7 @@ struct asym_bpf_app {
     uint32_t n_procs;           /* that are followed */
     uint32_t user;              /* index: who owned its first process */
     int32_t alone;              /* the thread that the kernel has named as the only runnable one; 0: none */
+    int32_t told;               /* the thread that an answer since the last sample was for; 0: none */
     bool is_new;                /* it has come down to one thread, or left that state, since the last snapshot */
     uint64_t n_changes, ran_ns; /* of its threads, since b->judged */
     asym_usec rests_until;      /* it is not followed before that; 0: it does not rest */
@@ -79,7 +81,7 @@ struct asym_bpf {
     struct asym_task *tasks; /* copies of the inner source's, which may be changed */
     struct asym_app *out_apps;
     size_t tasks_capacity, out_apps_capacity;
-    bool hears;                 /* as asym_bpf_set() */
+    enum asym_bpf_hears hears;  /* as asym_bpf_set() */
     bool has_changed;           /* another thread is alone than in the last snapshot */
     bool is_full;               /* the kernel had no place for a process of the last full snapshot */
     unsigned orders, evictions; /* processes that this snapshot may still follow; and leave, to make room */

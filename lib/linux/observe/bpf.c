@@ -71,14 +71,20 @@ static void take_app(const struct asym_bpf *b, const struct asym_snapshot *s, st
     }
 }
 
+static bool is_news(const struct asym_bpf *b, const struct asym_bpf_app *app, int32_t alone)
+{
+    return b->hears == ASYM_BPF_BEGINS ? alone != 0 && alone != app->told : alone != app->alone;
+}
+
 /* The next sample shows what no answer is left for. */
 static void note_alone(struct asym_bpf *b, struct asym_bpf_app *app, int32_t alone)
 {
     struct asym_bpf_user *user = &b->users[app->user];
     user->has_changed = true;
-    const bool is_told = app->alone != alone && asym_token_bucket_has(&user->answers, asym_clock_now());
+    const bool is_told = is_news(b, app, alone) && asym_token_bucket_has(&user->answers, asym_clock_now());
     b->has_changed |= is_told;
     app->is_new |= is_told;
+    app->told = is_told ? alone : app->told;
     app->alone = alone;
 }
 
@@ -136,8 +142,10 @@ static int bpf_next(struct asym_source *source, struct asym_snapshot *ret)
     b->is_answer = false;
     if (r <= 0)
         return r;
-    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++)
+    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
         b->apps[i].is_new = false;
+        b->apps[i].told = s.refreshed ? b->apps[i].told : 0;
+    }
     asym_phases_take(b->kernel, take_event, b);
     if (asym_copy(&b->tasks, &b->tasks_capacity, s.tasks, s.n_tasks, sizeof *s.tasks) < 0 ||
         asym_copy(&b->out_apps, &b->out_apps_capacity, s.apps, s.n_apps, sizeof *s.apps) < 0)
@@ -146,7 +154,8 @@ static int bpf_next(struct asym_source *source, struct asym_snapshot *ret)
         take_app(b, &s, &b->out_apps[i]);
     s.tasks = b->tasks;
     s.apps = b->out_apps;
-    s.urgent |= b->has_changed && b->hears;
+    if (b->has_changed && b->hears != ASYM_BPF_NOTHING)
+        s.urgent = ASYM_URGENT_PHASE;
     b->has_changed = false;
     if (!s.refreshed)
         asym_bpf_follow_all(b, &s);
@@ -218,7 +227,7 @@ bool asym_bpf_take(struct asym_source *source)
 {
     struct asym_bpf *b = of(source);
     asym_phases_take(b->kernel, take_event, b);
-    b->is_answer = b->has_changed && b->hears;
+    b->is_answer = b->has_changed && b->hears != ASYM_BPF_NOTHING;
     return b->has_changed;
 }
 
@@ -261,11 +270,12 @@ static void divide(struct asym_bpf *b, asym_usec now)
         b->users[i].answers.rate = b->cpu_share / ASYM_MAX(n, 1U);
 }
 
-void asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings *settings, bool hears)
+void asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings *settings, enum asym_bpf_hears hears)
 {
     struct asym_bpf *b = of(source);
-    const struct asym_phases_limits limits = {
-        .gap = settings->phase_gap, .settle = settings->phase_settle, .rate = hears ? settings->phase_rate : 0};
+    const struct asym_phases_limits limits = {.gap = settings->phase_gap,
+                                              .settle = settings->phase_settle,
+                                              .rate = hears != ASYM_BPF_NOTHING ? settings->phase_rate : 0};
     asym_phases_set(b->kernel, &limits);
     b->hears = hears;
     b->cpu_share = settings->cpu_budget / 100;

@@ -33,11 +33,15 @@ bool asym_bpf_take(struct asym_source *source);
  */
 void asym_bpf_charge(struct asym_source *source, asym_usec cost);
 
-/**
- * Use the limits of these settings, and divide the budget anew; about once a second. hears: whether the caller waits for the
- * descriptor; if not, the kernel tells of no phase.
- */
-void asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings *settings, bool hears);
+/** The events of serial phases that the caller wants to hear of. */
+enum asym_bpf_hears {
+    ASYM_BPF_NOTHING, /**< it does not wait for the descriptor, and the kernel tells of none */
+    ASYM_BPF_PHASES,  /**< their begins and their ends */
+    ASYM_BPF_BEGINS,  /**< their begins; where a thread is alone again, not before the next sample */
+};
+
+/** Use the limits of these settings, and divide the budget anew; about once a second. */
+void asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings *settings, enum asym_bpf_hears hears);
 
 /** Call it about once a second: puts counts right that the kernel missed. Returns whether it follows a process. */
 bool asym_bpf_housekeeping(struct asym_source *source);

@@ -197,7 +197,8 @@ static int overlay_next(struct asym_source *source, struct asym_snapshot *ret)
     if (!s.refreshed)
         meet_all(t->config.provider, &s);
     const uint64_t phases = phases_of(program_reports, n);
-    s.urgent |= phases != t->phases;
+    if (phases != t->phases)
+        s.urgent = ASYM_URGENT_REPORT;
     s.coverage.n_reporting = count_programs(program_reports, n);
     t->phases = phases;
     *ret = s;

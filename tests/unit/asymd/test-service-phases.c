@@ -13,7 +13,8 @@
 
 static struct {
     int fd;
-    bool changes, is_paused, follows, hears, wants;
+    bool changes, is_paused, follows, wants;
+    enum asym_bpf_hears hears;
     unsigned n_taken, n_cycles;
     asym_usec takes, charged; /* CPU time that a cycle seems to take */
 } fake;
@@ -34,7 +35,8 @@ WRAPPED(void, asym_bpf_charge, struct asym_source *source, asym_usec cost)
     fake.charged += cost;
 }
 
-WRAPPED(void, asym_bpf_set, struct asym_source *source, const struct asym_daemon_settings *settings, bool hears)
+WRAPPED(void, asym_bpf_set, struct asym_source *source, const struct asym_daemon_settings *settings,
+        enum asym_bpf_hears hears)
 {
     fake.hears = hears;
 }
@@ -139,29 +141,39 @@ TEST_F(answers_are_paid)
     assert_int_equal(fake.charged, s.phases.spent);
 }
 
+static void exchange(const struct asym_policy_input *in, struct asym_assignment *ret)
+{
+    (void)in;
+    (void)ret;
+}
+
 TEST_F(it_hears_under_a_policy_that_serves_and_not_in_a_pause)
 {
-    assert_true(fake.hears && fake.wants);
+    assert_true(fake.hears == ASYM_BPF_PHASES && fake.wants);
     fake.is_paused = true;
     asym_service_phases_housekeeping(&s);
-    assert_false(fake.hears || fake.wants);
+    assert_true(fake.hears == ASYM_BPF_NOTHING && !fake.wants);
     run_event();
     assert_int_equal(fake.n_cycles, 0);
     fake.is_paused = false;
+    policy.exchange = exchange;
+    asym_service_phases_housekeeping(&s);
+    assert_true(fake.hears == ASYM_BPF_BEGINS && !fake.wants);
+    policy.exchange = NULL;
     policy.serves_alone = false;
     asym_service_phases_housekeeping(&s);
-    assert_false(fake.hears || fake.wants);
+    assert_true(fake.hears == ASYM_BPF_NOTHING && !fake.wants);
 }
 
 TEST_F(the_priority_is_for_those_who_follow_and_may_have_it)
 {
     fake.follows = false;
     asym_service_phases_housekeeping(&s);
-    assert_true(fake.hears && !fake.wants);
+    assert_true(fake.hears == ASYM_BPF_PHASES && !fake.wants);
     fake.follows = true;
     settings->enforce.realtime = false;
     asym_service_phases_housekeeping(&s);
-    assert_true(fake.hears && !fake.wants);
+    assert_true(fake.hears == ASYM_BPF_PHASES && !fake.wants);
 }
 
 TEST_WITH(without_the_observer_there_is_nothing_to_hear, NULL, NULL)

@@ -182,7 +182,8 @@ TEST_ENGINE(the_interval_of_a_plan_is_that_of_its_new_measurements)
     configure(w);
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        w->refreshed = w->urgent = rows[i].refreshed;
+        w->refreshed = rows[i].refreshed;
+        w->urgent = rows[i].refreshed ? ASYM_URGENT_REPORT : ASYM_URGENT_NOT;
         run_calls(w, rows[i].after * ASYM_MSEC, i + 1);
         assert_int_equal(w->orders.interval, rows[i].interval * ASYM_MSEC);
     }
@@ -764,10 +765,10 @@ TEST_ENGINE(a_reported_phase_is_planned_for_at_once)
     run_calls(w, TICK, 1);
     assert_int_equal(w->orders.since_swap, 0);
     run_calls(w, 10 * ASYM_MSEC, 1);
-    w->urgent = true;
+    w->urgent = ASYM_URGENT_REPORT;
     run_calls(w, 20 * ASYM_MSEC, 2);
     assert_int_equal(w->orders.since_swap, 30 * ASYM_MSEC);
-    w->urgent = false;
+    w->urgent = ASYM_URGENT_NOT;
     run_calls(w, 60 * ASYM_MSEC, 2);
     run_calls(w, 10 * ASYM_MSEC, 3);
     assert_int_equal(w->orders.since_swap, 0);
@@ -786,20 +787,59 @@ TEST_ENGINE(a_refreshed_snapshot_does_not_take_the_place_of_a_sample)
         configure(w);
         engine_fixture_run(w, TICK);
         const unsigned before = w->orders.calls;
-        w->refreshed = w->urgent = true;
+        w->refreshed = true;
+        w->urgent = ASYM_URGENT_PHASE;
         run_calls(w, TICK - ASYM_MSEC, before + rows[i].early);
-        w->refreshed = w->urgent = false;
+        w->refreshed = false;
+        w->urgent = ASYM_URGENT_NOT;
         run_calls(w, ASYM_MSEC, before + rows[i].early + 1);
         assert_int_equal(w->orders.interval, TICK);
         assert_int_equal(w->orders.since_swap, 0);
     }
 }
 
+/* The last plan goes on: the exchange counts as none, and a thread that this plan did not have waits for the next one. */
+TEST_ENGINE(a_phase_that_the_kernel_tells_exchanges_cpus_of_the_last_plan)
+{
+    w->config.policy = &engine_fixture_policy_exchanges;
+    configure(w);
+    const unsigned p = engine_fixture_proc(w, 100);
+    engine_fixture_thread(w, p, 100, 5);
+    engine_fixture_thread(w, p, 101, 2);
+    w->orders.again = 50 * ASYM_MSEC;
+    asym_mask_set(&w->orders.spare, 7);
+    run_calls(w, TICK, 1);
+    engine_fixture_thread(w, p, 102, 3);
+    w->refreshed = true;
+    w->urgent = ASYM_URGENT_PHASE;
+    run_calls(w, 20 * ASYM_MSEC, 1);
+    assert_int_equal(w->orders.exchanges, 1);
+    assert_int_equal(w->orders.interval, 0);
+    assert_int_equal(engine_fixture_planned(w, 100)->target, 2);
+    assert_int_equal(engine_fixture_planned(w, 101)->target, 5);
+    engine_fixture_assert_mask(&engine_fixture_action(w, 101)->mask, "5");
+    engine_fixture_assert_why(w, 102, asym_why(ASYM_WHY_NEXT_SWAP));
+    assert_int_equal(asym_engine_again(w->engine), 30 * ASYM_MSEC);
+    w->urgent = ASYM_URGENT_NOT;
+    run_calls(w, 10 * ASYM_MSEC, 1);
+    assert_int_equal(w->orders.exchanges, 1);
+    assert_int_equal(engine_fixture_planned(w, 100)->target, 2);
+    w->urgent = ASYM_URGENT_REPORT; /* of a program, which asks for a plan */
+    run_calls(w, 10 * ASYM_MSEC, 2);
+    assert_int_equal(w->orders.exchanges, 1);
+    assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
+    w->refreshed = false;
+    w->urgent = ASYM_URGENT_PHASE;
+    run_calls(w, 60 * ASYM_MSEC, 3);
+    assert_int_equal(w->orders.interval, TICK);
+    assert_int_equal(w->orders.exchanges, 1);
+}
+
 TEST_ENGINE(a_policy_that_uses_no_reports_waits_for_its_period)
 {
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
     engine_fixture_run(w, TICK);
-    w->urgent = true;
+    w->urgent = ASYM_URGENT_REPORT;
     run_calls(w, 20 * ASYM_MSEC, 1);
 }
 

@@ -779,6 +779,157 @@ TEST(a_thread_that_leads_takes_no_turn_of_another_program)
     }
 }
 
+/* --- a thread runs alone --- */
+
+static unsigned one_on(unsigned first, unsigned n, bool fast)
+{
+    for (unsigned t = first; t < first + n; t++)
+        if ((policy_fixture_cpu(&w, t) < 4) == fast)
+            return t;
+    fail();
+    return 0;
+}
+
+/* The thread is alone for a moment. Returns how many threads have moved. */
+static unsigned run_alone(unsigned t)
+{
+    w.threads[t].alone = true;
+    policy_fixture_exchange(&w, ASYM_MSEC);
+    w.threads[t].alone = false;
+    return w.moved;
+}
+
+/* Nothing but the CPUs of the two changes, and the width that goes with each: claims and boosts are those of the plan. */
+static unsigned run_alone_and_compare(unsigned t)
+{
+    static struct policy_fixture before;
+    before = w;
+    const unsigned moved = run_alone(t);
+    for (unsigned u = 0; u < w.n_threads; u++) {
+        const struct asym_assignment *a = &w.threads[u].answer, *had = &before.threads[u].answer;
+        assert_true(a->nice_delta == had->nice_delta && a->exclusive == had->exclusive);
+        assert_true((a->cpu == had->cpu && a->width == had->width) ||
+                    (moved == 2 && w.threads[u].app == w.threads[t].app && !a->exclusive));
+        assert_true(state_of(u)->duty == ((struct asym_seats_thread *)(void *)before.threads[u].state)->duty);
+    }
+    assert_memory_equal(&w.spare, &before.spare, sizeof w.spare);
+    return moved;
+}
+
+TEST(a_thread_that_is_alone_takes_a_fast_cpu_of_its_program)
+{
+    begin(2, 4, 1, 4);
+    const unsigned mine = enter(5, 0.7);
+    enter(3, 0.7);
+    for (unsigned k = 0; k < 100; k++) {
+        policy_fixture_plan(&w);
+        const unsigned t = one_on(mine, 5, false);
+        assert_int_equal(run_alone_and_compare(t), 2);
+        assert_in_range(policy_fixture_cpu(&w, t), 0, 3);
+        assert_int_equal(run_alone_and_compare(t), 0); /* it has one now */
+        policy_fixture_exchange(&w, ASYM_MSEC);        /* and the phase has ended */
+        assert_int_equal(w.moved, 0);
+    }
+    assert_true(w.policy->exchange && !w.policy->serves_alone);
+}
+
+/* The plan gives it the CPU, and takes it from none in the same moment. */
+TEST(a_thread_that_is_alone_at_a_plan_has_a_fast_cpu)
+{
+    begin(2, 4, 1, 4);
+    enter(8, 0.6);
+    for (unsigned k = 0; k < 20; k++)
+        policy_fixture_plan(&w);
+    const unsigned t = one_on(0, 8, false);
+    w.threads[t].alone = true;
+    for (unsigned k = 0; k < 100; k++) {
+        policy_fixture_plan(&w);
+        assert_in_range(policy_fixture_cpu(&w, t), 0, 3);
+    }
+}
+
+/* A frame loop: the main thread is alone for most of each frame, and a worker for a moment at its end. */
+TEST(a_thread_that_is_alone_takes_no_claim)
+{
+    begin(2, 4, 1, 4);
+    enter(6, 0.15);
+    enter(8, 1);
+    w.threads[0].runnable = 0.9;
+    for (unsigned k = 0; k < 20; k++)
+        policy_fixture_plan(&w);
+    const int32_t cpu = policy_fixture_cpu(&w, 0);
+    assert_true(cpu < 4 && w.threads[0].answer.exclusive);
+    for (unsigned t = 0; t < 6; t++) {
+        run_alone_and_compare(t);
+        assert_int_equal(policy_fixture_cpu(&w, 0), cpu);
+    }
+}
+
+/* In each row the thread on the slow CPU is alone, or all but alone. */
+TEST(not_every_thread_that_is_alone_gains_by_a_fast_cpu)
+{
+    static const struct {
+        bool spins, rests, mate_stays;
+        double mate_does, does; /* work */
+        unsigned moved;
+    } rows[] = {{.moved = 2},
+                {.spins = true},
+                {.rests = true},
+                {.mate_stays = true},
+                {.does = 0.1, .mate_does = 0.39, .moved = 2},
+                {.does = 0.1, .mate_does = 0.41},
+                {.mate_does = 0.41, .moved = 2}}; /* nothing is known of it */
+    const struct asym_mask fast = {.w = {1}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        begin(2, 1, 1, 1);
+        enter(2, 0.5);
+        policy_fixture_plan(&w);
+        const unsigned slow = policy_fixture_cpu(&w, 1) == 1;
+        w.threads[slow].spinning = rows[i].spins;
+        state_of(slow)->rests_until = rows[i].rests ? w.now + ASYM_SEC : 0;
+        state_of(slow)->pace = rows[i].does;
+        state_of(1 - slow)->pace = rows[i].mate_does;
+        if (rows[i].mate_stays)
+            w.threads[1 - slow].allowed = &fast;
+        assert_int_equal(run_alone(slow), rows[i].moved);
+    }
+}
+
+/* Several have such a CPU: the one that does least gives it up. */
+TEST(the_thread_that_does_least_gives_up_its_cpu)
+{
+    begin(2, 4, 1, 4);
+    enter(8, 0.6);
+    policy_fixture_plan(&w);
+    for (unsigned t = 0; t < 8; t++)
+        state_of(t)->pace = 0.5 + 0.05 * t;
+    const unsigned first = one_on(0, 8, true);
+    assert_int_equal(run_alone(one_on(0, 8, false)), 2);
+    assert_in_range(policy_fixture_cpu(&w, first), 4, 7);
+}
+
+/* 30 ms at half speed, 20 ms at full speed, and 50 ms at half speed again: each has had its part. */
+TEST(the_progress_of_threads_that_exchange_cpus_is_by_both)
+{
+    begin(2, 1, 1, 1);
+    enter(2, 0.5);
+    policy_fixture_plan(&w);
+    const unsigned slow = policy_fixture_cpu(&w, 1) == 1;
+    w.threads[slow].alone = true;
+    policy_fixture_exchange(&w, 30 * ASYM_MSEC);
+    assert_int_equal(w.moved, 2);
+    w.threads[slow].alone = false;
+    w.threads[1 - slow].alone = true;
+    policy_fixture_exchange(&w, 20 * ASYM_MSEC);
+    assert_int_equal(w.moved, 2);
+    w.threads[1 - slow].alone = false;
+    policy_fixture_plan_after(&w, 50 * ASYM_MSEC);
+    assert_near(state_of(slow)->step, 0.1 * 0.5 * 0.6);
+    assert_near(state_of(1 - slow)->step, 0.1 * 0.5 * 0.9);
+    policy_fixture_plan(&w);
+    assert_near(state_of(slow)->step + state_of(1 - slow)->step, 0.1 * 0.5 * 1.5);
+}
+
 /* Two threads of a process, of two processes of a job, and one alone. */
 TEST(processes_take_slower_turns_than_threads)
 {

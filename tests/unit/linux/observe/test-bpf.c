@@ -666,13 +666,13 @@ TEST_F(one_for_whom_no_answer_is_left_is_not_listed)
 TEST_F(one_runnable_thread_is_alone_at_once)
 {
     measure();
-    asym_bpf_set(source, &settings->daemon, true);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
     assert_false(asym_bpf_take(source));
     come_down_to(WORKER);
     assert_true(asym_bpf_take(source));
     asym_source_refresh(source);
     take();
-    assert_true(s.urgent && s.refreshed);
+    assert_true(s.urgent == ASYM_URGENT_PHASE && s.refreshed);
     assert_int_equal(s.tasks[1].flags, ASYM_TASK_ALONE);
     assert_int_equal(s.tasks[1].state, 'R');
     assert_int_equal(s.tasks[0].flags, 0);
@@ -688,7 +688,7 @@ TEST_F(one_runnable_thread_is_alone_at_once)
 TEST_F(an_answer_is_about_the_programs_that_have_changed)
 {
     measure();
-    asym_bpf_set(source, &settings->daemon, true);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
     come_down_to(WORKER);
     assert_true(asym_bpf_take(source));
     asym_source_refresh(source);
@@ -708,7 +708,7 @@ TEST_F(an_answer_is_about_the_programs_that_have_changed)
 TEST_F(a_second_runnable_thread_ends_it)
 {
     measure();
-    asym_bpf_set(source, &settings->daemon, true);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
     come_down_to(WORKER);
     (void)asym_bpf_take(source);
     take();
@@ -720,6 +720,28 @@ TEST_F(a_second_runnable_thread_ends_it)
     assert_true(s.urgent);
     assert_int_equal(s.tasks[1].flags, 0);
     assert_float_equal(s.apps[0].runnable_mean, 2, 1e-9);
+}
+
+/* The end of a phase is none, and a thread that is alone again is none before the next sample, unless another one was between. */
+TEST_F(where_begins_only_count_a_thread_counts_once_a_sample)
+{
+    static const struct {
+        int32_t alone; /* 0: a second thread runs */
+        bool sample;   /* before */
+        bool is_news;
+    } rows[] = {{WORKER, false, true}, {0, false, false},    {WORKER, false, false}, {MAIN, false, true},
+                {WORKER, false, true}, {WORKER, true, true}, {0, true, false}};
+    measure();
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_BEGINS);
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        if (rows[i].sample)
+            take();
+        tell(rows[i].alone ? ASYM_PHASES_SERIAL : ASYM_PHASES_PARALLEL, 1, rows[i].alone);
+        assert_int_equal(asym_bpf_take(source), rows[i].is_news);
+        asym_source_refresh(source);
+        take();
+        assert_int_equal(s.urgent, rows[i].is_news ? ASYM_URGENT_PHASE : ASYM_URGENT_NOT);
+    }
 }
 
 TEST_F(a_phase_that_is_over_before_it_is_planned_is_none)
@@ -951,7 +973,7 @@ TEST_F(each_user_pays_the_answers_to_his_own_programs)
 {
     owners[1] = 1001;
     apps[1].n_threads = 2;
-    asym_bpf_set(source, &settings->daemon, true);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
     take();
     tell(ASYM_PHASES_SERIAL, 1, WORKER);
     assert_true(asym_bpf_take(source));
@@ -974,7 +996,7 @@ TEST_F(one_who_finds_no_place_takes_no_users_debt)
 {
     each_has_a_user = true;
     list_programs(PROGRAMS);
-    asym_bpf_set(source, &settings->daemon, true);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
     n_programs--;
     while (kernel.n_followed < n_programs)
         take();
@@ -997,7 +1019,7 @@ TEST_F(an_answer_to_two_users_is_paid_by_both)
 {
     owners[1] = 1001;
     apps[1].n_threads = 2;
-    asym_bpf_set(source, &settings->daemon, true);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
     take();
     tell(ASYM_PHASES_SERIAL, 1, WORKER);
     tell(ASYM_PHASES_SERIAL, 2, OTHER);
@@ -1015,7 +1037,7 @@ TEST_F(lost_events_are_paid_by_those_for_whom_something_changed)
 {
     owners[1] = 1001;
     apps[1].n_threads = 2;
-    asym_bpf_set(source, &settings->daemon, true);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
     take();
     tell(ASYM_PHASES_SERIAL, 2, WORKER);
     (void)asym_bpf_take(source);
@@ -1062,10 +1084,10 @@ TEST_F(a_snapshot_that_is_not_there_is_handed_on)
 TEST_F(events_are_told_only_while_somebody_hears)
 {
     assert_int_equal(kernel.limits.rate, 0);
-    asym_bpf_set(source, &settings->daemon, true);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
     assert_int_equal(kernel.limits.rate, settings->daemon.phase_rate);
     assert_int_equal(kernel.limits.gap, settings->daemon.phase_gap);
-    asym_bpf_set(source, &settings->daemon, false);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_NOTHING);
     assert_int_equal(kernel.limits.rate, 0);
     assert_int_equal(asym_bpf_fd(source), 7);
 }

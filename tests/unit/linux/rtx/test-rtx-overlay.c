@@ -26,7 +26,7 @@ static struct {
 static struct asym_snapshot snapshot(void)
 {
     return (struct asym_snapshot){.now = w.now,
-                                  .urgent = w.inner_is_urgent,
+                                  .urgent = w.inner_is_urgent ? ASYM_URGENT_PHASE : ASYM_URGENT_NOT,
                                   .interval = INTERVAL,
                                   .machine = &w.machine,
                                   .apps = w.apps,
@@ -223,18 +223,18 @@ TEST_WITH(the_begin_and_the_end_of_a_phase_are_urgent, set_up, tear_down)
     struct asym_rtxd_thread_report threads[] = {{.tid = 10, .works = true}};
     say(10, 7, threads, 1);
     w.inner_is_urgent = true; /* the kernel has told of a phase */
-    assert_true(take_sample().urgent);
-    w.inner_is_urgent = false;
+    assert_int_equal(take_sample().urgent, ASYM_URGENT_PHASE);
     w.threads[0].master = true;
-    assert_true(take_sample().urgent);
+    assert_int_equal(take_sample().urgent, ASYM_URGENT_REPORT);
+    w.inner_is_urgent = false;
     assert_false(take_sample().urgent);
     w.threads[0].master = false;
-    assert_true(take_sample().urgent);
+    assert_int_equal(take_sample().urgent, ASYM_URGENT_REPORT);
     /* Or the thread in the phase has ended. */
     w.threads[0].master = true;
-    assert_true(take_sample().urgent);
+    assert_int_equal(take_sample().urgent, ASYM_URGENT_REPORT);
     w.n_reports = 0;
-    assert_true(take_sample().urgent);
+    assert_int_equal(take_sample().urgent, ASYM_URGENT_REPORT);
     assert_int_equal(w.n_samples, 6);
     assert_int_equal(w.finals, 6);
 }

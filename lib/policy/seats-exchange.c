@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A thread that is the only runnable one of its program takes the CPU of another thread of it (Morad 2008, 6). That one sleeps, so
+ * no thread pays, and all else that the last plan said stays: claims, boosts, and the CPUs and masks of all others.
+ */
+#include "policy/seats-internal.h"
+
+#include "base/mask.h"
+
+/* A thread that makes so many times the progress of one that is alone keeps its seat: so much is not by a faster seat. */
+#define MUCH_MORE 4
+
+/* Returns the speed that thread t has, or would have, in the seat of thread u. */
+static double speed_in(const struct asym_seats *q, size_t t, size_t u)
+{
+    const int cpu = q->ret[u].cpu;
+    return asym_seats_sigma(q, t, asym_seats_speed(q, cpu), asym_seats_is_remote(q, t, cpu)) * asym_seats_of(q, u)->smt;
+}
+
+static bool does_much_more(const struct asym_seats_thread *r, const struct asym_seats_thread *s)
+{
+    return s->pace > 0 && r->pace > MUCH_MORE * s->pace; /* 0: it has not been measured yet */
+}
+
+/*
+ * A thread that has more than its seat keeps that: a claim or a boost. So does one that does most of the work, as the main thread
+ * of a frame loop: it is the next to be alone.
+ */
+static bool may_exchange(const struct asym_seats *q, size_t t, size_t u)
+{
+    const struct asym_assignment *a = &q->ret[t], *b = &q->ret[u];
+    return b->cpu >= 0 && b->width != ASYM_PIN_ALL && a->nice_delta == b->nice_delta &&
+           (asym_seats_of(q, t)->claims | asym_seats_of(q, u)->claims) == 0 &&
+           !does_much_more(asym_seats_of(q, u), asym_seats_of(q, t)) &&
+           asym_mask_has(q->in->threads[t].allowed, b->cpu) && asym_mask_has(q->in->threads[u].allowed, a->cpu);
+}
+
+/* Returns the thread of its application with the fastest seat that t may have, of several the one that does least; t: none. */
+static size_t find_seat(const struct asym_seats *q, size_t t)
+{
+    const struct asym_policy_app *app = &q->in->apps[q->in->threads[t].app];
+    double most = speed_in(q, t, t) * (1 + 1e-6);
+    size_t best = t;
+    for (size_t u = app->first_thread; u < app->first_thread + app->n_threads; u++) {
+        if (!may_exchange(q, t, u))
+            continue;
+        const double speed = speed_in(q, t, u);
+        const bool is_idler = best != t && asym_seats_of(q, u)->pace < asym_seats_of(q, best)->pace;
+        if (speed < most || (speed <= most && !is_idler))
+            continue;
+        most = speed;
+        best = u;
+    }
+    return best;
+}
+
+/* The progress until the next measurement is by the mean speed. */
+static void leave_seat(struct asym_seats *q, size_t t)
+{
+    struct asym_seats_thread *s = asym_seats_of(q, t);
+    const bool is_first = s->sat_at <= s->last;
+    const double time = (double)(q->in->now - (is_first ? s->last : s->sat_at));
+    s->left = (is_first ? 0 : s->left) + asym_seats_speed_given(q, t) * time;
+    s->sat_at = q->in->now;
+}
+
+/* The width belongs to the seat: a thread without one may use all CPUs. */
+static void take_seat(struct asym_assignment *a, struct asym_seats_thread *s, const struct asym_assignment *from,
+                      const struct asym_seats_thread *had)
+{
+    a->cpu = from->cpu;
+    a->width = from->width;
+    a->reason = from->reason;
+    s->given = had->given;
+    s->kind = had->kind;
+    s->smt = had->smt;
+    s->roams = had->roams;
+}
+
+static void exchange(struct asym_seats *q, size_t t, size_t u)
+{
+    leave_seat(q, t);
+    leave_seat(q, u);
+    struct asym_assignment *a = &q->ret[t], *b = &q->ret[u];
+    struct asym_seats_thread *s = asym_seats_of(q, t), *r = asym_seats_of(q, u);
+    const struct asym_assignment had = *a;
+    const struct asym_seats_thread was = *s;
+    take_seat(a, s, b, r);
+    take_seat(b, r, &had, &was);
+}
+
+void asym_seats_exchange(struct asym_seats *q)
+{
+    for (size_t t = 0; t < q->in->n_threads; t++) {
+        const struct asym_policy_thread *thread = &q->in->threads[t];
+        /* In rounds that are too short for turns an exchange gains nothing, either. */
+        if (!thread->alone || thread->spinning || q->ret[t].cpu < 0 || q->in->now < asym_seats_of(q, t)->rests_until)
+            continue;
+        const size_t u = find_seat(q, t);
+        if (u != t)
+            exchange(q, t, u);
+    }
+}
