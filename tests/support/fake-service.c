@@ -208,7 +208,7 @@ static int report(sd_bus_message *m)
         return r;
     if (kind == FAKE_SERVICE_MACHINE)
         note(argument > 0 ? "%s %u" : "%s", topic, (unsigned)argument);
-    if (argument == 404 || argument == UNKNOWN ||
+    if (argument == 404 || argument == 4194305 || argument == UNKNOWN ||
         (kind != FAKE_SERVICE_MACHINE && strcmp(topic, "program") == 0 && argument != 4711))
         return sd_bus_reply_method_errorf(m, "org.asymd.Error.NoSuchProcess", "asymd does not know process %u",
                                           (unsigned)argument);
