@@ -69,12 +69,12 @@ static void sleep_for(asym_usec t)
 int asym_oneshot_observe(struct asym_oneshot *o, struct asym_run *run, struct asym_error *err)
 {
     const struct asym_daemon_settings *d = &run->settings->daemon;
+    o->started = asym_clock_now();
     int r = asym_cycle_plan(&o->cycle);
     if (r >= 0)
         r = asym_capabilities_check(o->cycle.snapshot.missing, run->policy, err);
     /* From the first sample on: on a busy machine it may come late, and a sample alone measures nothing. */
-    o->started = asym_clock_now();
-    const asym_usec end = o->started + d->duration;
+    const asym_usec end = asym_clock_now() + d->duration;
     while (r >= 0 && run->root.live) {
         asym_usec now = asym_clock_now();
         if (now >= end)

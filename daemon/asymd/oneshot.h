@@ -14,7 +14,7 @@ struct asym_oneshot {
     struct asym_source *ledger_overlay; /* NULL: the plan takes masks and nice values as they are */
     struct asym_engine *engine;
     struct asym_cycle cycle;
-    asym_usec started; /**< after the first sample */
+    asym_usec started; /**< before the first sample */
 };
 
 /** overlay_ledger: plan as if a running service had set nothing (its ledger says what it has set). Returns 0; -errno with err. */

@@ -178,7 +178,7 @@ int asym_service_attach(struct asym_service *s);
 /** Run the event loop until it ends. Returns the exit status; -errno. */
 int asym_service_loop(struct asym_service *s);
 
-/* service-phases.c: an early plan when a program has come down to one runnable thread. */
+/* service-phases.c: an early plan, or an exchange, when a program has come down to one runnable thread. */
 
 /** Listen to the observer bpf, if there is one. Returns 0; -errno. */
 int asym_service_phases_attach(struct asym_service *s);

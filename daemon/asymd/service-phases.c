@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* An early plan when a program has come down to one runnable thread, or has left that state (the observer bpf). */
+/* An early plan, or an exchange, when a program has come down to one runnable thread, or has left that state (observer bpf). */
 #include "daemon/asymd/service-internal.h"
 
 #include <string.h>

@@ -479,6 +479,8 @@ int asym_step_plan(struct asym_step *st)
             return r;
         }
     } else {
+        /* A resumption is a refreshed snapshot, which is never due: the plan of before the pause must not go into force. */
+        e->dirty |= st->s->paused;
         e->again = 0;
         e->measured = e->measured && !st->s->refreshed ? st->s->now : e->measured;
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A thread that is the only runnable one of its program takes the CPU of another thread of it (Morad 2008, 6). That one sleeps, so
- * no thread pays, and all else that the last plan said stays: claims, boosts, and the CPUs and masks of all others.
+ * A thread that is the only runnable one of its program takes the CPU of another thread of it (Morad 2008, 6). That one sleeps: it
+ * pays only if the phase ends before the next plan. All else that the last plan said stays: claims, boosts, and the CPUs and masks
+ * of all others.
  */
 #include "policy/seats-internal.h"
 
@@ -29,7 +30,7 @@ static bool does_much_more(const struct asym_seats_thread *r, const struct asym_
 static bool may_exchange(const struct asym_seats *q, size_t t, size_t u)
 {
     const struct asym_assignment *a = &q->ret[t], *b = &q->ret[u];
-    return b->cpu >= 0 && b->width != ASYM_PIN_ALL && a->nice_delta == b->nice_delta &&
+    return b->cpu >= 0 && b->width != ASYM_PIN_ALL && a->nice_delta == 0 && b->nice_delta == 0 &&
            (asym_seats_of(q, t)->claims | asym_seats_of(q, u)->claims) == 0 &&
            !does_much_more(asym_seats_of(q, u), asym_seats_of(q, t)) &&
            asym_mask_has(q->in->threads[t].allowed, b->cpu) && asym_mask_has(q->in->threads[u].allowed, a->cpu);

@@ -233,6 +233,12 @@ static void exec_from_a_thread(void)
     sleep_on();
 }
 
+static void await_end(pid_t pid, pid_t tid)
+{
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_thread_is_of(pid, tid) == 0 && asym_live_now() < end;)
+        asym_live_sleep(0.001);
+}
+
 /* exec gives the calling thread the leader's tid and start time, and keeps its mask: it matches neither ledger entry. */
 static pid_t exec_while_steered(bool leader_is_steered, struct asym_taskid *ret_former)
 {
@@ -247,8 +253,7 @@ static pid_t exec_while_steered(bool leader_is_steered, struct asym_taskid *ret_
         assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
     assert_int_equal(steer(pid, tid, &all_cpus, &last), 0);
     shared->go = 1;
-    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_thread_is_of(pid, tid) == 0 && asym_live_now() < end;)
-        asym_live_sleep(0.001);
+    await_end(pid, tid);
     assert_true(has(pid, &last));
     return pid;
 }
@@ -287,6 +292,40 @@ TEST_WITH(the_record_of_a_thread_that_called_exec_is_not_forgotten_in_vain, set_
     asym_live_end(pid, SIGKILL);
 }
 
+/* The main thread has ended, and a thread that asymd has not steered has chosen the mask of the one that ends. */
+static void *pin_itself(void *arg)
+{
+    asym_thread_set_mask((int)gettid(), &last, false);
+    shared->tids[1] = (int)gettid();
+    sleep_on();
+    return arg;
+}
+
+static void end_the_main_thread(void)
+{
+    pthread_t t;
+    pthread_create(&t, NULL, exec_when_signalled, NULL);
+    pthread_create(&t, NULL, pin_itself, NULL);
+    pthread_exit(NULL);
+}
+
+TEST_WITH(the_end_of_the_main_thread_is_no_exec, set_up, tear_down)
+{
+    const pid_t pid = start(end_the_main_thread);
+    await(&shared->tids[0], 1);
+    await(&shared->tids[1], 1);
+    const pid_t tid = shared->tids[0], pinned = shared->tids[1];
+    asym_live_sleep(0.05);
+    open_ledger();
+    assert_int_equal(steer(pid, tid, &all_cpus, &last), 0);
+    struct asym_action a = action(ASYM_ACTION_RELEASE, pid, tid, &last, &all_cpus);
+    shared->go = 2;
+    await_end(pid, tid);
+    assert_int_equal(apply(&a), -ESRCH);
+    assert_true(has(pinned, &last));
+    asym_live_end(pid, SIGKILL);
+}
+
 /* The leader has chosen the mask itself, and has not called exec. */
 TEST_WITH(the_end_of_a_thread_changes_no_leader, set_up, tear_down)
 {
@@ -298,9 +337,7 @@ TEST_WITH(the_end_of_a_thread_changes_no_leader, set_up, tear_down)
     assert_int_equal(steer(pid, shared->tids[0], &all_cpus, &last), 0);
     assert_int_equal(asym_thread_set_mask(pid, &last, false), 0);
     shared->go = 2;
-    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE;
-         asym_thread_is_of(pid, shared->tids[0]) == 0 && asym_live_now() < end;)
-        asym_live_sleep(0.001);
+    await_end(pid, shared->tids[0]);
     const struct asym_restore_report report = restore();
     assert_int_equal(report.gone, 1);
     assert_true(has(pid, &last));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Three passes: read every thread and note the planned change, write the notes to the ledger, change the threads. The
- * lock is held for one thread at a time, so that the fork guard never waits for ten thousand threads. The actuator does
- * not touch a thread that the fork guard released between two passes.
+ * lock is held for one thread at a time, so that the fork guard never waits for ten thousand threads (but where one that has ended
+ * called exec, also for the threads of the new program). The actuator does not touch a thread that the fork guard released between
+ * two passes.
  */
 #include "linux/enforce/ledger-internal.h"
 
@@ -253,7 +254,8 @@ static int steer(struct asym_ledger *l, const struct asym_action *a)
  */
 static void forget_ended(struct asym_ledger *l, struct asym_ledger_entry *e)
 {
-    asym_ledger_follow_exec(l, e);
+    if (asym_ledger_follow_exec(l, e) < 0)
+        return;
     if (e->boosted)
         asym_ledger_add_pending(l, e, e->id.tid, e->id.tgid, asym_clock_now() + ASYM_LEDGER_LATE);
     asym_ledger_forget(l, e);

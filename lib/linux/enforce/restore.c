@@ -44,7 +44,7 @@ static int check_thread(void *arg, int32_t tid)
     if (r >= 0)
         r = asym_thread_get_stat(s->tgid, tid, &stat);
     note_error(s, r);
-    if (r < 0 || stat.flags & ASYM_PF_KTHREAD)
+    if (r < 0 || stat.flags & ASYM_PF_KTHREAD || asym_stat_is_ending(&stat))
         return 0;
     const struct asym_ledger_entry *known = asym_ledger_find(l, tid);
     if (known && known->id.start == stat.start && asym_ledger_same_mask(l, &found, &known->original))
@@ -100,17 +100,26 @@ static size_t restore_inherited(struct asym_ledger *l, int *ret_error)
     return n;
 }
 
-void asym_ledger_follow_exec(struct asym_ledger *l, const struct asym_ledger_entry *e)
+static int restore_heirs(struct asym_ledger *l, int32_t tgid)
 {
-    struct asym_stat leader;
     struct search s = {.creators = {.ledger = l, .begun = asym_clock_now()}, .found = 1};
-    if (e->id.tid == e->id.tgid || asym_thread_get_stat(e->id.tgid, e->id.tgid, &leader) < 0 ||
-        !asym_ledger_is_other_image(e, &leader.image))
-        return;
     for (int pass = 0; pass < PASSES_MAX && s.found > 0; pass++) {
         s.found = 0;
-        check_process(&s, e->id.tgid);
+        check_process(&s, tgid);
     }
+    return s.error;
+}
+
+int asym_ledger_follow_exec(struct asym_ledger *l, const struct asym_ledger_entry *e)
+{
+    struct asym_stat leader;
+    struct asym_mask found;
+    if (e->id.tid == e->id.tgid || asym_thread_get_stat(e->id.tgid, e->id.tgid, &leader) < 0 ||
+        asym_stat_is_ending(&leader) || !asym_ledger_is_other_image(e, &leader.image) ||
+        asym_thread_get_mask(e->id.tgid, &found) < 0 ||
+        !asym_ledger_looks_inherited(l, e, &found, leader.nice, asym_clock_now()))
+        return 0;
+    return restore_heirs(l, e->id.tgid);
 }
 
 static void count(struct asym_restore_report *report, int r)

@@ -35,7 +35,7 @@ struct asym_bpf_app {
     uint32_t n_procs;           /* that are followed */
     uint32_t user;              /* index: who owned its first process */
     int32_t alone;              /* the thread that the kernel has named as the only runnable one; 0: none */
-    int32_t told;               /* the thread that an answer since the last sample was for; 0: none */
+    int32_t told;               /* the thread that the last snapshot has shown alone; 0: none */
     bool is_new;                /* it has come down to one thread, or left that state, since the last snapshot */
     uint64_t n_changes, ran_ns; /* of its threads, since b->judged */
     asym_usec rests_until;      /* it is not followed before that; 0: it does not rest */

@@ -46,7 +46,7 @@ static void mark_alone(struct asym_task *tasks, uint32_t n, int32_t alone)
  * While one thread is alone, the application counts as one thread, whatever it was in the interval before. The kernel knows that of
  * the threads that it follows: a job may have others, such as a compiler that has just begun.
  */
-static void take_app(const struct asym_bpf *b, const struct asym_snapshot *s, struct asym_app *out)
+static void take_app(struct asym_bpf *b, const struct asym_snapshot *s, struct asym_app *out)
 {
     const uint32_t number = asym_bpf_number_of(b, &out->id);
     if (number == 0)
@@ -65,6 +65,7 @@ static void take_app(const struct asym_bpf *b, const struct asym_snapshot *s, st
     out->runnable_instant = is_whole ? runnable : ASYM_MAX(out->runnable_instant, runnable);
     if (is_whole && is_listed && only != 0 && only == b->apps[number - 1].alone) {
         mark_alone(tasks, out->n_tasks, only);
+        b->apps[number - 1].told = only;
         out->runnable_mean = 1;
     } else if (s->refreshed) {
         out->runnable_mean = ASYM_MAX(out->runnable_mean, out->runnable_instant);
@@ -84,7 +85,6 @@ static void note_alone(struct asym_bpf *b, struct asym_bpf_app *app, int32_t alo
     const bool is_told = is_news(b, app, alone) && asym_token_bucket_has(&user->answers, asym_clock_now());
     b->has_changed |= is_told;
     app->is_new |= is_told;
-    app->told = is_told ? alone : app->told;
     app->alone = alone;
 }
 

@@ -37,7 +37,7 @@ void asym_bpf_charge(struct asym_source *source, asym_usec cost);
 enum asym_bpf_hears {
     ASYM_BPF_NOTHING, /**< it does not wait for the descriptor, and the kernel tells of none */
     ASYM_BPF_PHASES,  /**< their begins and their ends */
-    ASYM_BPF_BEGINS,  /**< their begins; where a thread is alone again, not before the next sample */
+    ASYM_BPF_BEGINS,  /**< their begins; where the same thread is alone again, not before the next sample */
 };
 
 /** Use the limits of these settings, and divide the budget anew; about once a second. */

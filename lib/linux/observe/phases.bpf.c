@@ -2,8 +2,9 @@
 /*
  * The BPF programs of phases-kernel.h. phases-shared.h has their memory.
  *
- * They hang at each switch and each wake-up of the machine. So the first test is whether the task has any BPF storage: only
- * followed threads do (or those that another BPF program has marked), and all others end there.
+ * They hang at each switch and each wake-up of the machine. A switch marks the process of the next thread. Then the test is
+ * whether the task has any BPF storage: only followed threads do (or those that another BPF program has marked), and all others
+ * end there.
  *
  * Only the fork and the iterators make storage: a switch or a wake-up holds locks of the scheduler, under which an allocation may
  * wake a thread. The unit test compiles this file as plain C, with the kernel's functions as functions of the test.

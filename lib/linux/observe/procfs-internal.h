@@ -125,7 +125,7 @@ struct asym_pthread {
     bool executed;   /**< the leader of a process that has called exec since the last snapshot that listed it */
     char state;      /**< at the last sample */
     int8_t nice;     /**< when a snapshot last listed it, or what asymd has set since; valid with affinity */
-    uint8_t sched;   /**< this and the rest: as nice */
+    uint8_t sched;   /**< this and the rest: when stat was last read */
     bool no_setaffinity;
     char comm[ASYM_COMM_LEN];
     uint32_t renewed; /**< what its watcher knew when stat was last read, + 1; 0: it had none then */

@@ -10,6 +10,7 @@
 
 #include "base/grow.h"
 #include "base/macro.h"
+#include "base/mask.h"
 #include "linux/sys/thread.h"
 
 #define PF_NO_SETAFFINITY 0x04000000u
@@ -41,13 +42,16 @@ static bool is_watched(const struct asym_procfs *p, const struct asym_pthread *t
  * Writes those fields of stat that count_thread() needs, if the watcher knows that all others are as they were. There is no event
  * when another process changes nice or policy, so a call asks, which costs a twentieth of reading the file. A thread that calls
  * exec may have got this number meanwhile: where it has another nice or policy, the file shows the exec, too. The size of a
- * process of one thread may grow: it loads libraries. Returns whether the file need not be read.
+ * process of one thread may grow: it loads libraries. The watcher has the CPU that a thread last had: the kernel may have moved one
+ * that waits since, because of its new mask. Returns whether the file need not be read.
  */
 static bool know_stat(const struct asym_procfs *p, const struct asym_process *proc, const struct asym_pthread *t,
                       const struct asym_procfs_watched *w, struct asym_stat *ret)
 {
     struct asym_thread_sched now;
-    if (!t->affinity || t->renewed != w->renewed + 1U || t->newborn || t->executed || w->cpu < 0 ||
+    if (w->is_runnable && w->cpu >= 0 && t->mask && !asym_mask_has(t->mask, w->cpu))
+        return false;
+    if (p->no_schedstat || !t->affinity || t->renewed != w->renewed + 1U || t->newborn || t->executed || w->cpu < 0 ||
         proc->n_threads < 2 || p->now - proc->stat_at >= STAT_AGE || asym_thread_get_sched(t->tid, &now) < 0 ||
         now.policy != t->sched || now.nice != t->nice)
         return false;
@@ -157,9 +161,6 @@ void asym_procfs_list_task(struct asym_procfs *p, struct asym_process *proc, str
     if (t->executed && (affinity != t->affinity || t->nice != stat->nice))
         task.flags |= ASYM_TASK_EXECUTED;
     t->nice = stat->nice;
-    t->sched = stat->sched;
-    t->no_setaffinity = (stat->flags & PF_NO_SETAFFINITY) != 0;
-    memcpy(t->comm, stat->comm, sizeof t->comm);
     p->tasks[p->n_tasks++] = task;
     t->newborn = t->executed = false;
     t->put_on = 0;
@@ -206,6 +207,7 @@ static void note_leader(struct asym_procfs *p, struct asym_process *proc, struct
                         const struct asym_stat *stat)
 {
     const struct asym_image was = proc->image;
+    proc->ends |= stat->state == 'Z';
     proc->vsize = stat->vsize;
     if (stat->image.stack != 0)
         proc->image = stat->image;
@@ -302,6 +304,9 @@ static int scan_thread(struct asym_procfs *p, struct asym_process *proc, struct 
         if (r < 0)
             return r == -EAGAIN ? 0 : r;
         t->renewed = watched ? w.renewed + 1U : 0;
+        t->sched = stat.sched;
+        t->no_setaffinity = (stat.flags & PF_NO_SETAFFINITY) != 0;
+        memcpy(t->comm, stat.comm, sizeof t->comm);
     }
     count_thread(p, proc, t, &s, &stat, interval, sums);
     return 0;

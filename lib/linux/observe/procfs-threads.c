@@ -93,8 +93,6 @@ int asym_procfs_list_threads(struct asym_procfs *p, struct asym_process *proc)
     return r;
 }
 
-#define PF_EXITING 0x00000004u
-
 /*
  * The kernel's event comes late, or not at all: asymd has no proc connector, or events were lost. Then the place of the stack shows
  * that the process has called exec.
@@ -110,8 +108,7 @@ bool asym_procfs_has_executed(const struct asym_image *was, const struct asym_im
  */
 bool asym_procfs_is_executing(const struct asym_process *proc, const struct asym_stat *stat)
 {
-    return proc->start == stat->start && proc->image.stack != 0 && stat->image.code == 0 &&
-           !(stat->flags & PF_EXITING) && stat->state != 'Z' && stat->state != 'X';
+    return proc->start == stat->start && proc->image.stack != 0 && stat->image.code == 0 && !asym_stat_is_ending(stat);
 }
 
 bool asym_procfs_executes(const struct asym_process *proc, const struct asym_stat *stat)

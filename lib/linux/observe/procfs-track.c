@@ -95,6 +95,7 @@ static void describe(struct asym_procfs *p, struct asym_process *proc, const str
     proc->start = stat->start;
     proc->born = asym_procfs_born_at(p, stat->start);
     proc->image = stat->image;
+    proc->ends = stat->state == 'Z';
     memcpy(proc->comm, stat->comm, sizeof proc->comm);
     if (stat->flags & ASYM_PF_KTHREAD)
         proc->flags |= ASYM_PROC_KERNEL;

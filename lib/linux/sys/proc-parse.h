@@ -22,8 +22,9 @@ struct asym_image {
     uint64_t code, stack;
 };
 
-/** PF_KTHREAD of the kernel: a kernel thread. */
+/** PF_KTHREAD of the kernel: a kernel thread. PF_EXITING: the thread is ending. */
 #define ASYM_PF_KTHREAD 0x00200000u
+#define ASYM_PF_EXITING 0x00000004u
 
 /** The fields of /proc/PID/task/TID/stat that asymd uses. */
 struct asym_stat {
@@ -42,6 +43,12 @@ struct asym_stat {
     int32_t cpu;   /**< CPU on which it last ran */
     uint8_t sched; /**< SCHED_* */
 };
+
+/** Returns whether the thread has ended, or is ending: its image says nothing then. */
+static inline bool asym_stat_is_ending(const struct asym_stat *stat)
+{
+    return (stat->flags & ASYM_PF_EXITING) != 0 || stat->state == 'Z' || stat->state == 'X';
+}
 
 /**
  * Parse /proc/PID/task/TID/stat. The name in it may contain any byte, also ')' and newlines; it ends at the last ')'.

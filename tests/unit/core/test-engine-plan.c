@@ -835,6 +835,18 @@ TEST_ENGINE(a_phase_that_the_kernel_tells_exchanges_cpus_of_the_last_plan)
     assert_int_equal(w->orders.exchanges, 1);
 }
 
+/* The order to go on comes between two samples, and the plan of before the pause may be hours old. */
+TEST_ENGINE(a_resumption_is_planned_for_at_once)
+{
+    engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);
+    engine_fixture_run(w, TICK);
+    w->paused = true;
+    run_calls(w, 10 * TICK, 1);
+    w->paused = false;
+    w->refreshed = true;
+    run_calls(w, TICK / 2, 2);
+}
+
 TEST_ENGINE(a_policy_that_uses_no_reports_waits_for_its_period)
 {
     engine_fixture_thread(w, engine_fixture_proc(w, 100), 100, 5);

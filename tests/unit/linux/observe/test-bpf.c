@@ -722,20 +722,22 @@ TEST_F(a_second_runnable_thread_ends_it)
     assert_float_equal(s.apps[0].runnable_mean, 2, 1e-9);
 }
 
-/* The end of a phase is none, and a thread that is alone again is none before the next sample, unless another one was between. */
+/* The end of a phase is none, and neither is a thread that the last sample has served, unless another one was between. */
 TEST_F(where_begins_only_count_a_thread_counts_once_a_sample)
 {
     static const struct {
         int32_t alone; /* 0: a second thread runs */
         bool sample;   /* before */
         bool is_news;
-    } rows[] = {{WORKER, false, true}, {0, false, false},    {WORKER, false, false}, {MAIN, false, true},
-                {WORKER, false, true}, {WORKER, true, true}, {0, true, false}};
+    } rows[] = {{WORKER, false, true}, {0, false, false},     {WORKER, false, false}, {MAIN, false, true},
+                {WORKER, false, true}, {WORKER, true, false}, {0, true, false},       {WORKER, true, true}};
     measure();
     asym_bpf_set(source, &settings->daemon, ASYM_BPF_BEGINS);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         if (rows[i].sample)
             take();
+        kernel.runnable = rows[i].alone ? 1 : 2;
+        kernel.only = rows[i].alone;
         tell(rows[i].alone ? ASYM_PHASES_SERIAL : ASYM_PHASES_PARALLEL, 1, rows[i].alone);
         assert_int_equal(asym_bpf_take(source), rows[i].is_news);
         asym_source_refresh(source);

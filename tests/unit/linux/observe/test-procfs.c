@@ -429,8 +429,8 @@ TEST_F(what_a_watcher_knows_is_not_read)
 TEST_F(the_stat_of_a_watched_thread_is_read_when_it_may_have_changed)
 {
     const struct asym_procfs_watcher watcher = {.process = watched_process, .thread = watched_thread, .ctx = &watched};
-    struct watched w = {ASYM_PROCFS_RAN, ASYM_PROCFS_RAN, .ran = 4, .cpu = 5, .renewed = 65535};
-    const int pid = getpid();
+    struct watched w = {ASYM_PROCFS_RAN, ASYM_PROCFS_RAN, .ran = 4, .cpu = sched_getcpu(), .renewed = 65535};
+    const int pid = getpid(), cpu = w.cpu;
     struct asym_procfs *p;
     char other[64];
     struct thread t = {.pid = pid, .tid = pid, .comm = "a", .state = 'S', .nice = getpriority(PRIO_PROCESS, 0)};
@@ -443,11 +443,16 @@ TEST_F(the_stat_of_a_watched_thread_is_read_when_it_may_have_changed)
     asym_procfs_set_watcher(f->source, &watcher);
     sample_watched(f, w);
     assert_int_equal(task_of(f, pid)->cpu, 3);
+    w.is_runnable = true;
+    /* Its mask leaves out the CPU that it last had: the kernel has moved it, and the file says where to. */
+    w.cpu = ASYM_MAX_CPUS - 1;
+    sample_watched(f, w);
+    assert_int_equal(task_of(f, pid)->cpu, 3);
+    w.cpu = cpu;
     t.comm = "b";
     put(f, t);
-    w.is_runnable = true;
     sample_watched(f, w);
-    assert_int_equal(task_of(f, pid)->cpu, 5);
+    assert_int_equal(task_of(f, pid)->cpu, cpu);
     assert_int_equal(task_of(f, pid)->state, 'R');
     assert_string_equal(task_of(f, pid)->comm, "a");
     assert_close(task_of(f, pid)->running * (double)f->s.interval / 1000, 4);
@@ -459,7 +464,7 @@ TEST_F(the_stat_of_a_watched_thread_is_read_when_it_may_have_changed)
     sample_watched(f, w);
     assert_string_equal(task_of(f, pid)->comm, "b");
     sample_watched(f, w);
-    assert_int_equal(task_of(f, pid)->cpu, 5);
+    assert_int_equal(task_of(f, pid)->cpu, cpu);
     t.nice++;
     put(f, t);
     assert_int_equal(setpriority(PRIO_PROCESS, 0, t.nice), 0);
@@ -762,8 +767,7 @@ static enum asym_procfs_activity sleeps(void *ctx, int32_t tgid)
     return ASYM_PROCFS_SLEPT;
 }
 
-/* The event comes before the end. No other one follows, and a watcher of what runs does not see it. */
-TEST_F(a_process_that_ends_is_gone_whatever_a_watcher_knows)
+static void assert_gone_when_reaped(struct fixture *f, char state, bool has_event)
 {
     int32_t asked = 0;
     const struct asym_procfs_watcher watcher = {.process = sleeps, .ctx = &asked};
@@ -772,21 +776,34 @@ TEST_F(a_process_that_ends_is_gone_whatever_a_watcher_knows)
         pause();
         _exit(0);
     }
-    put(f, (struct thread){.pid = pid, .tid = pid, .comm = "leader", .state = 'S'});
+    put(f, (struct thread){.pid = pid, .tid = pid, .comm = "leader", .state = state});
     open_with_connector(f);
     f->root.live = true;
     asym_procfs_set_watcher(f->source, &watcher);
     sample(f);
     sample(f);
-    assert_int_equal(asked, pid);
+    assert_int_equal(asked, has_event ? pid : 0);
     assert_int_equal(f->s.coverage.n_procs, 1);
-    report(ASYM_PROCESS_EVENT_EXIT, pid, pid);
+    if (has_event)
+        report(ASYM_PROCESS_EVENT_EXIT, pid, pid);
     sample(f);
     assert_int_equal(f->s.coverage.n_procs, 1);
     assert_int_equal(asym_process_signal(pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     sample(f);
     assert_int_equal(f->s.coverage.n_procs, 0);
+}
+
+/* The event comes before the end. No other one follows, and a watcher of what runs does not see it. */
+TEST_F(a_process_that_ends_is_gone_whatever_a_watcher_knows)
+{
+    assert_gone_when_reaped(f, 'S', true);
+}
+
+/* Its leader has ended before asymd began, or the event was lost. */
+TEST_F(a_process_whose_leader_had_ended_is_gone_whatever_a_watcher_knows)
+{
+    assert_gone_when_reaped(f, 'Z', false);
 }
 
 /* exec by another thread: the kernel ends the leader, and that thread gets its TID and its start time. */
