@@ -8,6 +8,16 @@
 
 #include "base/mask.h"
 
+static const struct asym_reason alone = {
+    .text = "the only thread of its program that runs: a faster CPU of the program",
+    .sentence = "is the only thread of its program that runs, so it has the faster CPU of one that sleeps",
+    .several = "the only threads of their programs that run: faster CPUs of the programs"};
+static const struct asym_reason lends = {
+    .text = "sleeps while another thread of its program runs alone: that one's CPU",
+    .sentence = "slept when another thread of its program began to run alone, so that one has its faster CPU until the "
+                "next plan",
+    .several = "sleep while other threads of their programs run alone: the CPUs of those"};
+
 /* A thread that makes so many times the progress of one that is alone keeps its seat: so much is not by a faster seat. */
 #define MUCH_MORE 4
 
@@ -71,7 +81,6 @@ static void take_seat(struct asym_assignment *a, struct asym_seats_thread *s, co
 {
     a->cpu = from->cpu;
     a->width = from->width;
-    a->reason = from->reason;
     s->given = had->given;
     s->kind = had->kind;
     s->smt = had->smt;
@@ -88,6 +97,8 @@ static void exchange(struct asym_seats *q, size_t t, size_t u)
     const struct asym_seats_thread was = *s;
     take_seat(a, s, b, r);
     take_seat(b, r, &had, &was);
+    a->reason = &alone;
+    b->reason = &lends;
 }
 
 void asym_seats_exchange(struct asym_seats *q)

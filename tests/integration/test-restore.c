@@ -260,24 +260,21 @@ static pid_t exec_while_steered(bool leader_is_steered, struct asym_taskid *ret_
 
 TEST_WITH(what_a_thread_took_along_by_exec_is_found, set_up, tear_down)
 {
-    struct asym_taskid former;
-    const pid_t pid = exec_while_steered(true, &former);
-    const struct asym_restore_report report = restore_anew();
-    assert_int_equal(report.gone, 1);
-    assert_int_equal(report.inherited, 1);
-    assert_true(has(pid, &all_cpus));
-    asym_live_end(pid, SIGKILL);
-}
-
-TEST_WITH(what_a_thread_took_along_to_a_leader_that_was_never_steered_is_found, set_up, tear_down)
-{
-    struct asym_taskid former;
-    const pid_t pid = exec_while_steered(false, &former);
-    const struct asym_restore_report report = restore();
-    assert_int_equal(report.gone, 1);
-    assert_int_equal(report.inherited, 1);
-    assert_true(has(pid, &all_cpus));
-    asym_live_end(pid, SIGKILL);
+    /* The file does not have the image of a process, which tells of the exec where the leader has no record. */
+    static const struct {
+        bool leader_is_steered;
+        struct asym_restore_report (*restore)(void);
+    } rows[] = {{true, restore_anew}, {true, restore}, {false, restore}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct asym_taskid former;
+        shared->tids[0] = shared->go = 0;
+        const pid_t pid = exec_while_steered(rows[i].leader_is_steered, &former);
+        const struct asym_restore_report report = rows[i].restore();
+        if (report.gone != 1 || report.inherited != 1 || !has(pid, &all_cpus))
+            fail_msg("row %zu: %zu gone, %zu inherited", i, report.gone, report.inherited);
+        asym_live_end(pid, SIGKILL);
+        close_ledger();
+    }
 }
 
 /* A sample may show that the thread has ended before one shows the new program, and asymd may be stopped in between. */

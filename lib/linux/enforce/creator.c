@@ -158,11 +158,10 @@ static bool was_steered_before(const struct asym_ledger_entry *e, uint64_t start
     return e->oldest_heir > 0 && e->since <= ASYM_MIN(e->oldest_heir, start) + 1;
 }
 
-/* The kernel shows stack 0 to those who may not trace the process, too. */
+/* While a process calls exec, both are 0. */
 bool asym_ledger_is_other_image(const struct asym_ledger_entry *e, const struct asym_image *image)
 {
-    const bool is_shown = image->stack != 0 || image->code == 0;
-    return e->image.stack != 0 && is_shown && (e->image.stack != image->stack || e->image.code != image->code);
+    return asym_image_has_changed(&e->image, image) || (e->image.stack != 0 && image->stack == 0 && image->code == 0);
 }
 
 /*

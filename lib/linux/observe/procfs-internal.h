@@ -320,8 +320,6 @@ int asym_procfs_add_thread(struct asym_process *proc, int32_t tid, bool newborn,
 void asym_procfs_mark_gone(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t);
 void asym_procfs_sweep_threads(struct asym_process *proc);
 int asym_procfs_list_threads(struct asym_procfs *p, struct asym_process *proc);
-/** Returns whether the addresses show another program, by which the process has called exec since its last sample. */
-bool asym_procfs_has_executed(const struct asym_image *was, const struct asym_image *is);
 /** Returns whether the process is calling exec: the kernel frees the previous program. */
 bool asym_procfs_is_executing(const struct asym_process *proc, const struct asym_stat *stat);
 /** Returns whether the process has called exec, or is calling it. */

@@ -213,7 +213,8 @@ static void note_leader(struct asym_procfs *p, struct asym_process *proc, struct
         proc->image = stat->image;
     if (proc->start != stat->start) {
         proc->may_be_another = true;
-    } else if (asym_procfs_has_executed(&was, &stat->image)) {
+    } else if (asym_image_has_changed(&was, &stat->image)) {
+        /* The kernel's event comes late, or not at all: asymd has no proc connector, or events were lost. */
         note_exec(p, proc, leader, stat);
     } else if (memcmp(proc->comm, stat->comm, sizeof proc->comm) != 0) {
         memcpy(proc->comm, stat->comm, sizeof proc->comm);

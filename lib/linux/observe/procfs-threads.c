@@ -94,15 +94,6 @@ int asym_procfs_list_threads(struct asym_procfs *p, struct asym_process *proc)
 }
 
 /*
- * The kernel's event comes late, or not at all: asymd has no proc connector, or events were lost. Then the place of the stack shows
- * that the process has called exec.
- */
-bool asym_procfs_has_executed(const struct asym_image *was, const struct asym_image *is)
-{
-    return was->stack != 0 && is->stack != 0 && (was->stack != is->stack || was->code != is->code);
-}
-
-/*
  * The thread that called exec may have the leader's number already, and its own mask. The kernel frees the memory of the previous
  * program now, which takes tens of milliseconds a gigabyte.
  */
@@ -113,7 +104,7 @@ bool asym_procfs_is_executing(const struct asym_process *proc, const struct asym
 
 bool asym_procfs_executes(const struct asym_process *proc, const struct asym_stat *stat)
 {
-    return asym_procfs_is_executing(proc, stat) || asym_procfs_has_executed(&proc->image, &stat->image);
+    return asym_procfs_is_executing(proc, stat) || asym_image_has_changed(&proc->image, &stat->image);
 }
 
 /* While the leader is a zombie, the process has no addresses. An exec by another thread would have given it a living leader. */

@@ -97,7 +97,7 @@ struct asym_helper_role {
 /**
  * Confine the process for the role named in argv[1], and run the role. The steps, in this order:
  * - The process dies with its parent, is not dumpable, and gets no new privileges.
- * - It changes to the user and group "nobody" (65534) if it may.
+ * - With the right to change them, its user and group are "nobody" (65534).
  * - It drops every capability but that of the role.
  * - Where the kernel has Landlock, it forbids writing to files; unless the role may read files, it forbids opening them, too.
  *   A role that reads /proc of other processes gets RLIMIT_FSIZE 0 instead.

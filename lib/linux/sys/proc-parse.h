@@ -22,6 +22,12 @@ struct asym_image {
     uint64_t code, stack;
 };
 
+/** Returns whether both images are known and differ: the process has called exec in between. */
+static inline bool asym_image_has_changed(const struct asym_image *was, const struct asym_image *is)
+{
+    return was->stack != 0 && is->stack != 0 && (was->stack != is->stack || was->code != is->code);
+}
+
 /** PF_KTHREAD of the kernel: a kernel thread. PF_EXITING: the thread is ending. */
 #define ASYM_PF_KTHREAD 0x00200000u
 #define ASYM_PF_EXITING 0x00000004u

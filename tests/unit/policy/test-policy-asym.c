@@ -826,6 +826,11 @@ TEST(a_thread_that_is_alone_takes_a_fast_cpu_of_its_program)
         const unsigned t = one_on(mine, 5, false);
         assert_int_equal(run_alone_and_compare(t), 2);
         assert_in_range(policy_fixture_cpu(&w, t), 0, 3);
+        assert_true(is_why(w.threads[t].answer.reason, "the only thread of its program that runs"));
+        unsigned n_lent = 0;
+        for (unsigned u = mine; u < mine + 5; u++)
+            n_lent += is_why(w.threads[u].answer.reason, "another thread of its program");
+        assert_int_equal(n_lent, 1);
         assert_int_equal(run_alone_and_compare(t), 0); /* it has one now */
         policy_fixture_exchange(&w, ASYM_MSEC);        /* and the phase has ended */
         assert_int_equal(w.moved, 0);
