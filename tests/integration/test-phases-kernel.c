@@ -408,6 +408,20 @@ TEST_F(a_process_that_changes_its_state_all_the_time_is_followed_unfollowed_and_
     end_load(pid);
 }
 
+/* The fork of a thread gives it a place on one CPU while the iterator does on another. */
+TEST_F(a_process_that_starts_threads_is_followed)
+{
+    for (int round = 0; round < 40; round++) {
+        const pid_t pid = start_load("lock");
+        for (double end = asym_live_now() + 0.03; asym_live_now() < end;) {
+            assert_int_equal(asym_phases_follow(phases, (int32_t)pid, APP), 0);
+            assert_int_equal(asym_phases_follow(phases, (int32_t)pid, APP + 1), 0);
+            asym_phases_unfollow(phases, (int32_t)pid);
+        }
+        end_load(pid);
+    }
+}
+
 static void be_many(void)
 {
     for (int i = 0; i < 1000; i++)

@@ -523,7 +523,8 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
     struct tag *g = find(parent);
-    if (g && child->tgid == parent->tgid && !tag_of(child) && !enter(child, g->app, slot_at(g->slot)->tgid))
+    if (g && child->tgid == parent->tgid && !tag_of(child) && !enter(child, g->app, slot_at(g->slot)->tgid) &&
+        !tag_of(child))
         app_at(g->app)->n_full++;
     return 0;
 }
@@ -606,16 +607,21 @@ static __always_inline void follow_thread(struct task_struct *p, __u32 app)
             bpf_task_storage_get(&tags, p, &dead, BPF_LOCAL_STORAGE_GET_F_CREATE);
         return;
     }
-    if (g && g->slot) {
-        if (g->app != app)
-            move(g, app);
-        shared.n_met++;
-    } else if (adopt(p, app, shared.tgid))
-        shared.n_met++;
-    else {
+    if (!g || !g->slot) {
+        if (adopt(p, app, shared.tgid)) {
+            shared.n_met++;
+            return;
+        }
+        g = tag_of(p); /* its fork, on another CPU, may have given it a place meanwhile */
+    }
+    if (!g || !g->slot) {
         shared.n_failed++;
         app_at(app)->n_full++;
+        return;
     }
+    if (g->app != app)
+        move(g, app);
+    shared.n_met++;
 }
 
 /* All threads of the process are there. The phase that they are in is told if it lasts. */

@@ -527,6 +527,7 @@ TEST_F(a_thread_that_the_fork_and_the_iterator_find_at_once_has_one_slot)
     iter_follow(&(struct bpf_iter__task){&task[1]});
     assert_int_equal(shared.n_threads, 2);
     assert_int_equal(n_stack, 1);
+    assert_true(shared.n_met == 1 && shared.n_failed == 0 && shared.apps[APP].n_full == 0);
 }
 
 TEST_F(a_dead_thread_frees_its_slot_and_is_counted_no_more)
