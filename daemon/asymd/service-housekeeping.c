@@ -50,7 +50,7 @@ void asym_service_update_budget(struct asym_service *s, asym_usec now)
     if (now - s->budget.last_now < BUDGET_PERIOD)
         return;
     switch (asym_budget_update(&s->budget, allowed, s->run->settings->daemon.interval, now, asym_service_cpu_time(s),
-                               asym_rtxd_spent(s->rtx) + s->phases.spent + asym_bus_spent(s->bus) + guard)) {
+                               s->run->prompt.spent + asym_bus_spent(s->bus) + guard)) {
     case ASYM_BUDGET_EXCEEDED:
         asym_log_say(&s->run->log, LOG_NOTICE,
                      "asymd used %.2f %% of a CPU, above the budget of %.2f %%: it samples less often",

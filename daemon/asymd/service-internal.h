@@ -111,9 +111,8 @@ struct asym_service_control {
 
 /** The answers to serial phases that the observer bpf has seen. */
 struct asym_service_phases {
-    struct asym_source *bpf;    /* of the observer; NULL: asymd observes without it */
-    sd_event_source *io, *rest; /* rest: a timer, until which the next answer waits */
-    asym_usec spent;            /* CPU time of all answers so far, microseconds */
+    struct asym_source *bpf; /* of the observer; NULL: asymd observes without it */
+    struct asym_asker asker;
 };
 
 /** The measurement of who waits for whom, while users ask. */

@@ -14,14 +14,15 @@
 /* Housekeeping may be this late, so that it mostly shares a wakeup with a sample. */
 #define HOUSEKEEPING_ACCURACY (100 * ASYM_MSEC)
 
-static int on_report(void *userdata)
+static int plan_at_once(void *userdata)
 {
-    struct asym_service *s = userdata;
-    const asym_usec before = asym_bus_spent(s->bus);
-    const int r = asym_service_prompt_cycle(s);
-    /* The bus has counted what it sent. */
-    asym_rtxd_exclude(s->rtx, asym_bus_spent(s->bus) - before);
-    return r;
+    return asym_service_prompt_cycle(userdata);
+}
+
+/* The bus has counted what it sent. */
+static asym_usec spent_on_bus(void *userdata)
+{
+    return asym_bus_spent(((const struct asym_service *)userdata)->bus);
 }
 
 /* Until the next piece of this sample, or the next sample, which is early only as far as the CPU budget lasts. */
@@ -65,8 +66,10 @@ int asym_service_attach(struct asym_service *s)
     if (r >= 0)
         r = sd_event_add_time(s->event, &s->housekeeping, CLOCK_MONOTONIC, asym_clock_now() + ASYM_SERVICE_HOUSEKEEPING,
                               HOUSEKEEPING_ACCURACY, on_housekeeping, s);
+    s->run->prompt = (struct asym_prompt){
+        .plan = plan_at_once, .others_pay = spent_on_bus, .userdata = s, .log = &s->run->log};
     if (r >= 0 && s->rtx)
-        r = asym_rtxd_attach(s->rtx, s->event, on_report, s);
+        r = asym_rtxd_attach(s->rtx, s->event);
     if (r >= 0)
         r = asym_service_phases_attach(s);
     if (r >= 0)

@@ -26,17 +26,11 @@ void asym_rtxd_free(struct asym_rtxd *rtx);
 /** The overlay: the snapshots of inner with the reports of programs. The caller borrows it. */
 struct asym_source *asym_rtxd_source(struct asym_rtxd *rtx);
 
-/** Call run_cycle(userdata) from the loop when a program has reported a phase; it refreshes the source. Returns 0; -errno. */
-int asym_rtxd_attach(struct asym_rtxd *rtx, sd_event *event, int (*run_cycle)(void *userdata), void *userdata);
+/** Answer the programs from the loop, with a plan at once when one has reported a phase (app/prompt.h). Returns 0; -errno. */
+int asym_rtxd_attach(struct asym_rtxd *rtx, sd_event *event);
 
-/** run_cycle calls it if the cycle has used CPU time, in microseconds, that others pay: no program is charged for that. */
-void asym_rtxd_exclude(struct asym_rtxd *rtx, asym_usec cpu);
-
-/** Call this about every second. */
+/** Call this about every second, once it is attached. */
 void asym_rtxd_housekeeping(struct asym_rtxd *rtx, asym_usec now);
-
-/** CPU time, in microseconds, of answering programs so far. It has its own budget (linux/rtx/rtx-server.h). Accepts NULL. */
-asym_usec asym_rtxd_spent(const struct asym_rtxd *rtx);
 
 /** The number of programs that report. Accepts NULL. */
 size_t asym_rtxd_count(const struct asym_rtxd *rtx);

@@ -16,7 +16,7 @@
 
 #include "app/log.h"
 #include "app/policy-setup.h"
-#include "app/own-cpu-time.h"
+#include "app/prompt.h"
 #include "linux/speed-cap/asymmetry.h"
 #include "linux/sys/root.h"
 #include "linux/topology/topology.h"

@@ -25,12 +25,19 @@ static unsigned cycles;
 /* CPU time that a cycle and a call of asym_rtxd_server_receive() seem to take; others pay a part of the cycle. */
 static asym_usec cycle_takes, others_pay, receive_takes;
 
+static asym_usec others_have_paid;
+
 static int run_cycle(void *userdata)
 {
     asym_pretended_cpu += cycle_takes;
-    asym_rtxd_exclude(rtx, others_pay);
+    others_have_paid += others_pay;
     ++*(unsigned *)userdata;
     return 0;
+}
+
+static asym_usec get_others(void *userdata)
+{
+    return others_have_paid;
 }
 
 static unsigned n_received;
@@ -85,10 +92,11 @@ static int set_up(void **state)
     assert_int_equal(asym_settings_set(run.settings, "rtx.realtime=no", "test", NULL), 0);
     /* Log all levels, as to a journal. */
     run.log.level = LOG_DEBUG;
-    run.prompt = (struct asym_prompt){.wanted = 0};
+    run.prompt = (struct asym_prompt){
+        .plan = run_cycle, .others_pay = get_others, .userdata = &cycles, .log = &run.log};
     assert_int_equal(asym_rtxd_new(&run, NULL, &rtx, NULL), 0);
     assert_int_equal(sd_event_new(&event), 0);
-    return asym_rtxd_attach(rtx, event, run_cycle, &cycles);
+    return asym_rtxd_attach(rtx, event);
 }
 
 static int tear_down(void **state)
@@ -158,7 +166,7 @@ TEST_WITH(a_client_that_wakes_for_nothing_spends_and_without_tokens_is_deferred,
     assert_int_equal(asym_rtx_join(&options), 0);
     run_events();
     assert_int_equal(asym_rtxd_count(rtx), 1);
-    const asym_usec before = asym_rtxd_spent(rtx);
+    const asym_usec before = run.prompt.spent;
     for (int wakes = 0; wakes < ASYM_RTXD_MAX_VAIN_WAKEUPS - 4; wakes += 2) {
         asym_rtx_serial_begin();
         run_events();
@@ -166,7 +174,7 @@ TEST_WITH(a_client_that_wakes_for_nothing_spends_and_without_tokens_is_deferred,
         run_events();
     }
     assert_int_equal(cycles, 0);
-    assert_true(asym_rtxd_spent(rtx) > before);
+    assert_true(run.prompt.spent > before);
     /* The server gets a new budget at the next housekeeping. From now on it earns 50 us in a second. */
     assert_int_equal(asym_settings_set(run.settings, "asymd.cpu_budget=0.01", "test", NULL), 0);
     asym_rtxd_housekeeping(rtx, asym_clock_now());
@@ -177,7 +185,7 @@ TEST_WITH(a_client_that_wakes_for_nothing_spends_and_without_tokens_is_deferred,
     for (int i = 0; i < 100 && cycles == 0; i++)
         assert_true(sd_event_run(event, 20000) >= 0);
     assert_int_equal(cycles, 1);
-    assert_true(asym_rtxd_spent(rtx) > (asym_usec)ASYM_RTXD_SAVED_MAX);
+    assert_true(run.prompt.spent > (asym_usec)ASYM_RTXD_SAVED_MAX);
     /* The debt takes longer to pay than this test runs. */
     for (int i = 0; i < 10; i++) {
         asym_rtx_serial_end();
@@ -322,7 +330,7 @@ TEST_WITH(programs_that_come_cost_asymd_cpu_time_and_no_program, set_up, tear_do
     close(fd);
     run_until_count(0);
     assert_true(n_received > 0);
-    assert_int_equal(asym_rtxd_spent(rtx) / receive_takes, n_received);
+    assert_int_equal(run.prompt.spent / receive_takes, n_received);
     assert_true(charged < receive_takes);
 }
 
@@ -333,7 +341,7 @@ TEST_WITH(a_program_does_not_pay_what_others_pay, set_up, tear_down)
     const int fd = come_with_page(ASYM_SEC);
     run_until_cycle(1);
     assert_in_range(charged, 10 * ASYM_SEC, 20 * ASYM_SEC);
-    assert_in_range(asym_rtxd_spent(rtx), 10 * ASYM_SEC, 20 * ASYM_SEC);
+    assert_in_range(run.prompt.spent, 10 * ASYM_SEC, 20 * ASYM_SEC);
     close(fd);
 }
 

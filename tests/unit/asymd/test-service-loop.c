@@ -138,7 +138,8 @@ TEST_WITH(each_sample_is_held_to_the_budget, set_up, NULL)
 /* The interval between two samples can be a minute: no sample comes in this test. */
 TEST_WITH(housekeeping_does_not_wait_for_a_sample, set_up, NULL)
 {
-    struct asym_service s = {.cycle = {.source = &source}};
+    struct asym_run run = {.log = {.level = LOG_DEBUG}};
+    struct asym_service s = {.run = &run, .cycle = {.source = &source}};
     uint64_t due = 0;
     asym_service_block_signals();
     assert_int_equal(asym_service_attach(&s), 0);

@@ -46,26 +46,29 @@ WRAPPED(bool, asym_bpf_housekeeping, struct asym_source *source)
     return fake.follows;
 }
 
-WRAPPED(int, asym_service_prompt_cycle, struct asym_service *s)
+WRAPPED(bool, asym_overrides_is_paused, const struct asym_overrides *o)
+{
+    return fake.is_paused;
+}
+
+WRAPPED(void, asym_prompt_want, struct asym_asker *asker, bool wants)
+{
+    fake.wants = wants;
+}
+
+/* --- the service --- */
+
+static int plan(void *userdata)
 {
     fake.n_cycles++;
     asym_pretended_cpu += fake.takes;
     return 0;
 }
 
-WRAPPED(bool, asym_overrides_is_paused, const struct asym_overrides *o)
+static asym_usec no_others(void *userdata)
 {
-    return fake.is_paused;
-}
-
-WRAPPED(int, asym_prompt_want, struct asym_prompt *p, unsigned who, bool wants)
-{
-    assert_int_equal(who, ASYM_PROMPT_BPF);
-    fake.wants = wants;
     return 0;
 }
-
-/* --- the service --- */
 
 static struct asym_source bpf;
 static struct asym_policy policy;
@@ -81,7 +84,7 @@ static int set_up(void **state)
     fake.changes = fake.follows = true;
     policy = (struct asym_policy){.name = "serves", .serves_alone = true};
     assert_int_equal(asym_settings_new(&settings), 0);
-    run = (struct asym_run){.settings = settings, .policy = &policy};
+    run = (struct asym_run){.settings = settings, .policy = &policy, .prompt = {.plan = plan, .others_pay = no_others}};
     s = (struct asym_service){.run = &run};
     s.observer.observers.links[ASYM_OBSERVER_BPF] = &bpf;
     assert_int_equal(sd_event_new(&s.event), 0);
@@ -108,7 +111,7 @@ static void run_event(void)
 static asym_usec rests_until(void)
 {
     uint64_t until;
-    assert_true(sd_event_source_get_time(s.phases.rest, &until) >= 0);
+    assert_true(sd_event_source_get_time(s.phases.asker.rest, &until) >= 0);
     return until;
 }
 
@@ -137,8 +140,8 @@ TEST_F(answers_are_paid)
 {
     fake.takes = 30 * ASYM_MSEC;
     run_event();
-    assert_in_range(s.phases.spent, 30 * ASYM_MSEC, 60 * ASYM_MSEC);
-    assert_int_equal(fake.charged, s.phases.spent);
+    assert_in_range(run.prompt.spent, 30 * ASYM_MSEC, 60 * ASYM_MSEC);
+    assert_int_equal(fake.charged, run.prompt.spent);
 }
 
 static void exchange(const struct asym_policy_input *in, struct asym_assignment *ret)
@@ -181,7 +184,7 @@ TEST_WITH(without_the_observer_there_is_nothing_to_hear, NULL, NULL)
     struct asym_service none = {.run = &run};
     assert_int_equal(asym_service_phases_attach(&none), 0);
     asym_service_phases_housekeeping(&none);
-    assert_null(none.phases.io);
+    assert_null(none.phases.asker.io);
     asym_service_phases_detach(&none);
 }
 
