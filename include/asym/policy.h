@@ -133,9 +133,9 @@ struct asym_policy {
                             such a plan does not begin a new swap period */
     /**
      * NULL; or in place of serves_alone: asymd calls it when the kernel says that a thread has begun to run alone. The last plan
-     * goes on, and ret has its answers; reason NULL: the thread was not in it. The function changes those of threads that exchange
-     * their CPUs. in has no new measurements: interval is 0, spare and again stay as they are; arena is as large as for the last
-     * plan.
+     * goes on, and ret has its answers; reason NULL: the thread was not in it. Threads of it that sleep now are in in, too. The
+     * function changes the answers of threads that exchange their CPUs, and gives each a reason. in has no new measurements:
+     * interval is 0, spare and again stay as they are; arena is as large as for the last plan.
      */
     void (*exchange)(const struct asym_policy_input *in, struct asym_assignment *ret);
     bool every_snapshot; /**< the engine calls plan at every snapshot, not once per swap period; the policy keeps its

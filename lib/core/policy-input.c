@@ -92,6 +92,17 @@ static const struct asym_enforce_settings *settings_for(const struct asym_step *
     return of_job;
 }
 
+static bool has_exchange(const struct asym_step *st)
+{
+    return st->s->urgent == ASYM_URGENT_PHASE && st->e->config.policy->exchange;
+}
+
+/* The CPU of a thread that sleeps is the one that an exchange gives to another. */
+static bool may_lend(const struct asym_step *st, const struct asym_thread_state *m)
+{
+    return st->s->refreshed && has_exchange(st) && m->assigned == st->e->plan && m->assignment.cpu >= 0;
+}
+
 /* Returns why asymd does not map this thread, whatever CPUs are free; ASYM_WHY_NONE: it may. */
 static enum asym_exclusion objection(const struct asym_step *st, const struct asym_app_state *app, uint32_t index,
                                      double ret_figure[2])
@@ -109,7 +120,7 @@ static enum asym_exclusion objection(const struct asym_step *st, const struct as
         return reason;
     if (st->s->paused)
         return ASYM_WHY_PAUSED;
-    if (app->phase.value == ASYM_PHASE_IDLE || !asym_task_is_active(task))
+    if ((app->phase.value == ASYM_PHASE_IDLE || !asym_task_is_active(task)) && !may_lend(st, m))
         return ASYM_WHY_IDLE;
     /* An inherited mask is repaired first. For a suspected external change, the next samples decide. */
     return m->state == ASYM_AFFINITY_INHERITED || m->suspected ? ASYM_WHY_NEXT_SWAP : ASYM_WHY_NONE;
@@ -394,7 +405,14 @@ static int map_anew(struct asym_step *st, const struct asym_assignment **ret_ans
     return 0;
 }
 
-/* Let the policy exchange CPUs of the last plan. Threads that it did not have wait for the next one. */
+static void take_answer(struct asym_step *st, size_t i, const struct asym_assignment *answer)
+{
+    struct asym_thread_state *m = st->refs[st->policy_refs[i].task].thread_state;
+    m->assignment = *answer;
+    m->assigned = st->e->plan;
+}
+
+/* Let the policy exchange CPUs of the last plan. */
 static int exchange(struct asym_step *st)
 {
     struct asym_engine *e = st->e;
@@ -410,7 +428,7 @@ static int exchange(struct asym_step *st)
     e->config.policy->exchange(&input, answers);
     for (size_t i = 0; i < st->n_policy_threads; i++)
         if (answers[i].reason)
-            st->refs[st->policy_refs[i].task].thread_state->assignment = answers[i];
+            take_answer(st, i, &answers[i]);
     return 0;
 }
 
@@ -442,10 +460,8 @@ static void plan_thread(struct asym_step *st, size_t i, const struct asym_assign
     struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];
     struct asym_thread_state *m = st->refs[st->policy_refs[i].task].thread_state;
     const struct asym_assignment *a = &m->assignment;
-    if (answer) {
-        m->assignment = *answer;
-        m->assigned = st->e->plan;
-    }
+    if (answer)
+        take_answer(st, i, answer);
     if (m->assigned != st->e->plan || (a->cpu >= 0 && !asym_mask_has(st->policy_threads[i].allowed, a->cpu))) {
         out->reason = asym_why(ASYM_WHY_NEXT_SWAP);
         return;
@@ -471,8 +487,7 @@ int asym_step_plan(struct asym_step *st)
     /* Without threads to map, the swap stays due: the first new thread does not wait. */
     if (st->n_policy_threads > 0) {
         const asym_usec next_swap = e->next_swap, began = e->swap_began;
-        const bool has_phase = st->s->urgent == ASYM_URGENT_PHASE && e->config.policy->exchange;
-        int r = time_to_plan(e, st->s) ? map_anew(st, &answers) : has_phase ? exchange(st) : 0;
+        int r = time_to_plan(e, st->s) ? map_anew(st, &answers) : has_exchange(st) ? exchange(st) : 0;
         if (r < 0) {
             e->next_swap = next_swap;
             e->swap_began = began;

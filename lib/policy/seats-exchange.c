@@ -28,29 +28,48 @@ static double speed_in(const struct asym_seats *q, size_t t, size_t u)
     return asym_seats_sigma(q, t, asym_seats_speed(q, cpu), asym_seats_is_remote(q, t, cpu)) * asym_seats_of(q, u)->smt;
 }
 
+/* A thread that slept when the last plan was made has no seat: it may be anywhere. */
+static double speed_now(const struct asym_seats *q, size_t t)
+{
+    if (q->ret[t].cpu >= 0)
+        return speed_in(q, t, t);
+    const struct asym_mask cpus = asym_mask_and(q->in->threads[t].allowed, &q->in->machine->usable);
+    double sum = 0;
+    ASYM_MASK_FOREACH (c, &cpus)
+        sum += asym_seats_sigma(q, t, asym_seats_speed(q, c), asym_seats_is_remote(q, t, c));
+    return sum / ASYM_MAX(asym_mask_count(&cpus), 1U);
+}
+
 static bool does_much_more(const struct asym_seats_thread *r, const struct asym_seats_thread *s)
 {
     return s->pace > 0 && r->pace > MUCH_MORE * s->pace; /* 0: it has not been measured yet */
 }
 
-/*
- * A thread that has more than its seat keeps that: a claim or a boost. So does one that does most of the work, as the main thread
- * of a frame loop: it is the next to be alone.
- */
+/* A thread that has more than its seat keeps that: a claim or a boost. */
+static bool has_more(const struct asym_seats *q, size_t t)
+{
+    return q->ret[t].nice_delta != 0 || (q->ret[t].cpu >= 0 && asym_seats_of(q, t)->claims != 0);
+}
+
+static bool may_have(const struct asym_seats *q, size_t t, int cpu)
+{
+    return cpu < 0 || asym_mask_has(q->in->threads[t].allowed, cpu);
+}
+
+/* One that does most of the work, as the main thread of a frame loop, keeps its seat, too: it is the next to be alone. */
 static bool may_exchange(const struct asym_seats *q, size_t t, size_t u)
 {
     const struct asym_assignment *a = &q->ret[t], *b = &q->ret[u];
-    return b->cpu >= 0 && b->width != ASYM_PIN_ALL && a->nice_delta == 0 && b->nice_delta == 0 &&
-           (asym_seats_of(q, t)->claims | asym_seats_of(q, u)->claims) == 0 &&
-           !does_much_more(asym_seats_of(q, u), asym_seats_of(q, t)) &&
-           asym_mask_has(q->in->threads[t].allowed, b->cpu) && asym_mask_has(q->in->threads[u].allowed, a->cpu);
+    return b->cpu >= 0 && b->width != ASYM_PIN_ALL && !has_more(q, t) && !has_more(q, u) &&
+           !does_much_more(asym_seats_of(q, u), asym_seats_of(q, t)) && may_have(q, t, b->cpu) &&
+           may_have(q, u, a->cpu);
 }
 
 /* Returns the thread of its application with the fastest seat that t may have, of several the one that does least; t: none. */
 static size_t find_seat(const struct asym_seats *q, size_t t)
 {
     const struct asym_policy_app *app = &q->in->apps[q->in->threads[t].app];
-    double most = speed_in(q, t, t) * (1 + 1e-6);
+    double most = speed_now(q, t) * (1 + 1e-6);
     size_t best = t;
     for (size_t u = app->first_thread; u < app->first_thread + app->n_threads; u++) {
         if (!may_exchange(q, t, u))
@@ -81,22 +100,28 @@ static void take_seat(struct asym_assignment *a, struct asym_seats_thread *s, co
 {
     a->cpu = from->cpu;
     a->width = from->width;
+    s->claims = 0; /* a seat with a claim is not exchanged: this is of an earlier plan */
     s->given = had->given;
     s->kind = had->kind;
     s->smt = had->smt;
     s->roams = had->roams;
 }
 
+/* Where t has no seat, u has none afterwards. It sleeps; its state keeps the seat for the next plan. */
 static void exchange(struct asym_seats *q, size_t t, size_t u)
 {
-    leave_seat(q, t);
-    leave_seat(q, u);
     struct asym_assignment *a = &q->ret[t], *b = &q->ret[u];
     struct asym_seats_thread *s = asym_seats_of(q, t), *r = asym_seats_of(q, u);
     const struct asym_assignment had = *a;
     const struct asym_seats_thread was = *s;
+    leave_seat(q, u);
+    if (had.cpu >= 0)
+        leave_seat(q, t);
     take_seat(a, s, b, r);
-    take_seat(b, r, &had, &was);
+    if (had.cpu >= 0)
+        take_seat(b, r, &had, &was);
+    else
+        *b = (struct asym_assignment){.cpu = -1};
     a->reason = &alone;
     b->reason = &lends;
 }
@@ -106,7 +131,7 @@ void asym_seats_exchange(struct asym_seats *q)
     for (size_t t = 0; t < q->in->n_threads; t++) {
         const struct asym_policy_thread *thread = &q->in->threads[t];
         /* In rounds that are too short for turns an exchange gains nothing, either. */
-        if (!thread->alone || thread->spinning || q->ret[t].cpu < 0 || q->in->now < asym_seats_of(q, t)->rests_until)
+        if (!thread->alone || thread->spinning || q->in->now < asym_seats_of(q, t)->rests_until)
             continue;
         const size_t u = find_seat(q, t);
         if (u != t)

@@ -95,8 +95,8 @@ TEST_WITH(serial_first_serves_it_as_soon, asym_service_set_up, asym_service_tear
 }
 
 /*
- * The plan is a second away, and moves neither of the two threads: each exchanges CPUs with the other one. Only CPU 0 is fast, so
- * that a thread with a fast CPU has that one.
+ * The plan is a second away, and moves neither of the two threads: each exchanges CPUs with the other one, or takes that of the
+ * other one if it slept when the plan was made. Only CPU 0 is fast, so that a thread with a fast CPU has that one.
  */
 TEST_WITH(asym_serves_it_as_soon, asym_service_set_up, asym_service_tear_down)
 {

@@ -63,8 +63,10 @@ static void exchange(const struct asym_policy_input *in, struct asym_assignment 
     for (size_t i = 0; i < in->n_threads; i++)
         assert_true(ret[i].reason || ret[i].cpu == -1);
     const struct asym_assignment first = ret[0];
-    ret[0] = ret[1];
-    ret[1] = first;
+    ret[0] = ret[in->n_threads - 1];
+    ret[in->n_threads - 1] = first;
+    if (!ret[0].reason)
+        ret[0] = (struct asym_assignment){.cpu = -1, .reason = &engine_fixture_placed};
 }
 
 #define POLICY(...)                                                                                                    \

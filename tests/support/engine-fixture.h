@@ -54,7 +54,7 @@ extern const struct asym_policy engine_fixture_policy_each;
 /** Like policy_type, but the engine calls it at once when a program reports a serial phase. */
 extern const struct asym_policy engine_fixture_policy_reacts;
 
-/** Like policy_reacts, but for a phase that the kernel tells it exchanges the CPUs of its first two threads in the last plan. */
+/** Like policy_reacts, but for a phase that the kernel tells its first and last threads exchange their CPUs of the last plan. */
 extern const struct asym_policy engine_fixture_policy_exchanges;
 
 /** Like policy_type, but it keeps its own period. */

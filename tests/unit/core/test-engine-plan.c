@@ -798,7 +798,13 @@ TEST_ENGINE(a_refreshed_snapshot_does_not_take_the_place_of_a_sample)
     }
 }
 
-/* The last plan goes on: the exchange counts as none, and a thread that this plan did not have waits for the next one. */
+static void sleep_now(struct asym_task *task, bool does)
+{
+    task->state = does ? 'S' : 'R';
+    task->runnable = task->running = does ? 0 : 1;
+}
+
+/* The last plan goes on: the exchange counts as none. A thread that this plan did not have may take a CPU in it. */
 TEST_ENGINE(a_phase_that_the_kernel_tells_exchanges_cpus_of_the_last_plan)
 {
     w->config.policy = &engine_fixture_policy_exchanges;
@@ -809,30 +815,35 @@ TEST_ENGINE(a_phase_that_the_kernel_tells_exchanges_cpus_of_the_last_plan)
     w->orders.again = 50 * ASYM_MSEC;
     asym_mask_set(&w->orders.spare, 7);
     run_calls(w, TICK, 1);
-    engine_fixture_thread(w, p, 102, 3);
     w->refreshed = true;
     w->urgent = ASYM_URGENT_PHASE;
-    run_calls(w, 20 * ASYM_MSEC, 1);
+    run_calls(w, 10 * ASYM_MSEC, 1);
     assert_int_equal(w->orders.exchanges, 1);
     assert_int_equal(w->orders.interval, 0);
     assert_int_equal(engine_fixture_planned(w, 100)->target, 2);
     assert_int_equal(engine_fixture_planned(w, 101)->target, 5);
     engine_fixture_assert_mask(&engine_fixture_action(w, 101)->mask, "5");
-    engine_fixture_assert_why(w, 102, asym_why(ASYM_WHY_NEXT_SWAP));
-    assert_int_equal(asym_engine_again(w->engine), 30 * ASYM_MSEC);
+    assert_int_equal(asym_engine_again(w->engine), 40 * ASYM_MSEC);
+    sleep_now(&engine_fixture_thread(w, p, 102, 3)->task, false);
+    sleep_now(&w->threads[0].task, true);
+    run_calls(w, 10 * ASYM_MSEC, 1);
+    engine_fixture_assert_mask(&engine_fixture_action(w, 102)->mask, "2");
+    engine_fixture_assert_mask(&engine_fixture_action(w, 100)->mask, "0-7");
+    sleep_now(&w->threads[0].task, false);
     w->urgent = ASYM_URGENT_NOT;
     run_calls(w, 10 * ASYM_MSEC, 1);
-    assert_int_equal(w->orders.exchanges, 1);
-    assert_int_equal(engine_fixture_planned(w, 100)->target, 2);
+    assert_int_equal(w->orders.exchanges, 2);
+    assert_int_equal(engine_fixture_planned(w, 102)->target, 2);
+    assert_int_equal(engine_fixture_planned(w, 100)->target, -1);
     w->urgent = ASYM_URGENT_REPORT; /* of a program, which asks for a plan */
     run_calls(w, 10 * ASYM_MSEC, 2);
-    assert_int_equal(w->orders.exchanges, 1);
+    assert_int_equal(w->orders.exchanges, 2);
     assert_int_equal(engine_fixture_planned(w, 100)->target, 5);
     w->refreshed = false;
     w->urgent = ASYM_URGENT_PHASE;
     run_calls(w, 60 * ASYM_MSEC, 3);
     assert_int_equal(w->orders.interval, TICK);
-    assert_int_equal(w->orders.exchanges, 1);
+    assert_int_equal(w->orders.exchanges, 2);
 }
 
 /* The order to go on comes between two samples, and the plan of before the pause may be hours old. */

@@ -790,6 +790,15 @@ static unsigned one_on(unsigned first, unsigned n, bool fast)
     return 0;
 }
 
+static unsigned one_without(unsigned n)
+{
+    for (unsigned t = 0; t < n; t++)
+        if (policy_fixture_cpu(&w, t) < 0)
+            return t;
+    fail();
+    return 0;
+}
+
 /* The thread is alone for a moment. Returns how many threads have moved. */
 static unsigned run_alone(unsigned t)
 {
@@ -898,6 +907,51 @@ TEST(not_every_thread_that_is_alone_gains_by_a_fast_cpu)
             w.threads[1 - slow].allowed = &fast;
         assert_int_equal(run_alone(slow), rows[i].moved);
     }
+}
+
+/*
+ * The main thread of a program slept in the last plan, so it has no seat. It takes that of a worker, which has none until the next
+ * plan, and gives it back.
+ */
+TEST(a_thread_that_slept_in_the_last_plan_takes_a_seat_when_it_is_alone)
+{
+    begin(2, 4, 1, 4);
+    enter(6, 0.6);
+    policy_fixture_plan(&w);
+    for (unsigned k = 0; k < 20; k++) {
+        w.threads[5].here = false;
+        policy_fixture_plan(&w);
+        w.threads[5].here = true;
+        w.threads[5].answer = (struct asym_assignment){.cpu = -1, .reason = NULL};
+        state_of(5)->claims = ASYM_CLAIM_CPU; /* of an earlier plan */
+        run_alone(5);
+        const int cpu = policy_fixture_cpu(&w, 5);
+        assert_in_range(cpu, 0, 3);
+        const unsigned u = one_without(5);
+        assert_true(is_why(w.threads[u].answer.reason, "another thread of its program"));
+        w.threads[u].runnable = 0;
+        run_alone(u);
+        assert_int_equal(policy_fixture_cpu(&w, u), cpu);
+        assert_int_equal(policy_fixture_cpu(&w, 5), -1);
+        w.threads[u].runnable = 0.6;
+    }
+}
+
+TEST(a_thread_that_slept_in_the_last_plan_takes_no_slow_seat)
+{
+    begin(2, 1, 1, 1);
+    enter(2, 1);
+    enter(1, 1);
+    w.threads[1].here = false;
+    w.threads[2].nice = -10;
+    for (unsigned k = 0; k < 20; k++)
+        policy_fixture_plan(&w);
+    assert_int_equal(policy_fixture_cpu(&w, 0), 1);
+    w.threads[1].here = true;
+    w.threads[1].answer.cpu = -1;
+    run_alone(1);
+    assert_int_equal(policy_fixture_cpu(&w, 1), -1);
+    assert_int_equal(policy_fixture_cpu(&w, 0), 1);
 }
 
 /* Several have such a CPU: the one that does least gives it up. */
