@@ -275,7 +275,8 @@ void asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings 
     struct asym_bpf *b = of(source);
     const struct asym_phases_limits limits = {.gap = settings->phase_gap,
                                               .settle = settings->phase_settle,
-                                              .rate = hears != ASYM_BPF_NOTHING ? settings->phase_rate : 0};
+                                              .rate = hears != ASYM_BPF_NOTHING ? settings->phase_rate : 0,
+                                              .quiet_ends = hears == ASYM_BPF_BEGINS};
     asym_phases_set(b->kernel, &limits);
     b->hears = hears;
     b->cpu_share = settings->cpu_budget / 100;

@@ -144,6 +144,7 @@ void asym_phases_set(struct asym_phases *p, const struct asym_phases_limits *lim
 {
     p->shared->gap_ns = limits->gap * 1000;
     p->shared->settle_ns = limits->settle * 1000;
+    p->shared->quiet_ends = limits->quiet_ends;
     p->shared->pair_ns = limits->rate ? UINT64_C(2000000000) / limits->rate : 0;
 }
 

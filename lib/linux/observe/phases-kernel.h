@@ -25,6 +25,7 @@ struct asym_phases_limits {
     asym_usec gap;    /**< a program whose serial phases begin more often than this in the mean flickers */
     asym_usec settle; /**< how long one thread alone must have been runnable in a program that flickers */
     uint32_t rate;    /**< most events a second in the mean, 0: none; those of a quarter of a second may come at once */
+    bool quiet_ends;  /**< a PARALLEL alone does not make the descriptor readable */
 };
 
 /** Kinds of events. A thread is named by its tid in this PID namespace. */

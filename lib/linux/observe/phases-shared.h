@@ -78,6 +78,7 @@ struct asym_phases_shared {
     __u32 n_fresh;         /**< slots that were in use at some time: 1..n_fresh */
     __u32 n_threads;       /**< slots in use */
     __u64 n_lost;          /**< events that found the ring buffer full */
+    __u8 quiet_ends;       /**< a PARALLEL does not wake asymd */
     __u8 interval;         /**< number of the interval between two samples; runs over */
     /**
      * The interval in which a thread of a process has last got a CPU, for each process of the machine. Processes whose numbers

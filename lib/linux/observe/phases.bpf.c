@@ -110,7 +110,8 @@ static __always_inline bool emit(__u32 app, __u32 slot, __u64 changed)
     r->changed_ns = changed;
     r->app = app;
     r->tid = slot ? slot_at(slot)->tid : 0;
-    bpf_ringbuf_submit(r, 0);
+    /* Behind one that did not wake asymd the kernel's own rule would not wake it, either. */
+    bpf_ringbuf_submit(r, slot || !shared.quiet_ends ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
     return true;
 }
 

@@ -44,6 +44,7 @@ static void push(uint32_t slot);
 static struct tag *storage_of(struct task_struct *p, const struct tag *tag, int flags);
 static void forget_storage(struct task_struct *p);
 static void *reserve(void);
+static void submit(uint64_t flags);
 static int timer_start(void *timer, uint64_t ns);
 static void at_barrier(void);
 static uint64_t read_ns(void);
@@ -57,14 +58,14 @@ static uint64_t read_ns(void);
 #define bpf_task_storage_get(map, task, tag, flag) storage_of(task, tag, flag)
 #define bpf_task_storage_delete(map, task)         forget_storage(task)
 #define bpf_ringbuf_reserve(map, size, flags)      reserve()
-#define bpf_ringbuf_submit(record, flags)
-#define bpf_timer_init(timer, map, clock)     0
-#define bpf_timer_set_callback(timer, fn)     (void)(fn)
-#define bpf_timer_start(timer, ns, flags)     timer_start(timer, ns)
-#define bpf_core_field_exists(field)          1
-#define bpf_core_field_offset(type, field)    offsetof(type, field)
-#define bpf_core_type_size(type)              sizeof(type)
-#define bpf_core_read(to, size, from)         (memcpy(to, from, size), 0)
-#define bpf_probe_read_kernel(to, size, from) memcpy(to, from, size)
+#define bpf_ringbuf_submit(record, flags)          submit(flags)
+#define bpf_timer_init(timer, map, clock)          0
+#define bpf_timer_set_callback(timer, fn)          (void)(fn)
+#define bpf_timer_start(timer, ns, flags)          timer_start(timer, ns)
+#define bpf_core_field_exists(field)               1
+#define bpf_core_field_offset(type, field)         offsetof(type, field)
+#define bpf_core_type_size(type)                   sizeof(type)
+#define bpf_core_read(to, size, from)              (memcpy(to, from, size), 0)
+#define bpf_probe_read_kernel(to, size, from)      memcpy(to, from, size)
 
 #endif

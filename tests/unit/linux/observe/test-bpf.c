@@ -1089,6 +1089,9 @@ TEST_F(events_are_told_only_while_somebody_hears)
     asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
     assert_int_equal(kernel.limits.rate, settings->daemon.phase_rate);
     assert_int_equal(kernel.limits.gap, settings->daemon.phase_gap);
+    assert_false(kernel.limits.quiet_ends);
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_BEGINS);
+    assert_true(kernel.limits.quiet_ends && kernel.limits.rate == settings->daemon.phase_rate);
     asym_bpf_set(source, &settings->daemon, ASYM_BPF_NOTHING);
     assert_int_equal(kernel.limits.rate, 0);
     assert_int_equal(asym_bpf_fd(source), 7);

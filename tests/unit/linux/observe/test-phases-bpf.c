@@ -18,7 +18,7 @@ static struct timer timer_at[ASYM_PHASES_APP_RECORDS];
 static uint64_t due[ASYM_PHASES_APP_RECORDS];
 static uint32_t stack[ASYM_PHASES_SLOTS], n_stack;
 static struct asym_phases_record got[EVENTS];
-static uint32_t n_got, room;
+static uint32_t n_got, room, n_woken;
 static bool no_storage;
 static struct pid numbers = {.level = 0};
 static struct task_struct idle;
@@ -82,6 +82,12 @@ static void *reserve(void)
 {
     call_once(&interrupt_emit);
     return n_got < room ? &got[n_got++] : NULL;
+}
+
+static void submit(uint64_t flags)
+{
+    assert_true(flags == BPF_RB_FORCE_WAKEUP || flags == BPF_RB_NO_WAKEUP);
+    n_woken += flags == BPF_RB_FORCE_WAKEUP;
 }
 
 static int timer_start(void *timer, uint64_t ns)
@@ -242,6 +248,26 @@ TEST_F(the_first_serial_phase_is_told_at_once_and_its_end_too)
     expect(2, -1);
     assert_int_equal(got[1].changed_ns, clock_ns);
     assert_int_equal(n_runnable(), 2);
+}
+
+TEST_F(where_nobody_answers_ends_they_wake_nobody_and_the_next_phase_does)
+{
+    follow_all(3, APP);
+    start_both();
+    for (int quiet = 0; quiet < 2; quiet++) {
+        shared.quiet_ends = (uint8_t)quiet;
+        n_got = n_woken = 0;
+        stop(0, SLEEPS);
+        assert_true(n_got == 1 && n_woken == 1);
+        start(0);
+        expect(2, -1);
+        assert_int_equal(n_woken, 2 - quiet);
+        pass(5000);
+        stop(0, SLEEPS);
+        assert_int_equal(n_woken, 3 - quiet);
+        start(0);
+        pass(5000);
+    }
 }
 
 TEST_F(with_a_rate_of_0_none_is_told)
