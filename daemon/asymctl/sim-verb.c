@@ -14,7 +14,7 @@
 #include "daemon/asymctl/record-files.h"
 #include "daemon/asymctl/verb.h"
 #include "experiment/experiment.h"
-#include "config/ini.h"
+#include "config/ini-file.h"
 #include "experiment/traces.h"
 
 /* No measurement showed a gain from more workers. */

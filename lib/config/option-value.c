@@ -364,7 +364,7 @@ int asym_option_unknown(const struct asym_nearest *keys, const char *section, co
                      keys->list);
 }
 
-/* A line of a file cannot hold such a text: inih would cut it or read part of it as a comment. */
+/* A line of a file cannot hold such a text: it would be too long, or part of it would be a comment. */
 static const char *text_fault(const char *text)
 {
     size_t n = strlen(text);

@@ -8,7 +8,7 @@
 #include <asym/error.h>
 #include <asym/option.h>
 
-#include "config/ini.h"
+#include "base/ini.h"
 
 /** "did you mean": finds the accepted word nearest to a wrong one, and lists the accepted words. */
 
@@ -29,7 +29,7 @@ void asym_nearest_list(struct asym_nearest *n, const char *word);
 const char *asym_nearest_hint(const struct asym_nearest *n, char *buf, size_t size);
 
 /**
- * Longest value of a text option, in bytes. inih cuts lines at 200 bytes without an error. With this limit asymd can print
+ * Longest value of a text option, in bytes. With this limit asymd can print
  * each value on one line and read it back unchanged.
  */
 #define ASYM_VALUE_MAX ASYM_INI_VALUE_MAX

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ini.h"
 #include "base/macro.h"
-#include "config/ini.h"
 #include "config/config-internal.h"
+#include "config/ini-file.h"
 #include "config/settings-rows.h"
 
 struct load {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads profiles through inih. */
 #include "profile/profiles.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ini.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,34 +11,18 @@
 #include <sys/stat.h>
 
 #include "base/grow.h"
+#include "base/ini.h"
 #include "base/io.h"
 #include "base/macro.h"
 #include "base/parse.h"
 #include "base/text.h"
 
-/* inih's buffer holds 200 bytes with line end and NUL. Sections do not count: inih never sees their names. */
-#define LINE_MAX_ 190
 #define FILE_MAX_ (16 * 1024 * 1024)
 
 struct asym_profiles {
     struct asym_profile_entry *items; /* sorted by path; owns the paths */
     size_t n, capacity;
 };
-
-struct load {
-    struct asym_profiles *p;
-    struct asym_lines lines;
-    const char *file;
-    int failed; /* -errno */
-    struct asym_error *err;
-};
-
-static int fail_at(struct load *l, int error, const char *what)
-{
-    if (l->failed == 0)
-        l->failed = asym_fail(l->err, error, "%.200s:%u: %.600s", l->file, l->lines.number, what);
-    return 0;
-}
 
 static int hex_digit(char c)
 {
@@ -76,67 +58,28 @@ int asym_profile_parse_section(const char *line, size_t len, char ret[PATH_MAX])
     return 0;
 }
 
-static int add_profile(struct asym_profiles *p, const char *path, unsigned line)
+static int enter_section(void *ctx, const char *line, size_t len, unsigned number, struct asym_error *err)
 {
-    if (asym_grow(&p->items, p->n, &p->capacity, sizeof *p->items) < 0)
-        return -ENOMEM;
-    char *copy = strdup(path);
+    struct asym_profiles *p = ctx;
+    char path[PATH_MAX];
+    if (asym_profile_parse_section(line, len, path) < 0)
+        return asym_fail(err, -EINVAL, "accepted is [PATH] with the absolute path of an executable");
+    char *copy = asym_grow(&p->items, p->n, &p->capacity, sizeof *p->items) < 0 ? NULL : strdup(path);
     if (!copy)
-        return -ENOMEM;
-    p->items[p->n++] = (struct asym_profile_entry){.path = copy, .line = line};
+        return asym_fail(err, -ENOMEM, "no memory");
+    p->items[p->n++] = (struct asym_profile_entry){.path = copy, .line = number};
     return 0;
 }
 
-static int enter_section(struct load *l, const char *line, size_t len)
-{
-    char path[PATH_MAX];
-    if (asym_profile_parse_section(line, len, path) < 0)
-        return fail_at(l, -EINVAL, "accepted is [PATH] with the absolute path of an executable");
-    if (add_profile(l->p, path, l->lines.number) < 0)
-        return fail_at(l, -ENOMEM, "no memory");
-    return 1;
-}
-
-/*
- * Gives inih only lines that it accepts: its own error would be no more than a line number. It gets [profile] in place of
- * each section, because it would cut a path at 49 bytes.
- */
-static char *read_line(char *buf, int size, void *stream)
-{
-    struct load *l = stream;
-    const char *line;
-    size_t n = 0;
-    int good = 1;
-    do {
-        if (l->failed || !asym_lines_next(&l->lines, &line, &n))
-            return NULL;
-    } while (n == 0 || line[0] == ';' || line[0] == '#');
-    if (!asym_line_is_text(line, n))
-        good = fail_at(l, -EINVAL, "binary data; accepted is text");
-    else if (line[0] == '[') {
-        good = enter_section(l, line, n);
-        line = "[profile]";
-        n = strlen(line);
-    } else if (n > LINE_MAX_ || n + 2 > (size_t)size)
-        good = fail_at(l, -EINVAL, "the line is too long; accepted are 190 bytes");
-    else if (!memchr(line, '=', n) && !memchr(line, ':', n))
-        good = fail_at(l, -EINVAL, "neither [PATH] nor KEY = VALUE");
-    if (!good)
-        return NULL;
-    memcpy(buf, line, n);
-    memcpy(buf + n, "\n", 2);
-    return buf;
-}
-
-static int take_build_id(struct load *l, struct asym_profile_entry *p, const char *value)
+static int take_build_id(struct asym_profile_entry *p, const char *value, struct asym_error *err)
 {
     const size_t n = strlen(value);
     if (*p->build_id)
-        return fail_at(l, -EINVAL, "build_id is given twice");
+        return asym_fail(err, -EINVAL, "build_id is given twice");
     if (n == 0 || n % 2 || n >= sizeof p->build_id || strspn(value, "0123456789abcdef") != n)
-        return fail_at(l, -EINVAL, "build_id: accepted are 2 to 128 lower-case hexadecimal digits, an even number");
+        return asym_fail(err, -EINVAL, "build_id: accepted are 2 to 128 lower-case hexadecimal digits, an even number");
     memcpy(p->build_id, value, n + 1);
-    return 1;
+    return 0;
 }
 
 static bool is_name(const char *name)
@@ -165,40 +108,40 @@ static struct asym_profile_type *type_of(struct asym_profile_entry *p, const cha
     return type;
 }
 
-static int take_figure(struct load *l, struct asym_profile_entry *p, bool is_ips, const char *name, const char *value)
+static int take_figure(struct asym_profile_entry *p, bool is_ips, const char *name, const char *value,
+                       struct asym_error *err)
 {
     double figure;
     if (!is_name(name))
-        return fail_at(l, -EINVAL, "this is not the name of a core type");
+        return asym_fail(err, -EINVAL, "this is not the name of a core type");
     struct asym_profile_type *type = type_of(p, name);
     if (!type)
-        return fail_at(l, -EINVAL, "more core types than any machine has");
+        return asym_fail(err, -EINVAL, "more core types than any machine has");
     double *to = is_ips ? &type->ips : &type->mpki;
     if (is_ips ? *to > 0 : *to >= 0)
-        return fail_at(l, -EINVAL, "the key is given twice");
+        return asym_fail(err, -EINVAL, "the key is given twice");
     if (asym_parse_number(value, strlen(value), &figure) < 0 || !isfinite(figure) || figure < 0 ||
         (is_ips && figure == 0))
-        return fail_at(l, -EINVAL, is_ips ? "ips: accepted is a number above 0" : "mpki: accepted is a number from 0");
+        return asym_fail(err, -EINVAL,
+                         is_ips ? "ips: accepted is a number above 0" : "mpki: accepted is a number from 0");
     *to = figure;
-    return 1;
+    return 0;
 }
 
-static int take(void *user, const char *section, const char *name, const char *value)
+static int take(void *ctx, const char *section, const char *name, const char *value, unsigned line,
+                struct asym_error *err)
 {
-    struct load *l = user;
+    struct asym_profiles *all = ctx;
+    struct asym_profile_entry *p = &all->items[all->n - 1];
     (void)section;
-    if (l->failed)
-        return 0;
-    if (l->p->n == 0)
-        return fail_at(l, -EINVAL, "a key before the first [PATH]");
-    struct asym_profile_entry *p = &l->p->items[l->p->n - 1];
+    (void)line;
     if (strcmp(name, "build_id") == 0)
-        return take_build_id(l, p, value);
+        return take_build_id(p, value, err);
     if (strncmp(name, "ips.", 4) == 0)
-        return take_figure(l, p, true, name + 4, value);
+        return take_figure(p, true, name + 4, value, err);
     if (strncmp(name, "mpki.", 5) == 0)
-        return take_figure(l, p, false, name + 5, value);
-    return fail_at(l, -EINVAL, "unknown key; accepted are build_id, ips.TYPE and mpki.TYPE");
+        return take_figure(p, false, name + 5, value, err);
+    return asym_fail(err, -EINVAL, "unknown key; accepted are build_id, ips.TYPE and mpki.TYPE");
 }
 
 static int by_path(const void *a, const void *b)
@@ -214,14 +157,14 @@ static int by_path_and_line(const void *a, const void *b)
 }
 
 /* Sorts the profiles. Fails if two have the same path. */
-static int sort(struct load *l)
+static int sort(struct asym_profiles *p, const char *file, struct asym_error *err)
 {
-    struct asym_profile_entry *items = l->p->items;
-    if (l->p->n > 0)
-        qsort(items, l->p->n, sizeof *items, by_path_and_line);
-    for (size_t i = 1; i < l->p->n; i++)
+    struct asym_profile_entry *items = p->items;
+    if (p->n > 0)
+        qsort(items, p->n, sizeof *items, by_path_and_line);
+    for (size_t i = 1; i < p->n; i++)
         if (by_path(&items[i - 1], &items[i]) == 0)
-            return asym_fail(l->err, -EINVAL, "%.200s:%u: the same executable as in line %u", l->file, items[i].line,
+            return asym_fail(err, -EINVAL, "%.200s:%u: the same executable as in line %u", file, items[i].line,
                              items[i - 1].line);
     return 0;
 }
@@ -230,16 +173,12 @@ int asym_profiles_parse(const char *file, const char *text, size_t len, struct a
                         struct asym_error *err)
 {
     struct asym_profiles *p = calloc(1, sizeof *p);
-    struct load l = {.p = p, .lines = {.at = text, .end = text + len}, .file = file, .err = err};
+    const struct asym_ini ini = {.name = file, .path = enter_section, .key = take, .ctx = p};
     if (!p)
         return asym_fail(err, -ENOMEM, "%.200s: no memory", file);
-    int r = ini_parse_stream(read_line, &l, take, &l);
-    if (l.failed)
-        r = l.failed;
-    else if (r != 0)
-        r = asym_fail(err, r < 0 ? -ENOMEM : -EINVAL, "%.200s: cannot be read as INI", file);
-    else
-        r = sort(&l);
+    int r = asym_ini_read(&ini, text, len, err);
+    if (r >= 0)
+        r = sort(p, file, err);
     if (r < 0) {
         asym_profiles_free(p);
         return r;

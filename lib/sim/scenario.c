@@ -13,7 +13,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
-#include "config/ini.h"
+#include "base/ini.h"
 #include "config/option-value.h"
 #include "config/settings-rows.h"
 #include "sim/scenario-internal.h"

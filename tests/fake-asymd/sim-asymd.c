@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "app/cycle.h"
-#include "config/ini.h"
+#include "config/ini-file.h"
 #include "core/policy-select.h"
 #include "daemon/asymd/service-internal.h"
 #include "linux/enforce/ledger-internal.h"

@@ -185,7 +185,7 @@ TEST_F(bytes_that_are_not_utf8_are_shown_escaped)
     assert_non_null(strstr(refused(f, text, sizeof text - 1, 2, &err), "unknown key '\\xff\\xfe'"));
 }
 
-TEST_F(a_line_longer_than_inih_can_hold_is_refused)
+TEST_F(a_line_that_is_too_long_is_refused)
 {
     char text[512] = "[asymd]\nstate_dir = /";
     struct asym_error err;

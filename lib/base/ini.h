@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Reads INI texts through inih. Error messages give FILE:LINE and the accepted values. */
-#ifndef ASYM_CONFIG_INI_H
-#define ASYM_CONFIG_INI_H
+/** Reads INI texts. Error messages give FILE:LINE and the accepted values. */
+#ifndef ASYM_BASE_INI_H
+#define ASYM_BASE_INI_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,19 +12,24 @@
 struct asym_ini {
     const char *name; /**< the file, for messages */
     int (*section)(void *ctx, const char *section, unsigned line, struct asym_error *err);
+    /** In place of section, where sections are paths. Gets the line: of any length, with brackets, comments are none. */
+    int (*path)(void *ctx, const char *text, size_t len, unsigned line, struct asym_error *err);
     int (*key)(void *ctx, const char *section, const char *key, const char *value, unsigned line,
                struct asym_error *err);
     void *ctx;
     bool lenient; /**< skip wrong lines without a message */
 };
 
-/** Longest value, in bytes. inih cuts lines of 200 bytes without an error. */
+/** Longest value, in bytes. */
 #define ASYM_INI_VALUE_MAX 160
 
 /** Longest name of a section, in bytes. */
 #define ASYM_INI_SECTION_MAX 48
 
-/** Read the text and call back for each section and key, trimmed, without comments. Returns 0; -EINVAL, -ENOMEM with err. */
+/**
+ * Read the text and call back for each section and key, trimmed, without comments. The key's section is "" after a path.
+ * Returns 0; -EINVAL, -ENOMEM with err.
+ */
 int asym_ini_read(const struct asym_ini *ini, const char *text, size_t len, struct asym_error *err);
 
 /**
@@ -32,8 +37,5 @@ int asym_ini_read(const struct asym_ini *ini, const char *text, size_t len, stru
  * size bytes.
  */
 int asym_ini_name(const char *text, char *buf, size_t size);
-
-/** Read a whole file of at most 1 MiB. The caller frees *ret_text. Returns 0; -EINVAL, -errno with err. */
-int asym_ini_file(const char *path, char **ret_text, size_t *ret_len, struct asym_error *err);
 
 #endif
