@@ -10,7 +10,6 @@
 #include <asym/error.h>
 #include <asym/types.h>
 
-#include "linux/sys/root.h"
 #include "top/top.h"
 
 /**
@@ -54,30 +53,5 @@ bool asym_top_screen_wait(asym_usec timeout, const sigset_t *mask);
 
 /** Returns the next key, a Unicode character or enum asym_top_special_key; ASYM_TOP_KEY_NONE: no key is left. */
 uint32_t asym_top_screen_key(void);
-
-/** The frames of asymctl top, from the bus. */
-
-/** Keeps the connection between two frames. Start with zeros, and the root. */
-struct asym_top_source {
-    struct asym_client *client; /**< NULL: not connected */
-    struct asym_root root;      /**< whose proc has the command lines; owned */
-};
-
-/** Connect if there is no connection. Returns 0; the errors of client/client.h. */
-int asym_top_source_connect(struct asym_top_source *source, struct asym_error *err);
-
-/**
- * Read a frame from asymd. Connects if there is no connection. A program that asymd does not list any more stays for a time
- * (asym_top_frame_keep). *frame: the one before, or NULL. Returns 0; the errors of client/client.h, and then *frame stays.
- */
-int asym_top_source_read(struct asym_top_source *source, json_t **frame, struct asym_error *err);
-
-/** Ask why asymd treats the process as it does. *ret_text: lines, each with a newline; the caller frees it. Returns as above. */
-int asym_top_source_why(struct asym_top_source *source, uint32_t pid, char **ret_text, struct asym_error *err);
-
-/** Close the connection until the next of these calls. */
-void asym_top_source_disconnect(struct asym_top_source *source);
-
-void asym_top_source_done(struct asym_top_source *source);
 
 #endif

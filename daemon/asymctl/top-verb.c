@@ -7,13 +7,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "app/command-line.h"
 #include "base/clock.h"
 #include "base/macro.h"
+#include "client/client.h"
 #include "daemon/asymctl/long-verb.h"
-#include "daemon/asymctl/top-internal.h"
+#include "daemon/asymctl/process-name.h"
 #include "daemon/asymctl/service-verb.h"
+#include "daemon/asymctl/top-internal.h"
+#include "daemon/asymctl/wording.h"
+#include "linux/sys/root.h"
+#include "linux/sys/thread.h"
 #include "report/json.h"
 #include "top/top.h"
 
@@ -33,8 +39,9 @@ static const struct asym_arg args[] = {
 };
 
 struct top {
-    struct asym_top_source source;
-    json_t *frame; /* NULL: none yet */
+    struct asym_client *client; /* NULL: not connected */
+    struct asym_root root;      /* whose proc has the command lines */
+    json_t *frame;              /* NULL: none yet */
     struct asym_top_view view;
     struct asym_top_order order;
     struct asym_top_page page;
@@ -45,7 +52,8 @@ struct top {
 
 static void top_done(struct top *top)
 {
-    asym_top_source_done(&top->source);
+    asym_client_close(top->client);
+    asym_root_done(&top->root);
     json_decref(top->frame);
     asym_top_order_done(&top->order);
     asym_top_page_done(&top->page);
@@ -55,6 +63,103 @@ static void top_done(struct top *top)
 static int fail(int r, const struct asym_error *err)
 {
     return *err->text ? asym_verb_call_failed(r, err) : asym_verb_fail(asym_exit_status(r), strerror(-r));
+}
+
+/* The kernel gives a number to a later process, and a process can become another program: then the name is another one. */
+static bool has_name(const struct asym_root *root, uint32_t pid, const char *name)
+{
+    char path[64], comm[32];
+    snprintf(path, sizeof path, "proc/%" PRIu32 "/comm", pid);
+    const ssize_t n = asym_root_read(root, path, comm, sizeof comm);
+    return n > 0 && comm[n - 1] == '\n' && (size_t)n - 1 == strlen(name) && memcmp(comm, name, (size_t)n - 1) == 0;
+}
+
+/* A command line and the name of a user cost some system calls, so those of the frame before count. Returns 0; -ENOMEM. */
+static int fill_app(const struct asym_root *root, const json_t *before, json_t *app, size_t hint)
+{
+    const json_t *earlier = asym_top_frame_find(before, app, hint);
+    const uint32_t pid = (uint32_t)asym_json_get_int(app, "pid"), uid = (uint32_t)asym_json_get_int(app, "uid");
+    char command[ASYM_COMMAND_SIZE] = "", user[ASYM_USER_SIZE] = "";
+    if (!earlier && pid > 0 && has_name(root, pid, asym_json_get_text(app, "comm")))
+        asym_command_of(root, pid, command);
+    if (!earlier && uid != UINT32_MAX)
+        asym_user_of(uid, user);
+    ASYM_AUTO_JSON json_t *more = json_pack(
+        "{s:o, s:o, s:I}", "command", asym_json_text(earlier ? asym_json_get_text(earlier, "command") : command),
+        "user", asym_json_text(earlier ? asym_json_get_text(earlier, "user") : user), "seen_us",
+        (json_int_t)asym_clock_now());
+    return more && json_object_update(app, more) == 0 ? 0 : -ENOMEM;
+}
+
+/* A cgroup ends at once: no process stands for it. */
+static bool has_ended(uint32_t pid)
+{
+    struct asym_thread_sched sched;
+    return pid == 0 || asym_thread_get_sched((int32_t)pid, &sched) < 0;
+}
+
+static int fill(const struct top *top, json_t *frame)
+{
+    const int64_t now = (int64_t)asym_clock_read(CLOCK_REALTIME), end = asym_json_get_int(frame, "paused_until_us");
+    char reason[1024];
+    json_t *app;
+    size_t i;
+    int r = 0;
+    asym_name_user_of_policy(asym_json_get_text(frame, "policy_reason"), reason, sizeof reason);
+    json_object_set_new(frame, "policy_reason", asym_json_text(reason));
+    json_object_set_new(frame, "paused_for_us", json_integer(end > now ? end - now : 0));
+    json_array_foreach(asym_top_apps(frame), i, app) r = r < 0 ? r : fill_app(&top->root, top->frame, app, i);
+    return r < 0 ? r : asym_top_frame_keep(frame, top->frame, asym_clock_now(), has_ended);
+}
+
+static int connect_to_asymd(struct top *top, struct asym_error *err)
+{
+    return top->client ? 0 : asym_client_open(&top->client, err);
+}
+
+/* Reads a frame. A program that asymd does not list any more stays for a time. After an error the frame before stays. */
+static int read_frame(struct top *top, struct asym_error *err)
+{
+    ASYM_AUTO_JSON json_t *filled = NULL;
+    int r = connect_to_asymd(top, err);
+    if (r >= 0)
+        r = asym_client_get_report(top->client, "status", 0, &filled, err);
+    if (r >= 0 && (r = fill(top, filled)) < 0)
+        asym_fail(err, r, "no memory");
+    if (r < 0) {
+        /* An error can leave the connection unusable. The next call makes a new one. */
+        asym_client_close(ASYM_TAKE(top->client));
+        return r;
+    }
+    json_decref(top->frame);
+    top->frame = ASYM_TAKE(filled);
+    return 0;
+}
+
+static int print_explanation(const json_t *why, char **ret_text)
+{
+    json_t *sentences = json_object_get(why, "sentences"), *evidence = json_object_get(why, "evidence"), *item;
+    size_t size, i;
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return -errno;
+    json_array_foreach(sentences, i, item)
+    {
+        const char *sentence = json_string_value(item);
+        char named[2048];
+        fprintf(out, "%s\n", asym_name_user_of_rule(sentence ? sentence : "", named, sizeof named));
+    }
+    if (json_array_size(evidence) > 0)
+        fputc('\n', out);
+    json_array_foreach(evidence, i, item)
+        fprintf(out, "%s: %s\n", asym_json_get_text(item, "name"), asym_json_get_text(item, "value"));
+    if (fclose(out) != 0) {
+        free(text);
+        return -ENOMEM;
+    }
+    *ret_text = text;
+    return 0;
 }
 
 static int lay_out(struct top *top)
@@ -85,9 +190,15 @@ static void set_message(struct top *top, const char *text)
 
 static void ask_why(struct top *top)
 {
+    ASYM_AUTO_JSON json_t *report = NULL;
     struct asym_error err = {""};
-    char *text;
-    if (asym_top_source_why(&top->source, top->view.pid, &text, &err) < 0) {
+    char *text = NULL;
+    int r = connect_to_asymd(top, &err);
+    if (r >= 0)
+        r = asym_client_get_report(top->client, "why", top->view.pid, &report, &err);
+    if (r >= 0 && print_explanation(json_array_get(json_object_get(report, "explanations"), 0), &text) < 0)
+        r = asym_fail(&err, -ENOMEM, "no memory");
+    if (r < 0) {
         set_message(top, err.text);
         return;
     }
@@ -110,8 +221,8 @@ static bool give_order(struct top *top, enum asym_top_action action)
                                         [ASYM_TOP_SET_AUTO] = "auto"};
     struct asym_error err = {""};
     const uint64_t until_resumed = 0;
-    int r = asym_top_source_connect(&top->source, &err);
-    struct asym_client *client = top->source.client;
+    int r = connect_to_asymd(top, &err);
+    struct asym_client *client = top->client;
     if (r >= 0 && action == ASYM_TOP_PAUSE)
         r = asym_json_get_flag(top->frame, "paused") ? asym_client_change(client, &err, "Resume", NULL)
                                                      : asym_client_change(client, &err, "Pause", "t", until_resumed);
@@ -218,10 +329,10 @@ static int show_frame(struct top *top)
 {
     struct asym_error err = {""};
     if (!asym_top_screen_takes_output()) {
-        asym_top_source_disconnect(&top->source);
+        asym_client_close(ASYM_TAKE(top->client));
         return draw(top);
     }
-    const int r = asym_top_source_read(&top->source, &top->frame, &err);
+    const int r = read_frame(top, &err);
     snprintf(top->view.alert, sizeof top->view.alert, "%.159s", r < 0 ? err.text : "");
     return draw(top);
 }
@@ -273,18 +384,17 @@ static int run_top(const void *parsed, char **operands)
     const struct arguments *a = parsed;
     const char *policies[MOST_POLICIES + 1] = {NULL};
     ASYM_CLEANUP(top_done)
-    struct top top = {.interval = a->interval,
-                      .view = {.sort = ASYM_TOP_RUNNABLE, .policies = policies},
-                      .source = {.root = {.fd = -1}}};
+    struct top top = {
+        .interval = a->interval, .view = {.sort = ASYM_TOP_RUNNABLE, .policies = policies}, .root = {.fd = -1}};
     struct asym_error err = {""};
     const struct asym_policy *policy;
     if (!a->once && asym_top_terminal_check(&err) < 0)
         return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
     for (size_t i = 0; i < MOST_POLICIES && (policy = asym_policy_at(i)); i++)
         policies[i] = policy->name;
-    int r = asym_root_open(NULL, &top.source.root, &err);
+    int r = asym_root_open(NULL, &top.root, &err);
     if (r >= 0)
-        r = asym_top_source_read(&top.source, &top.frame, &err);
+        r = read_frame(&top, &err);
     if (r < 0)
         return fail(r, &err);
     return a->once ? print_once(&top) : show(&top);

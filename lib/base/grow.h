@@ -10,13 +10,13 @@
 
 #include "base/macro.h"
 
-/** Makes room for one more item in *array, which has n. *capacity doubles from 4 on. Returns 0; -ENOMEM: nothing has changed. */
+/** Makes room for one more item in *array, which has n, or shall have. *capacity doubles from 4 on. Returns 0; -ENOMEM: nothing has changed. */
 static inline int asym_grow(void *array, size_t n, size_t *capacity, size_t size)
 {
     void *items;
     if (n < *capacity)
         return 0;
-    const size_t larger = ASYM_MAX(*capacity * 2, (size_t)4);
+    const size_t doubled = ASYM_MAX(*capacity * 2, (size_t)4), larger = ASYM_MAX(doubled, n + 1);
     memcpy(&items, array, sizeof items); /* *array has a type of its own */
     items = reallocarray(items, larger, size);
     if (!items)

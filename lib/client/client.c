@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "client/client.h"
 
+#include <asym/manager.h>
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,12 +10,33 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <systemd/sd-bus.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "client/client-internal.h"
+
+#define NAME           "org.asymd"
+#define OBJECT         "/org/asymd/Manager"
+#define INTERFACE      "org.asymd.Manager"
+
+#define READ_TIMEOUT   (5 * ASYM_SEC)
+#define CHANGE_TIMEOUT (60 * ASYM_SEC)
+/* For a change on the system bus, during which polkit may ask for a password (asym/manager.h). */
+#define POLKIT_TIMEOUT (ASYM_BUS_POLKIT_WITHIN + CHANGE_TIMEOUT)
+
+#define AUTO_MESSAGE   ASYM_CLEANUP(sd_bus_message_unrefp)
+
+struct asym_client {
+    sd_bus *bus;
+    const char *destination; /* NULL: a direct connection, on which only asymd can answer */
+    int direct;              /* on the system bus: why the socket could not be used, -errno */
+    bool may_ask;            /* polkit may ask the user for a password */
+    bool is_asked;           /* for decisions, and the answer was not taken */
+    sd_bus_message *answer;  /* the answer to that; NULL: it has not come */
+};
 
 #define AUTO_BUS ASYM_CLEANUP(sd_bus_unrefp)
 
@@ -83,7 +106,7 @@ static int open_direct(const char *path, sd_bus **ret)
 /* The timeout of a call does not cover the handshake, in which a server that hangs could keep the client for much longer. */
 static int wait_ready(sd_bus *bus)
 {
-    const asym_usec end = asym_clock_now() + CLIENT_READ_TIMEOUT;
+    const asym_usec end = asym_clock_now() + READ_TIMEOUT;
     int r = 0;
     while (r >= 0 && sd_bus_is_ready(bus) == 0) {
         const asym_usec now = asym_clock_now();
@@ -109,7 +132,7 @@ static int cannot_connect(int direct, int r, const char *path, struct asym_error
     char text[256];
     asym_text_show(path, text, sizeof text);
     if (r == -ETIMEDOUT)
-        return no_answer(CLIENT_READ_TIMEOUT, err);
+        return no_answer(READ_TIMEOUT, err);
     if (r == -EACCES)
         return asym_fail(err, r, "cannot connect to %s: %s; only root and the user who runs that asymd may use it",
                          text, strerror(-r));
@@ -127,7 +150,7 @@ static int open_bus(struct asym_client *client, const char *path, bool then_syst
     if (r < 0 && then_system) {
         client->direct = r;
         r = sd_bus_open_system(&client->bus);
-        client->destination = CLIENT_NAME;
+        client->destination = NAME;
     }
     if (r >= 0)
         r = wait_ready(client->bus);
@@ -190,13 +213,14 @@ static int error_of(const sd_bus_error *error)
     return -sd_bus_error_get_errno(error);
 }
 
-int client_not_understood(struct asym_error *err)
+static int not_understood(struct asym_error *err)
 {
     return asym_fail(err, -EBADMSG,
                      "the running asymd and this asymctl do not understand each other: use the same version of both");
 }
 
-int client_failed(const struct asym_client *c, const sd_bus_error *error, asym_usec timeout, struct asym_error *err)
+/* Writes the error of a call as one sentence. timeout: READ_TIMEOUT unless it changes something. Returns its -errno. */
+static int failed(const struct asym_client *c, const sd_bus_error *error, asym_usec timeout, struct asym_error *err)
 {
     const int r = error_of(error);
     const char *message = error->message ? error->message : "";
@@ -208,10 +232,10 @@ int client_failed(const struct asym_client *c, const sd_bus_error *error, asym_u
     case -ETIMEDOUT:
         return no_answer(timeout, err);
     case -EBADMSG:
-        return client_not_understood(err);
+        return not_understood(err);
     case -EACCES:
         return asym_fail(err, r, "not permitted%s%s: run it as root (sudo asymctl ...)%s", *text ? ": " : "", text,
-                         timeout != CLIENT_READ_TIMEOUT ? ", or with polkit's permission org.asymd.manage" : "");
+                         timeout != READ_TIMEOUT ? ", or with polkit's permission org.asymd.manage" : "");
     case -ECONNRESET:
         return asym_fail(err, r, "asymd ended before it answered");
     default:
@@ -219,15 +243,16 @@ int client_failed(const struct asym_client *c, const sd_bus_error *error, asym_u
     }
 }
 
-int client_new_call(struct asym_client *c, const char *member, sd_bus_message **ret)
+static int new_call(struct asym_client *c, const char *member, sd_bus_message **ret)
 {
-    int r = sd_bus_message_new_method_call(c->bus, ret, c->destination, CLIENT_OBJECT, CLIENT_INTERFACE, member);
+    int r = sd_bus_message_new_method_call(c->bus, ret, c->destination, OBJECT, INTERFACE, member);
     /* A user who asks for the state of asymd must not start it. */
     return r < 0 ? r : sd_bus_message_set_auto_start(*ret, 0);
 }
 
-int client_send(struct asym_client *c, sd_bus_message *m, int made, asym_usec timeout, sd_bus_message **ret,
-                struct asym_error *err)
+/* Sends a call, and waits for its answer. made: the result of making it. timeout: one of the three above. */
+static int exchange(struct asym_client *c, sd_bus_message *m, int made, asym_usec timeout, sd_bus_message **ret,
+                    struct asym_error *err)
 {
     ASYM_CLEANUP(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
     if (made < 0)
@@ -237,21 +262,21 @@ int client_send(struct asym_client *c, sd_bus_message *m, int made, asym_usec ti
         return 0;
     if (!sd_bus_error_is_set(&error))
         sd_bus_error_set_errno(&error, r);
-    return client_failed(c, &error, timeout, err);
+    return failed(c, &error, timeout, err);
 }
 
 int asym_client_get_configuration(struct asym_client *client, char **ret, size_t *ret_len, struct asym_error *err)
 {
-    CLIENT_AUTO_MESSAGE sd_bus_message *m = NULL;
-    CLIENT_AUTO_MESSAGE sd_bus_message *answer = NULL;
+    AUTO_MESSAGE sd_bus_message *m = NULL;
+    AUTO_MESSAGE sd_bus_message *answer = NULL;
     const void *bytes;
     size_t len;
-    int r = client_new_call(client, "GetConfiguration", &m);
-    r = client_send(client, m, r, CLIENT_READ_TIMEOUT, &answer, err);
+    int r = new_call(client, "GetConfiguration", &m);
+    r = exchange(client, m, r, READ_TIMEOUT, &answer, err);
     if (r < 0)
         return r;
     if (sd_bus_message_read_array(answer, 'y', &bytes, &len) < 0)
-        return client_not_understood(err);
+        return not_understood(err);
     char *copy = malloc(len + 1);
     if (!copy)
         return asym_fail(err, -ENOMEM, "no memory");
@@ -266,19 +291,15 @@ int asym_client_get_configuration(struct asym_client *client, char **ret, size_t
 static int send_change(struct asym_client *c, sd_bus_message *m, int r, sd_bus_message **ret, struct asym_error *err)
 {
     /* Only root can use the socket, and asymd does not ask polkit about root. */
-    return client_send(c, m, r,
-                       !c->may_ask      ? CLIENT_READ_TIMEOUT
-                       : c->destination ? CLIENT_POLKIT_TIMEOUT
-                                        : CLIENT_CHANGE_TIMEOUT,
-                       ret, err);
+    return exchange(c, m, r, !c->may_ask ? READ_TIMEOUT : c->destination ? POLKIT_TIMEOUT : CHANGE_TIMEOUT, ret, err);
 }
 
 int asym_client_change(struct asym_client *client, struct asym_error *err, const char *member, const char *types, ...)
 {
-    CLIENT_AUTO_MESSAGE sd_bus_message *m = NULL;
-    CLIENT_AUTO_MESSAGE sd_bus_message *answer = NULL;
+    AUTO_MESSAGE sd_bus_message *m = NULL;
+    AUTO_MESSAGE sd_bus_message *answer = NULL;
     va_list args;
-    int r = client_new_call(client, member, &m);
+    int r = new_call(client, member, &m);
     if (r >= 0 && types) {
         va_start(args, types);
         r = sd_bus_message_appendv(m, types, args);
@@ -290,17 +311,17 @@ int asym_client_change(struct asym_client *client, struct asym_error *err, const
 int asym_client_set_rule(struct asym_client *client, uint32_t pid, const char *action, char **ret_file,
                          char **ret_before, struct asym_error *err)
 {
-    CLIENT_AUTO_MESSAGE sd_bus_message *m = NULL;
-    CLIENT_AUTO_MESSAGE sd_bus_message *answer = NULL;
+    AUTO_MESSAGE sd_bus_message *m = NULL;
+    AUTO_MESSAGE sd_bus_message *answer = NULL;
     const char *file, *before;
-    int r = client_new_call(client, "SetRule", &m);
+    int r = new_call(client, "SetRule", &m);
     if (r >= 0)
         r = sd_bus_message_append(m, "us", pid, action);
     r = send_change(client, m, r, &answer, err);
     if (r < 0)
         return r;
     if (sd_bus_message_read(answer, "ss", &file, &before) < 0)
-        return client_not_understood(err);
+        return not_understood(err);
     *ret_file = strdup(file);
     *ret_before = strdup(before);
     if (*ret_file && *ret_before)
@@ -308,4 +329,129 @@ int asym_client_set_rule(struct asym_client *client, uint32_t pid, const char *a
     free(*ret_file);
     free(*ret_before);
     return asym_fail(err, -ENOMEM, "no memory");
+}
+
+/* The reports. */
+
+/* The part of a schema behind its name: later versions of asymd may write other reports. */
+#define VERSION "/1"
+
+static int new_question(struct asym_client *c, const char *topic, uint64_t argument, sd_bus_message **ret)
+{
+    const int r = new_call(c, "GetReport", ret);
+    return r < 0 ? r : sd_bus_message_append(*ret, "st", topic, argument);
+}
+
+static int read_report(sd_bus_message *answer, json_t **ret, struct asym_error *err)
+{
+    const char *text;
+    json_t *json = sd_bus_message_read(answer, "s", &text) < 0 ? NULL : json_loads(text, 0, NULL);
+    const char *schema = json_string_value(json_object_get(json, "schema")),
+               *version = schema ? strchr(schema, '/') : NULL;
+    if (!version || strcmp(version, VERSION) != 0) {
+        json_decref(json);
+        return not_understood(err);
+    }
+    *ret = json;
+    return 0;
+}
+
+int asym_client_get_report(struct asym_client *client, const char *topic, uint64_t argument, json_t **ret,
+                           struct asym_error *err)
+{
+    AUTO_MESSAGE sd_bus_message *m = NULL;
+    AUTO_MESSAGE sd_bus_message *answer = NULL;
+    int r = new_question(client, topic, argument, &m);
+    r = exchange(client, m, r, READ_TIMEOUT, &answer, err);
+    return r < 0 ? r : read_report(answer, ret, err);
+}
+
+static int on_answer(sd_bus_message *m, void *userdata, sd_bus_error *error)
+{
+    struct asym_client *c = userdata;
+    c->answer = sd_bus_message_ref(m);
+    return 1;
+}
+
+static int ask_decisions(struct asym_client *c, const struct asym_client_since *since)
+{
+    AUTO_MESSAGE sd_bus_message *m = NULL;
+    int r = new_question(c, "decisions", since->start ? since->number : UINT64_MAX, &m);
+    if (r >= 0)
+        r = sd_bus_call_async(c->bus, NULL, m, on_answer, c, READ_TIMEOUT);
+    c->is_asked = r >= 0;
+    return r;
+}
+
+/* Returns 1: the answer is here; 0: it comes later; -errno. */
+static int await_answer(struct asym_client *c, asym_usec until)
+{
+    while (!c->answer) {
+        int r = sd_bus_process(c->bus, NULL);
+        const asym_usec now = asym_clock_now();
+        if (r < 0 || (r == 0 && now >= until))
+            return r;
+        if (r == 0)
+            r = sd_bus_wait(c->bus, until - now);
+        if (r < 0 && r != -EINTR)
+            return r;
+    }
+    return 1;
+}
+
+/* Reads the answer into *ret. Returns 1; 0: asymd has refused the call; an error of client.h. */
+static int read_decisions(struct asym_client *c, json_t **ret, struct asym_error *err)
+{
+    AUTO_MESSAGE sd_bus_message *answer = ASYM_TAKE(c->answer);
+    c->is_asked = false;
+    if (sd_bus_is_open(c->bus) <= 0)
+        return -ECONNRESET;
+    const int r = sd_bus_message_is_method_error(answer, NULL)
+                      ? failed(c, sd_bus_message_get_error(answer), READ_TIMEOUT, err)
+                      : read_report(answer, ret, err);
+    return r == -EBUSY ? 0 : r < 0 ? r : 1;
+}
+
+static uint64_t number(const json_t *report, const char *key)
+{
+    return (uint64_t)json_integer_value(json_object_get(report, key));
+}
+
+/* Returns 1: asymd has more of them; 0: it has not, or the answer comes later; an error of client.h. */
+static int take_decisions(struct asym_client *c, struct asym_client_since *since, asym_usec until,
+                          void (*on_decision)(void *ctx, const json_t *decision), void *ctx, struct asym_error *err)
+{
+    json_auto_t *found = NULL;
+    json_t *decision;
+    size_t i;
+    const bool is_late = c->is_asked; /* there may be more since that question */
+    int r = is_late ? 0 : ask_decisions(c, since);
+    if (r >= 0)
+        r = await_answer(c, until);
+    if (r < 0)
+        asym_fail(err, r, "%s", strerror(-r));
+    if (r > 0)
+        r = read_decisions(c, &found, err);
+    if (r == -ECONNRESET || (r == -ENOTCONN && since->start))
+        return asym_fail(err, -ENOTCONN, "asymd has ended");
+    if (r <= 0)
+        return r;
+    const asym_usec start = number(found, "start_us");
+    const bool is_other = since->start && start != since->start, has_more = number(found, "left") > 0 || is_late;
+    *since = (struct asym_client_since){number(found, "next"), start, since->lost + number(found, "lost")};
+    if (is_other)
+        return asym_fail(err, -ENOTCONN, "asymd has ended, and another one runs");
+    json_array_foreach(json_object_get(found, "decisions"), i, decision) on_decision(ctx, decision);
+    return has_more;
+}
+
+int asym_client_get_decisions(struct asym_client *client, struct asym_client_since *since, asym_usec wait,
+                              void (*on_decision)(void *ctx, const json_t *decision), void *ctx, struct asym_error *err)
+{
+    const asym_usec until = asym_clock_now() + wait;
+    int r = 1;
+    since->lost = 0;
+    while (r > 0)
+        r = take_decisions(client, since, until, on_decision, ctx, err);
+    return r;
 }

@@ -109,7 +109,7 @@ static void put_headings(struct asym_top_page *page, const struct asym_top_view 
         snprintf(text, sizeof text, "%s%s", columns[c].heading, view->rows > 0 && view->sort == c ? "*" : "");
         at = put_cell(page, at, (enum asym_top_column)c, ASYM_TOP_HEADING, text);
     }
-    asym_top_next_row(page);
+    page->row++;
 }
 
 static void put_app(struct asym_top_page *page, const json_t *app, enum asym_top_style style)
@@ -123,7 +123,7 @@ static void put_app(struct asym_top_page *page, const json_t *app, enum asym_top
         write_cell(app, (enum asym_top_column)c, page->width >= WIDE, text, sizeof text);
         at = put_cell(page, at, (enum asym_top_column)c, style, text);
     }
-    asym_top_next_row(page);
+    page->row++;
 }
 
 void asym_top_put_apps(struct asym_top_page *page, const json_t *frame, const struct asym_top_view *view,

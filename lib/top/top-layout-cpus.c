@@ -107,7 +107,7 @@ static void put_heading(struct asym_top_page *page, const json_t *frame, const s
              word, t->speed, cores, t->n, t->n == 1 ? "" : "s", asym_columns_cpus(&t->cpus, 24, list, sizeof list),
              100 * t->busy / t->n, t->threads, t->threads == 1 ? "" : "s");
     asym_top_put(page, column, page->width, ASYM_TOP_PLAIN, text);
-    asym_top_next_row(page);
+    page->row++;
 }
 
 static void put_cell(struct asym_top_page *page, const json_t *cpu, unsigned column, unsigned columns)
@@ -134,10 +134,10 @@ static void put_cells(struct asym_top_page *page, const json_t *frame, int64_t t
         if (type_of(cpu) != type)
             continue;
         if (n > 0 && n % across == 0)
-            asym_top_next_row(page);
+            page->row++;
         put_cell(page, cpu, n++ % across * columns, columns);
     }
-    asym_top_next_row(page);
+    page->row++;
 }
 
 /* Takes the command with the most CPUs out of the list. */
@@ -189,7 +189,7 @@ static void put_summary(struct asym_top_page *page, const json_t *frame, int64_t
         at = asym_top_format(page, at, page->width, ASYM_TOP_PLAIN, "%u core%s  ", t->n_cores,
                              t->n_cores == 1 ? "" : "s");
     put_commands(page, at, &commands);
-    asym_top_next_row(page);
+    page->row++;
 }
 
 void asym_top_put_cpus(struct asym_top_page *page, const json_t *frame, size_t rows)

@@ -55,7 +55,7 @@ static size_t wrap(struct asym_top_page *page, unsigned width, const char *text,
             const size_t bytes = row_of(rest, width);
             if (page && n >= first && n - first < rows) {
                 asym_top_format(page, 0, width, ASYM_TOP_PLAIN, "%.*s", (int)bytes, rest);
-                asym_top_next_row(page);
+                page->row++;
             }
             rest += bytes;
             rest += *rest == ' ';
@@ -136,7 +136,7 @@ static void put_status(struct asym_top_page *page, const json_t *frame, const st
     snprintf(text, sizeof text, "a frame every %.1f s", (double)view->every / ASYM_SEC);
     at = put_item(page, at, ASYM_TOP_PLAIN, view->every ? text : "");
     put_item(page, at, ASYM_TOP_PLAIN, asym_json_get_text(frame, "policy_reason"));
-    asym_top_next_row(page);
+    page->row++;
 }
 
 static void put_table_footer(struct asym_top_page *page, const json_t *frame, const struct asym_top_view *view,
@@ -190,7 +190,7 @@ static void put_footer(struct asym_top_page *page, const json_t *frame, const st
             put_table_footer(page, frame, view, order);
         break;
     }
-    asym_top_next_row(page);
+    page->row++;
 }
 
 /* Moves the table as little as shows the line of the cursor, and leaves no empty rows below while lines are above. */

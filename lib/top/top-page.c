@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "report/columns.h"
@@ -23,32 +24,6 @@ void asym_top_page_start(struct asym_top_page *page, unsigned width)
     page->used = 0;
 }
 
-/* Makes room for n more bytes or items. Returns false, with page->error, if there is no memory. */
-static bool reserve(struct asym_top_page *page, void **array, size_t used, size_t n, size_t *allocated, size_t item)
-{
-    if (used + n <= *allocated)
-        return true;
-    const size_t more = ASYM_MAX(*allocated * 2, used + n + 64);
-    void *grown = reallocarray(*array, more, item);
-    if (!grown) {
-        page->error = -ENOMEM;
-        return false;
-    }
-    *array = grown;
-    *allocated = more;
-    return true;
-}
-
-static bool has_room(struct asym_top_page *page, size_t bytes)
-{
-    void *pieces = page->pieces, *text = page->text;
-    const bool room = reserve(page, &pieces, page->n_pieces, 1, &page->pieces_size, sizeof *page->pieces) &&
-                      reserve(page, &text, page->used, bytes, &page->text_size, 1);
-    page->pieces = pieces;
-    page->text = text;
-    return room;
-}
-
 const char *asym_top_printable(const char *text, char *buf, size_t size)
 {
     return asym_text_is_printable(text, strlen(text)) ? text : asym_text_show(text, buf, size);
@@ -63,8 +38,13 @@ unsigned asym_top_put(struct asym_top_page *page, unsigned column, unsigned colu
     columns = ASYM_MIN(columns, page->width - column);
     asym_columns_cut(asym_top_printable(text, printable, sizeof printable), columns, cut, sizeof cut);
     const size_t bytes = strlen(cut) + 1;
-    if (bytes == 1 || !has_room(page, bytes))
+    if (bytes == 1)
         return column;
+    if (asym_grow(&page->pieces, page->n_pieces, &page->pieces_size, sizeof *page->pieces) < 0 ||
+        asym_grow(&page->text, page->used + bytes, &page->text_size, 1) < 0) {
+        page->error = -ENOMEM;
+        return column;
+    }
     columns = (unsigned)asym_columns_of(cut);
     page->pieces[page->n_pieces++] = (struct asym_top_piece){
         .row = page->row, .column = column, .columns = columns, .style = style, .text = page->used};
@@ -82,11 +62,6 @@ unsigned asym_top_format(struct asym_top_page *page, unsigned column, unsigned c
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
     return asym_top_put(page, column, columns, style, text);
-}
-
-void asym_top_next_row(struct asym_top_page *page)
-{
-    page->row++;
 }
 
 /* Prints the text without the blanks at its end. Returns how many columns it has printed. */

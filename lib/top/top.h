@@ -181,8 +181,7 @@ enum asym_top_style {
 struct asym_top_piece {
     unsigned row, column, columns; /**< from 0; the text takes at most that many columns */
     enum asym_top_style style;
-    size_t
-        text; /**< where it starts in the page's text. It ends in NUL; it is valid UTF-8 without control characters. */
+    size_t text; /**< where it starts in the page's text. Ends in NUL; is valid UTF-8 without control characters. */
 };
 
 struct asym_top_page {
@@ -208,9 +207,6 @@ unsigned asym_top_put(struct asym_top_page *page, unsigned column, unsigned colu
 /** Do the same with a formatted text of up to 511 bytes. */
 unsigned asym_top_format(struct asym_top_page *page, unsigned column, unsigned columns, enum asym_top_style style,
                          const char *format, ...) __attribute__((format(printf, 5, 6)));
-
-/** Go to the next row. */
-void asym_top_next_row(struct asym_top_page *page);
 
 /** Print the page as text, without styles and without blanks at the ends of lines. Returns 0; -ENOMEM: page->error. */
 int asym_top_print(const struct asym_top_page *page, FILE *out);

@@ -3,6 +3,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <asym/manager.h>
+#include <systemd/sd-bus.h>
+
+#include "base/macro.h"
 #include "client/client-internal.h"
 #include "client/client.h"
 #include "report/json.h"
