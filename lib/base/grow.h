@@ -10,7 +10,7 @@
 
 #include "base/macro.h"
 
-/** Makes room for one more item in *array, which has n, or shall have. *capacity doubles from 4 on. Returns 0; -ENOMEM: nothing has changed. */
+/** Makes room for one more item in *array, beyond n. *capacity doubles from 4 on. Returns 0; -ENOMEM: nothing has changed. */
 static inline int asym_grow(void *array, size_t n, size_t *capacity, size_t size)
 {
     void *items;
