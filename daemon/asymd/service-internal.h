@@ -27,7 +27,7 @@
 #include "linux/enforce/enforce.h"
 #include "linux/observe/hidepid.h"
 #include "linux/observe/proc-owner.h"
-#include "linux/sys/cpu-load.h"
+#include "linux/sys/proc-parse.h"
 #include "report/check.h"
 
 /*

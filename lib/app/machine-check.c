@@ -40,7 +40,7 @@ enum asym_situation asym_assess(const struct asym_run *run, char *buf, size_t si
     return asym_situation_of(&facts);
 }
 
-/* Finds the programs of a snapshot that report their threads by RTX (linux/rtx/rtx-detection.h). */
+/* Finds the programs of a snapshot that report their threads by RTX (linux/rtx/rtx-overlay.h). */
 
 #define PATIENCE ASYM_SEC
 #define BETWEEN  (5 * ASYM_MSEC)

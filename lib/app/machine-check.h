@@ -10,7 +10,7 @@
 #include "app/run.h"
 #include "core/machine-situation.h"
 #include "linux/observe/proc-reader.h"
-#include "linux/rtx/rtx-detection.h"
+#include "linux/rtx/rtx-overlay.h"
 #include "report/check.h"
 
 /** Write the assessment of the machine of run, which has its machine and its policy. Returns the situation that it describes. */

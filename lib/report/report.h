@@ -14,7 +14,7 @@
 #include <asym/snapshot.h>
 
 #include "core/machine-situation.h"
-#include "linux/rtx/rtx-detection.h"
+#include "linux/rtx/rtx-overlay.h"
 #include "linux/topology/topology.h"
 #include "report/columns.h"
 

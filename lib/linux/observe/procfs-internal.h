@@ -312,7 +312,7 @@ size_t asym_procfs_keepable(void);
 /** Returns whether the error means that the process or thread has ended. */
 bool asym_procfs_gone(int error);
 
-/* procfs-threads.c: the threads of a process, and whether it has called exec. stat: of its leader, read now. */
+/* procfs-track.c: the table of processes and their threads. stat: of the leader, read now. */
 
 struct asym_pthread *asym_procfs_find_thread(const struct asym_process *proc, int32_t tid);
 /** Add a thread. Does nothing for a thread that is known and has not ended. 0; -ENOMEM. */
@@ -324,13 +324,6 @@ int asym_procfs_list_threads(struct asym_procfs *p, struct asym_process *proc);
 bool asym_procfs_is_executing(const struct asym_process *proc, const struct asym_stat *stat);
 /** Returns whether the process has called exec, or is calling it. */
 bool asym_procfs_executes(const struct asym_process *proc, const struct asym_stat *stat);
-/**
- * Returns whether the addresses of code and stack show that the process has not called exec since its last sample. Where the kernel
- * hides them, this and asym_procfs_executes() are both false.
- */
-bool asym_procfs_runs_same(const struct asym_process *proc, const struct asym_stat *stat);
-
-/* procfs-track.c: the table of processes. */
 
 /** Returns NULL when no process with this PID is known. */
 struct asym_process *asym_procfs_find(const struct asym_procfs *p, int32_t pid);

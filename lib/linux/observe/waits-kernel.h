@@ -7,12 +7,31 @@
 #ifndef ASYM_LINUX_OBSERVE_WAITS_KERNEL_H
 #define ASYM_LINUX_OBSERVE_WAITS_KERNEL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <asym/error.h>
 
 #include "linux/observe/phases-kernel.h"
-#include "linux/observe/waits-types.h"
+#include "linux/observe/waits-shared.h"
+
+/** A thread that another one has waited for. */
+struct asym_waits_for {
+    int32_t tid, tgid; /**< tgid 0: it has ended */
+    uint64_t ns;
+};
+
+/** A followed thread; times are since the begin. */
+struct asym_waits_thread {
+    int32_t tid, tgid;
+    uint64_t slept_ns;   /**< in all */
+    uint64_t kernel_ns;  /**< sleeps that the kernel ended: by a timer, a device, or a thread of its own */
+    uint64_t outside_ns; /**< sleeps that threads outside of the application ended */
+    uint64_t rest_ns;    /**< waits for threads that are not among the following */
+    uint64_t asleep_ns;  /**< the sleep that has not ended yet */
+    size_t n;
+    struct asym_waits_for waits[ASYM_WAITS_PAIRS];
+};
 
 struct asym_waits;
 
@@ -31,5 +50,9 @@ void asym_waits_stop(struct asym_waits *w);
 /** Call fn for each thread of the application that is alive, in no order. It makes no system call. */
 void asym_waits_each(const struct asym_waits *w, uint32_t app, void (*fn)(void *ctx, const struct asym_waits_thread *t),
                      void *ctx);
+
+/** The same of this memory, which the BPF programs may write meanwhile; times until now_ns (CLOCK_MONOTONIC). */
+void asym_waits_list(const struct asym_waits_shared *waits, const struct asym_phases_shared *phases, uint32_t app,
+                     uint64_t now_ns, void (*fn)(void *ctx, const struct asym_waits_thread *t), void *ctx);
 
 #endif

@@ -3,7 +3,9 @@
 #ifndef ASYM_LINUX_PERF_COUNTERS_INTERNAL_H
 #define ASYM_LINUX_PERF_COUNTERS_INTERNAL_H
 
+#include <signal.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "linux/perf/counters.h"
 
@@ -80,5 +82,23 @@ struct asym_group_sum {
  * order in each.
  */
 void asym_group_advance(struct asym_group_sum *s, const struct asym_group_read *reads, unsigned n_reads, unsigned n);
+
+/** Limits the time of one interruptible system call that has no timeout of its own. */
+struct asym_syscall_timeout {
+    timer_t timer;
+    struct sigaction action;
+    sigset_t mask;
+    bool armed;
+};
+
+/**
+ * After this time, in us, and every 10 ms from then on, SIGALRM interrupts the system call of the calling thread, which then
+ * fails with EINTR. asymd uses SIGALRM for nothing else. Returns 0; -errno: no timer is armed, and the caller may still call
+ * asym_syscall_timeout_end.
+ */
+int asym_syscall_timeout_begin(struct asym_syscall_timeout *t, asym_usec time);
+
+/** Stop the timer and restore handler and signal mask. Does not change errno. */
+void asym_syscall_timeout_end(struct asym_syscall_timeout *t);
 
 #endif

@@ -106,4 +106,17 @@ unsigned asym_maps_scan(const char *text, size_t len);
  */
 unsigned asym_maps_read(const struct asym_root *root, pid_t pid, size_t most, bool *ret_cut);
 
+/**
+ * The load of each CPU by /proc/stat: of all threads, of the kernel and of interrupts, whichever processes asymd follows. All zero:
+ * nothing is read yet.
+ */
+struct asym_cpu_load {
+    unsigned n;                                        /**< readings; from the second one on the shares are valid */
+    uint64_t busy[ASYM_MAX_CPUS], idle[ASYM_MAX_CPUS]; /**< clock ticks since boot */
+    double share[ASYM_MAX_CPUS]; /**< 0..1, of the time between the last two readings; of an offline CPU: 0 */
+};
+
+/** Read the file again. Returns 0; -errno: as before. */
+int asym_cpu_load_update(struct asym_cpu_load *load, const struct asym_root *root);
+
 #endif

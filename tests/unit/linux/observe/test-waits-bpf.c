@@ -31,7 +31,7 @@ static struct tag *storage_of(const struct task_struct *p);
 
 #include "linux/observe/waits.bpf.c"
 
-#include "linux/observe/waits-list.h"
+#include "linux/observe/waits-kernel.h"
 #include "support/test.h"
 
 enum { APP = 7, TGID = 100, TASKS = 16, MS = 1000000 };

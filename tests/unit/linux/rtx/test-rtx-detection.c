@@ -7,7 +7,7 @@
 
 #include "linux/observe/proc-reader.h"
 #include "linux/sys/elf.h"
-#include "linux/rtx/rtx-detection.h"
+#include "linux/rtx/rtx-overlay.h"
 #include "linux/sys/proc-parse.h"
 #include "support/test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The load of CPUs, from /proc/stat as the test writes it. */
 
-#include "linux/sys/cpu-load.h"
+#include "linux/sys/proc-parse.h"
 #include "support/tree.h"
 #include "support/test.h"
 

@@ -2,7 +2,7 @@
 /* The timer ends a call that would wait forever; afterwards handler and signal mask are as before. */
 #include <signal.h>
 
-#include "linux/sys/syscall-timeout.h"
+#include "linux/perf/counters-internal.h"
 #include "support/test.h"
 
 TEST(a_call_that_waits_is_interrupted)
