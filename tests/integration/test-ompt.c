@@ -3,11 +3,14 @@
  * The OMPT tool in OpenMP programs without any knowledge of asymd, on LLVM's runtime: the page shows what their threads do,
  * with waits that spin and waits that sleep.
  */
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/personality.h>
 #include <sys/wait.h>
 
 #include <asym/rtx.h>
+
+#include "omp-tools.h"
 
 #include "support/listener.h"
 #include "support/live.h"
@@ -309,6 +312,73 @@ TEST(address_sanitizer)
     setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
     it_is_clean_under("asan");
     unsetenv("ASAN_OPTIONS");
+}
+
+/* --- the tool without a runtime --- */
+
+static ompt_callback_t registered[64];
+
+static ompt_set_result_t keep(ompt_callbacks_t event, ompt_callback_t callback)
+{
+    assert_in_range(event, 0, ASYM_LENGTH(registered) - 1);
+    registered[event] = callback;
+    return ompt_set_always;
+}
+
+static ompt_interface_fn_t look_up(const char *name)
+{
+    return strcmp(name, "ompt_set_callback") == 0 ? (ompt_interface_fn_t)keep : NULL;
+}
+
+static void load_tool(void)
+{
+    void *tool = dlopen(ASYM_TEST_OMPT, RTLD_NOW);
+    assert_non_null(tool);
+    ompt_start_tool_result_t *(*start)(unsigned, const char *);
+    *(void **)&start = dlsym(tool, "ompt_start_tool");
+    assert_non_null(start);
+    ompt_start_tool_result_t *result = start(201811, "a test");
+    assert_int_equal(result->initialize(look_up, 0, &result->tool_data), 1);
+}
+
+static void on_implicit_task(ompt_scope_endpoint_t endpoint)
+{
+    ompt_data_t region = {0}, task = {0};
+    ((ompt_callback_implicit_task_t)registered[ompt_callback_implicit_task])(
+        endpoint, endpoint == ompt_scope_begin ? &region : NULL, &task, 4, 3, ompt_task_implicit);
+}
+
+static void on_wait(ompt_scope_endpoint_t endpoint)
+{
+    ompt_data_t region = {0}, task = {0};
+    ((ompt_callback_sync_region_t)registered[ompt_callback_sync_region_wait])(
+        ompt_sync_region_barrier_implicit, endpoint, endpoint == ompt_scope_begin ? &region : NULL, &task, NULL);
+}
+
+/*
+ * A worker that comes to the last barrier of a region when a next, smaller region has begun: LLVM's runtime says at once that its
+ * wait and its task have ended, and leaves it in the pool.
+ */
+TEST(a_worker_whose_task_has_ended_does_not_work)
+{
+    struct asym_listener l;
+    struct asym_handed h;
+    asym_listener_open(&l);
+    load_tool();
+    assert_true(asym_listener_take(&l, 10, &h));
+    ((ompt_callback_thread_begin_t)registered[ompt_callback_thread_begin])(ompt_thread_worker, NULL);
+    for (int round = 0; round < 2; round++) {
+        on_implicit_task(ompt_scope_begin);
+        assert_int_equal(read_page(&h).working, 1);
+        on_wait(ompt_scope_begin);
+        assert_int_equal(read_page(&h).spinning, 1);
+        on_wait(ompt_scope_end);
+        on_implicit_task(ompt_scope_end);
+        assert_int_equal(read_page(&h).working, 0);
+        assert_int_equal(read_page(&h).spinning, 1);
+    }
+    asym_handed_done(&h);
+    asym_listener_done(&l);
 }
 
 int main(void)

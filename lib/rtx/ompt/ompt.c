@@ -4,8 +4,9 @@
  * unchanged program do (OpenMP 5.0, chapter 4; Saez 2010, 2.2).
  *
  * A serial phase lasts from the initial thread's parallel_end to its next parallel_begin. A thread is SPINNING from the begin
- * of a wait in a synchronisation region to its end. For a worker the end comes only at the next fork: asymd takes a wait that
- * is still open in a serial phase for idleness. A task that runs during a wait is work.
+ * of a wait in a synchronisation region to its end. For a worker the end comes only at the next fork, or its task ends there and
+ * then, and it stays SPINNING: asymd takes a wait that is still open in a serial phase for idleness. A task that runs during a
+ * wait is work.
  *
  * With ASYM_RTX_MASTER=active in the environment it reports no phases: the master then has a fast CPU whenever it works, also in
  * parallel regions, "simply because this thread will likely act as the serial thread" (Saez 2010, 2.2.2).
@@ -105,11 +106,11 @@ static void on_implicit_task(ompt_scope_endpoint_t endpoint, ompt_data_t *parall
     (void)parallel_data;
     (void)task_data;
     (void)n;
-    /* A worker comes from the pool, so no earlier wait is open. */
-    if (endpoint != ompt_scope_begin || index == 0 || (unsigned)flags & ompt_task_initial)
+    if (index == 0 || (unsigned)flags & ompt_task_initial)
         return;
+    /* A worker comes from the pool and goes back there, so no earlier wait is open. */
     self.n_waits = 0;
-    asym_rtx_set(self.slot, ASYM_RTX_WORKING);
+    asym_rtx_set(self.slot, endpoint == ompt_scope_begin ? ASYM_RTX_WORKING : ASYM_RTX_SPINNING);
 }
 
 static void on_wait(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint, ompt_data_t *parallel_data,
