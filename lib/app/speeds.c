@@ -89,7 +89,7 @@ bool asym_speeds_update(struct asym_run *run)
 
 int asym_speeds_restore(struct asym_run *run, const char *when)
 {
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     if (!run->asymmetry)
         return 0;
     asym_asymmetry_restore(run->asymmetry, &report);

@@ -46,7 +46,7 @@ static void measure(const struct tree *t, struct asym_machine *m)
     const struct asym_slow_speeds half = {.rest = {.share = 0.5}};
     double read[ROUNDS], set[ROUNDS], undo[ROUNDS];
     struct asym_asymmetry *a;
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     struct asym_error err = {""};
     struct asym_root root;
     struct asym_mask slow;

@@ -59,7 +59,7 @@ static const struct asym_mask *share_mask(struct ledger_overlay *u, const struct
     return last->to;
 }
 
-static int undo(struct ledger_overlay *u, struct asym_task *task, struct shared_mask last[2])
+static int show_original(struct ledger_overlay *u, struct asym_task *task, struct shared_mask last[2])
 {
     struct asym_ledger_own own;
     if (find_own(u, task, &own)) {
@@ -80,7 +80,7 @@ static int overlay(struct ledger_overlay *u, struct asym_snapshot *s)
     if (asym_copy(&u->tasks, &u->capacity, s->tasks, s->n_tasks, sizeof *u->tasks) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < s->n_tasks; i++)
-        if (undo(u, &u->tasks[i], last) < 0)
+        if (show_original(u, &u->tasks[i], last) < 0)
             return -ENOMEM;
     s->tasks = u->tasks;
     return 0;

@@ -124,7 +124,7 @@ static void settle(struct asym_asymmetry *a)
  * Restores a unit. A limit that another program has changed meanwhile stays, each limit by itself. A change that was pending
  * when asymd was killed may have left any state, and the kernel may still apply it, so then asymd always writes the original.
  */
-static int put_back(struct asym_capped_unit *h, bool *ret_foreign)
+static int restore_unit(struct asym_capped_unit *h, bool *ret_foreign)
 {
     struct asym_cap_state now, to = h->original;
     int r = read_state(h, &now);
@@ -141,15 +141,15 @@ static int put_back(struct asym_capped_unit *h, bool *ret_foreign)
     return same(&now, &to) ? 0 : write_state(h, &now, &to);
 }
 
-void asym_asymmetry_restore(struct asym_asymmetry *a, struct asym_undo_report *ret_report)
+void asym_asymmetry_restore(struct asym_asymmetry *a, struct asym_speed_restore_report *ret_report)
 {
-    struct asym_undo_report report = {0};
+    struct asym_speed_restore_report report = {0};
     size_t left = 0;
     settle(a);
     for (size_t i = 0; i < a->n; i++) {
         struct asym_capped_unit *h = &a->held[i];
         bool foreign = h->state == ASYM_UNIT_FOREIGN;
-        h->error = foreign ? 0 : put_back(h, &foreign);
+        h->error = foreign ? 0 : restore_unit(h, &foreign);
         report.restored += h->error >= 0 && !foreign;
         report.foreign += h->error >= 0 && foreign;
         h->missing = h->leaving = h->error == -ENODEV;
@@ -290,7 +290,7 @@ static int confirm(struct asym_asymmetry *a, struct asym_capped_unit *h, struct 
 /* Applies the plan, whose units a then owns. It saves the file first. On failure it restores all CPUs. */
 static int carry_out(struct asym_asymmetry *a, const struct plan *p, struct asym_error *err)
 {
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     for (size_t i = 0; i < p->n_waiting; i++)
         p->held[p->n + i] = a->held[i];
     free(a->held);
@@ -323,7 +323,7 @@ int asym_asymmetry_set(struct asym_asymmetry *a, const struct asym_cap_method *m
                        const struct asym_mask *slow, const struct asym_slow_speeds *speeds, struct asym_error *err)
 {
     struct plan p = {.method = method, .machine = m, .speeds = speeds};
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     settle(a);
     int r = make_plan(&p, slow, err);
     if (r < 0)
@@ -356,7 +356,7 @@ static void welcome_back(struct asym_capped_unit *h)
     if (h->leaving && was_settling && has_arrived(h, &now))
         return; /* the last check has restored it */
     if (h->leaving)
-        h->error = put_back(h, &foreign);
+        h->error = restore_unit(h, &foreign);
     else if (was_missing && same(&now, &h->original))
         write_state(h, &now, &h->set);
 }
@@ -365,7 +365,7 @@ static void welcome_back(struct asym_capped_unit *h)
 static void let_go(struct asym_capped_unit *h, struct asym_mask *ret_cpus)
 {
     bool foreign;
-    put_back(h, &foreign);
+    restore_unit(h, &foreign);
     h->state = ASYM_UNIT_FOREIGN;
     *ret_cpus = asym_mask_or(ret_cpus, &h->cpus);
 }

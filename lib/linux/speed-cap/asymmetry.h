@@ -47,7 +47,7 @@ int asym_asymmetry_check(struct asym_asymmetry *a, struct asym_mask *ret_let_go)
 /** Returns the speeds in force, as shares of the CPUs' full speed. Borrowed; valid until the next call. */
 const struct asym_caps *asym_asymmetry_caps(const struct asym_asymmetry *a);
 
-struct asym_undo_report {
+struct asym_speed_restore_report {
     size_t restored; /**< frequency domains (cores) that asymd has restored */
     size_t foreign;  /**< domains with a limit that another program has changed, which asymd leaves */
     size_t offline;  /**< domains that are offline; they stay in the file until asymd can restore them */
@@ -56,6 +56,6 @@ struct asym_undo_report {
 };
 
 /** Restores all CPUs. It changes only limits that still have the value that asymd set. */
-void asym_asymmetry_restore(struct asym_asymmetry *a, struct asym_undo_report *ret_report);
+void asym_asymmetry_restore(struct asym_asymmetry *a, struct asym_speed_restore_report *ret_report);
 
 #endif

@@ -143,7 +143,7 @@ static bool file_is_there(const struct fixture *f)
 
 TEST_F(slow_cpus_are_held_and_given_back)
 {
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     assert_int_equal(set(f, "4-7", 0.5), 0);
     assert_true(fake.state[4].low == MAX / 2 && fake.state[4].high == MAX / 2 && fake.state[6].high == MAX / 2);
     assert_true(fake.state[0].high == MAX);
@@ -162,7 +162,7 @@ TEST_F(slow_cpus_are_held_and_given_back)
 TEST_F(a_killed_one_is_put_back_by_the_next)
 {
     for (int writes = 0; writes <= 4; writes++) {
-        struct asym_undo_report report;
+        struct asym_speed_restore_report report;
         fake.writes_left = writes;
         /* Without a write left, asymd cannot restore either. */
         assert_int_equal(set(f, "0-7", 0.25), writes < 4 ? -EINTR : 0);
@@ -177,7 +177,7 @@ TEST_F(a_killed_one_is_put_back_by_the_next)
 
 TEST_F(what_the_driver_rounds_is_reported_and_given_back)
 {
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     assert_int_equal(set(f, "2-3", 0.55), 0); /* 1,540,000 kHz */
     assert_int_equal(fake.state[2].high, 1500000);
     assert_true(asym_asymmetry_caps(f->a)->share[3] < 0.536);
@@ -240,7 +240,7 @@ static void let_workers_finish(void)
 /* Seen in the virtual machine on a busy host: asymd took its limits for ignored, and never restored them. */
 TEST_F(limits_that_take_a_while_are_waited_for)
 {
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     fake.lag = 5;
     assert_int_equal(set(f, "4-7", 0.5), 0);
     assert_int_equal(fake.state[6].high, MAX / 2);
@@ -255,7 +255,7 @@ TEST_F(limits_that_take_a_while_are_waited_for)
 
 TEST_F(changes_in_progress_when_asymd_is_killed_are_undone)
 {
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     fake.lag = 1000;
     fake.writes_left = 1;
     assert_true(set(f, "4-7", 0.5) < 0); /* and asymd cannot restore either */
@@ -273,7 +273,7 @@ TEST_F(changes_in_progress_when_asymd_is_killed_are_undone)
 TEST_F(what_another_program_changed_is_let_go)
 {
     struct asym_mask gone;
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     assert_int_equal(set(f, "4-7", 0.5), 0);
     assert_int_equal(asym_asymmetry_check(f->a, &gone), 0);
     assert_true(asym_mask_empty(&gone));
@@ -292,7 +292,7 @@ TEST_F(what_another_program_changed_is_let_go)
 
 TEST_F(a_field_that_another_program_changed_stays_at_the_next_start)
 {
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     assert_int_equal(set(f, "4-5", 0.5), 0);
     fake.state[4].high = 2100000;
     reopen(f);
@@ -330,7 +330,7 @@ TEST_F(a_check_does_not_wait_for_a_limit)
         unsigned let_go;
     } rows[] = {{3, false, 0}, {0, true, 2}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        struct asym_undo_report report;
+        struct asym_speed_restore_report report;
         struct asym_mask gone;
         assert_int_equal(set(f, "4-5", 0.5), 0);
         offline(4, 5, true);
@@ -356,7 +356,7 @@ TEST_F(a_check_does_not_wait_for_a_limit)
 /* A reload, or a start after a kill, while a capped CPU is offline: the others stay capped, and asymd restores it later. */
 TEST_F(what_is_offline_neither_stops_others_nor_is_forgotten)
 {
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     struct asym_mask gone;
     for (int killed = 0; killed < 2; killed++) {
         assert_int_equal(set(f, "4-7", 0.5), 0);
@@ -385,7 +385,7 @@ TEST_F(what_is_offline_neither_stops_others_nor_is_forgotten)
 /* A write that was lost is made again: asymd forgets no CPU that is still slow. */
 TEST_F(a_restore_after_hotplug_is_looked_at)
 {
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     struct asym_mask gone;
     assert_int_equal(set(f, "6-7", 0.5), 0);
     offline(6, 7, true);
@@ -402,7 +402,7 @@ TEST_F(a_restore_after_hotplug_is_looked_at)
 
 TEST_F(a_list_holds_those_of_it_that_are_there)
 {
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     offline(6, 7, true);
     asym_mask_clear(&f->machine.usable, 6);
     asym_mask_clear(&f->machine.usable, 7);
@@ -422,7 +422,7 @@ TEST_F(a_list_holds_those_of_it_that_are_there)
 /* The machines of the papers have three, four and eight speeds. */
 TEST_F(cpus_get_a_speed_each_and_are_restored_after_a_kill)
 {
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     struct asym_slow_speeds speeds;
     struct asym_mask slow;
     assert_int_equal(asym_slow_speeds_parse("2-3:75% 4-5:50% 25%", &speeds), 0);
@@ -449,7 +449,7 @@ TEST_F(cpus_get_a_speed_each_and_are_restored_after_a_kill)
 TEST_F(every_cpu_of_a_full_core_is_capped)
 {
     static struct asym_cap_method of_cores;
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     const struct asym_slow_speeds speed = {.rest = {.share = 0.5}};
     struct asym_mask slow = {0};
     of_cores = method;
@@ -470,7 +470,7 @@ TEST_F(every_cpu_of_a_full_core_is_capped)
 TEST_F(a_domain_is_reached_by_any_cpu_that_is_online)
 {
     struct asym_mask gone;
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     assert_int_equal(set(f, "4-5", 0.5), 0);
     fake.state[5] = fake.state[4];
     fake.offline[4] = true;
@@ -483,7 +483,7 @@ TEST_F(a_domain_is_reached_by_any_cpu_that_is_online)
 
 TEST_F(what_cannot_be_put_back_stays_in_the_file)
 {
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     assert_int_equal(set(f, "4-7", 0.5), 0);
     fake.offline[4] = fake.offline[5] = true;
     asym_asymmetry_restore(f->a, &report);
@@ -497,7 +497,7 @@ TEST_F(what_cannot_be_put_back_stays_in_the_file)
 
 TEST_F(bad_files_are_renamed_and_lose_nothing_that_can_be_read)
 {
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     char path[128];
     static const char *const junk[] = {"fake 4 4-5 - 1 2 3\n", "fake x 4-5 - 1 2 3 4 set\n",
                                        "none 4 4-5 - 1 2 3 4 set\n", "fake 3 4-5 - 1 2 3 4 set\n", "\xff\n"};
@@ -524,7 +524,7 @@ TEST_F(bad_files_are_renamed_and_lose_nothing_that_can_be_read)
 TEST_F(what_is_removed_is_written_again_and_nothing_through_a_link)
 {
     struct asym_mask let_go;
-    struct asym_undo_report report;
+    struct asym_speed_restore_report report;
     char path[128], text[16] = "";
     tree_write(&f->dir, "precious", "as it was");
     snprintf(path, sizeof path, "%s/cpus.new", f->dir.path);
