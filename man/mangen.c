@@ -13,7 +13,6 @@
 #include <asym/settings.h>
 
 #include "base/macro.h"
-#include "daemon/asymd/cli.h"
 #include "daemon/asymd/mode.h"
 #include "daemon/asymctl/verb.h"
 #include "config/config-internal.h"

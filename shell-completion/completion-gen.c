@@ -12,7 +12,6 @@
 
 #include "base/macro.h"
 #include "base/text.h"
-#include "daemon/asymd/cli.h"
 #include "daemon/asymd/mode.h"
 #include "daemon/asymctl/verb.h"
 

@@ -6,7 +6,7 @@
 set -eu
 export LC_ALL=C
 
-allowed='^(memcpy|memset|memcmp|bcmp|memmove|strlen|strcmp|strncmp|strnlen|strncasecmp|strstr|snprintf|vsnprintf'
+allowed='^(memcpy|memset|memchr|memcmp|bcmp|memmove|strlen|strcmp|strncmp|strnlen|strncasecmp|strstr|snprintf|vsnprintf'
 allowed="$allowed|__(memcpy|memset|memmove|snprintf|vsnprintf)_chk|__isoc[0-9]+_[a-z0-9]+"
 # calls that the compiler adds
 allowed="$allowed|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__(popcount|clz|ctz)[ds]i2"

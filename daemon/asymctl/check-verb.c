@@ -3,7 +3,7 @@
 #include "app/command-line.h"
 #include "app/machine-check.h"
 #include "base/macro.h"
-#include "daemon/asymctl/machine-run.h"
+#include "daemon/asymctl/service-verb.h"
 #include "daemon/asymctl/verb.h"
 
 struct arguments {
@@ -22,7 +22,7 @@ static int check(const void *parsed, char **operands)
     const struct arguments *a = parsed;
     const struct asym_invocation cli = {.config = a->config};
     const struct asym_terminal terminal = asym_terminal_of(stdout);
-    ASYM_CLEANUP(asym_machine_run_done) struct asym_run run;
+    ASYM_CLEANUP(asym_run_done) struct asym_run run;
     ASYM_CLEANUP(asym_check_done) struct asym_check found = {.lines = NULL};
     struct asym_error err = {""};
     int r = asym_machine_run_begin(&run, &cli, ASYM_MACHINE_QUIET, &err);

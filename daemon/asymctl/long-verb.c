@@ -16,7 +16,7 @@
 
 /* A signal handler can reach only a global. */
 static volatile sig_atomic_t interrupted;
-static void (*volatile admitted)(void);
+static void (*volatile while_unblocked)(void);
 
 /* The signals that asym_interruption_block has blocked. */
 static sigset_t blocked;
@@ -28,8 +28,8 @@ static void on_signal(int signal)
 {
     const int error = errno;
     interrupted = 1;
-    if (admitted)
-        admitted();
+    if (while_unblocked)
+        while_unblocked();
     errno = error;
 }
 
@@ -62,14 +62,14 @@ void asym_interruption_block(bool hangup, sigset_t *ret_waiting)
 
 void asym_interruption_unblock(void (*also)(void))
 {
-    admitted = also;
+    while_unblocked = also;
     sigprocmask(SIG_UNBLOCK, &blocked, NULL);
 }
 
 void asym_interruption_block_again(void)
 {
     sigprocmask(SIG_BLOCK, &blocked, NULL);
-    admitted = NULL;
+    while_unblocked = NULL;
 }
 
 bool asym_interrupted(void)

@@ -8,12 +8,13 @@
 #include <time.h>
 
 #include "app/policy-setup.h"
+#include "app/settings-setup.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/macro.h"
-#include "base/parse.h"
 #include "base/text.h"
 #include "daemon/asymctl/long-verb.h"
-#include "daemon/asymctl/machine-run.h"
+#include "daemon/asymctl/service-verb.h"
 #include "daemon/asymctl/verb.h"
 #include "experiment/replay.h"
 #include "linux/enforce/enforce.h"
@@ -27,23 +28,17 @@ void asym_observation_done(struct asym_observation *o)
     if (o->ledger_overlay)
         o->ledger_overlay->close(o->ledger_overlay);
     asym_observer_close(&o->observer);
-    asym_machine_run_done(&o->run);
+    asym_run_done(&o->run);
     free(o->cli.pids);
     free(o->policy.text);
 }
 
 static int add_pid(void *ctx, const char *word, struct asym_error *err)
 {
-    struct asym_invocation *cli = ctx;
-    uint64_t pid;
-    if (asym_parse_u64(word, strlen(word), &pid) < 0 || pid < 1 || pid > INT32_MAX)
-        return asym_fail(err, -EINVAL, "--pid=%s: accepted are process ids, separated by commas", word);
-    int32_t *grown = reallocarray(cli->pids, cli->n_pids + 1, sizeof *grown);
-    if (!grown)
-        return asym_fail(err, -ENOMEM, "no memory");
-    cli->pids = grown;
-    cli->pids[cli->n_pids++] = (int32_t)pid;
-    return 0;
+    const int r = asym_run_add_pid(ctx, word);
+    return r == -EINVAL ? asym_fail(err, r, "--pid=%s: accepted are process ids, separated by commas", word)
+           : r < 0      ? asym_fail(err, r, "no memory")
+                        : 0;
 }
 
 static int read_arguments(struct asym_observation *o, const struct asym_observation_arguments *a,
@@ -143,16 +138,14 @@ static int add_setting(void *ctx, const char *section, const struct asym_option 
     struct asym_observation_head *h = ctx;
     if (!is_of_plans(section))
         return 0;
-    struct asym_record_setting *grown = reallocarray(h->settings, h->head.n_settings + 1, sizeof *grown);
-    if (!grown)
+    if (asym_grow(&h->settings, h->head.n_settings, &h->capacity, sizeof *h->settings) < 0)
         return -ENOMEM;
-    h->settings = grown;
     char *name = NULL, *copy = strdup(value);
     if (!copy || asprintf(&name, "%s.%s", section, row->key) < 0) {
         free(copy);
         return -ENOMEM;
     }
-    grown[h->head.n_settings++] = (struct asym_record_setting){.name = name, .value = copy};
+    h->settings[h->head.n_settings++] = (struct asym_record_setting){.name = name, .value = copy};
     return 0;
 }
 

@@ -2,7 +2,7 @@
 /* asymctl policies. */
 #include "app/command-line.h"
 #include "base/macro.h"
-#include "daemon/asymctl/machine-run.h"
+#include "daemon/asymctl/service-verb.h"
 #include "daemon/asymctl/verb.h"
 #include "report/report.h"
 
@@ -11,7 +11,7 @@ static int policies(const void *parsed, char **operands)
     const struct asym_verb_json *a = parsed;
     const struct asym_policy *all[64];
     const struct asym_invocation cli = {.config = NULL};
-    ASYM_CLEANUP(asym_machine_run_done) struct asym_run run;
+    ASYM_CLEANUP(asym_run_done) struct asym_run run;
     struct asym_error err = {""};
     size_t n = 0;
     /* The configuration names the file of profiles. */

@@ -14,7 +14,7 @@
 #include "base/mask.h"
 #include "base/text.h"
 #include "config/config-internal.h"
-#include "daemon/asymctl/machine-run.h"
+#include "daemon/asymctl/service-verb.h"
 #include "daemon/asymctl/process-name.h"
 #include "daemon/asymctl/verb.h"
 #include "linux/observe/proc-owner.h"

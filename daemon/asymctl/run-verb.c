@@ -15,7 +15,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
-#include "daemon/asymctl/machine-run.h"
+#include "daemon/asymctl/service-verb.h"
 #include "daemon/asymctl/verb.h"
 #include "linux/sys/elf.h"
 #include "linux/sys/thread.h"
@@ -40,7 +40,7 @@ static struct asym_mask fast_cores(const struct asym_machine *m)
 static int find_place_cpus(enum asym_run_place place, const char *config, struct asym_mask *ret, struct asym_error *err)
 {
     const struct asym_invocation cli = {.config = config};
-    ASYM_CLEANUP(asym_machine_run_done) struct asym_run run;
+    ASYM_CLEANUP(asym_run_done) struct asym_run run;
     const int r = asym_machine_run_begin(&run, &cli, ASYM_MACHINE_SAYS, err);
     if (r < 0)
         return r;

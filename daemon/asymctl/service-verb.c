@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/asymctl/service-verb.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "app/crash-recovery.h"
+#include "app/machine-setup.h"
+#include "app/policy-setup.h"
 #include "app/settings-setup.h"
+#include "base/macro.h"
 #include "base/parse.h"
+#include "client/client.h"
 
 /* Without an answer, the masks of an asymd that died would go unnoticed: nothing else says so. */
 static void say_left_over(void)
@@ -52,4 +59,69 @@ bool asym_verb_is_pid(const char *text, uint32_t *ret)
         return false;
     *ret = (uint32_t)n;
     return true;
+}
+
+/* Returns 0; -EREMOTEIO: no asymd answers; -errno with err. */
+static int ask_settings(struct asym_settings **ret, struct asym_error *err)
+{
+    ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
+    ASYM_AUTO_FREE char *text = NULL;
+    struct asym_error unanswered = {""};
+    struct asym_settings *s;
+    size_t len;
+    if (asym_client_open(&client, &unanswered) < 0 ||
+        asym_client_get_configuration(client, &text, &len, &unanswered) < 0)
+        return -EREMOTEIO;
+    int r = asym_settings_new(&s);
+    if (r < 0)
+        return asym_fail(err, r, "no memory");
+    r = asym_settings_read_printed(s, text, len, err);
+    if (r < 0)
+        asym_settings_free(s);
+    else
+        *ret = s;
+    return r;
+}
+
+int asym_machine_settings(const struct asym_invocation *cli, enum asym_machine_from from,
+                          struct asym_settings **ret_settings, struct asym_error *err)
+{
+    struct asym_settings *s = NULL;
+    char path[ASYM_PATH_SIZE];
+    if (from == ASYM_MACHINE_INSTALLED)
+        return asym_run_load_lenient(cli, ret_settings, err);
+    int r = cli->config ? -EREMOTEIO : ask_settings(&s, err);
+    if (r == -EREMOTEIO) {
+        r = asym_run_settings(cli, ret_settings, err);
+        if (r >= 0 && !cli->config && from == ASYM_MACHINE_SAYS)
+            fprintf(stderr, "asymctl: no asymd answers: this is about the configuration in %s\n",
+                    asym_run_config_path(cli, path));
+        return r;
+    }
+    for (size_t i = 0; r >= 0 && i < cli->n_assignments; i++)
+        r = asym_settings_set(s, cli->assignments[i].text, cli->assignments[i].origin, err);
+    if (r >= 0)
+        r = asym_settings_check(s, err);
+    if (r < 0)
+        asym_settings_free(s);
+    else
+        *ret_settings = s;
+    return r;
+}
+
+int asym_machine_run_begin(struct asym_run *run, const struct asym_invocation *cli, enum asym_machine_from from,
+                           struct asym_error *err)
+{
+    *run = (struct asym_run){.cli = cli, .root = {.fd = -1}};
+    asym_log_init(&run->log);
+    int r = asym_machine_settings(cli, from, &run->settings, err);
+    if (r >= 0)
+        r = asym_root_open(NULL, &run->root, err);
+    return r < 0 ? r : asym_run_machine(run, err);
+}
+
+int asym_machine_run_failed(const struct asym_run *run, int r, const struct asym_error *err)
+{
+    /* A file that cannot be read is a configuration error, whatever the errno. */
+    return asym_verb_fail(run->settings ? asym_exit_status(r) : ASYM_EXIT_USAGE, err->text);
 }

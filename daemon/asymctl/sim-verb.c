@@ -9,12 +9,12 @@
 
 #include "app/command-line.h"
 #include "base/macro.h"
-#include "core/policy-select.h"
+#include "core/machine-situation.h"
 #include "daemon/asymctl/long-verb.h"
 #include "daemon/asymctl/record-files.h"
 #include "daemon/asymctl/verb.h"
 #include "experiment/experiment.h"
-#include "config/ini-file.h"
+#include "config/config-internal.h"
 #include "experiment/traces.h"
 
 /* No measurement showed a gain from more workers. */

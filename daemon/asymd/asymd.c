@@ -10,19 +10,8 @@
 #include "app/machine-setup.h"
 #include "app/policy-setup.h"
 #include "app/settings-setup.h"
-#include "daemon/asymd/cli.h"
 #include "daemon/asymd/mode.h"
 #include "linux/sys/cgroup-mounts.h"
-
-static void run_done(struct asym_run *run)
-{
-    asym_settings_free(run->settings);
-    asym_capabilities_done(&run->capabilities);
-    asym_root_done(&run->root);
-    asym_asymmetry_close(run->asymmetry);
-    free(run->machine);
-    asym_log_done(&run->log);
-}
 
 static bool is_captured(const struct asym_run *run)
 {
@@ -87,7 +76,7 @@ static enum asym_exit end_output(const struct asym_run *run, enum asym_exit stat
 int main(int argc, char **argv)
 {
     ASYM_CLEANUP(asym_cli_done) struct asym_invocation cli = {0};
-    ASYM_CLEANUP(run_done) struct asym_run run = {.cli = &cli, .root = {.fd = -1}};
+    ASYM_CLEANUP(asym_run_done) struct asym_run run = {.cli = &cli, .root = {.fd = -1}};
     struct asym_error err = {""};
     asym_log_init(&run.log);
     if (asym_cli_parse(argc, argv, &cli, &err) < 0) {

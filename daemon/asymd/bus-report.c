@@ -11,7 +11,7 @@
 #include "base/mask.h"
 #include "daemon/asymd/service-control.h"
 #include "daemon/asymd/service-internal.h"
-#include "explain/explain-text.h"
+#include "explain/explain.h"
 #include "linux/observe/proc-owner.h"
 #include "report/json.h"
 #include "report/openmetrics.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The common part of --dry-run and --once: observe for a while, make one plan, end. */
+/** --dry-run and --once: observe for a while, make one plan, end. Here is what their test uses. */
 #ifndef ASYM_DAEMON_ASYMD_ONESHOT_H
 #define ASYM_DAEMON_ASYMD_ONESHOT_H
 
@@ -17,17 +17,11 @@ struct asym_oneshot {
     asym_usec started; /**< before the first sample */
 };
 
-/** overlay_ledger: plan as if a running service had set nothing (its ledger says what it has set). Returns 0; -errno with err. */
-int asym_oneshot_init(struct asym_oneshot *o, struct asym_run *run, bool overlay_ledger, struct asym_error *err);
-void asym_oneshot_done(struct asym_oneshot *o);
-
 /**
  * Take a sample every interval until the configured duration is over. The last plan stays in the cycle and is not enforced.
  * Returns 0; -errno with err; -ENODATA: the machine does not give a signal that the policy needs.
  */
 int asym_oneshot_observe(struct asym_oneshot *o, struct asym_run *run, struct asym_error *err);
-
-/* The enforcement of --once. */
 
 /**
  * Enforce the plan that the cycle holds, record it in the ledger, and print how many threads asymd steered. A

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "explain/explain-text.h"
+#include "explain/explain.h"
 
 /*
  * Finds the task of an action in the snapshot. Actions mostly have the order of the tasks, so the search starts behind the

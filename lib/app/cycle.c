@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/macro.h"
 
 void asym_cycle_done(struct asym_cycle *c)
@@ -15,15 +16,7 @@ void asym_cycle_done(struct asym_cycle *c)
 
 static int reserve_outcomes(struct asym_cycle *c)
 {
-    if (c->n_actions <= c->n_outcomes_max)
-        return 0;
-    size_t n = ASYM_MAX(c->n_actions, c->n_outcomes_max * 2);
-    struct asym_outcome *grown = reallocarray(c->outcomes, n, sizeof *grown);
-    if (!grown)
-        return -ENOMEM;
-    c->outcomes = grown;
-    c->n_outcomes_max = n;
-    return 0;
+    return c->n_actions == 0 ? 0 : asym_grow(&c->outcomes, c->n_actions - 1, &c->n_outcomes_max, sizeof *c->outcomes);
 }
 
 int asym_cycle_plan(struct asym_cycle *c)

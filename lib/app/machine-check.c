@@ -16,7 +16,6 @@
 #include "base/mask.h"
 #include "base/text.h"
 #include "core/machine-situation.h"
-#include "core/policy-select.h"
 #include "linux/observe/proc-owner.h"
 #include "linux/topology/topology.h"
 #include "report/columns.h"

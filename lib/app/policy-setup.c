@@ -8,9 +8,8 @@
 #include "app/run.h"
 #include "base/mask.h"
 #include "base/text.h"
-#include "config/rules-match.h"
+#include "config/config-internal.h"
 #include "core/machine-situation.h"
-#include "core/policy-select.h"
 #include "linux/observe/procfs.h"
 #include "linux/perf/counters.h"
 #include "linux/sys/thread.h"
@@ -281,4 +280,14 @@ void asym_run_check_boost(struct asym_run *run)
                      "%s: nice of the rule \"%s\" has no effect, and asymd changes no nice value: it could not restore "
                      "them (%s%s)",
                      rule.origin, rule.name, strerror(-r), r == -EPERM ? ": CAP_SYS_NICE is needed" : "");
+}
+
+void asym_run_done(struct asym_run *run)
+{
+    asym_settings_free(run->settings);
+    asym_capabilities_done(&run->capabilities);
+    asym_root_done(&run->root);
+    asym_asymmetry_close(run->asymmetry);
+    free(run->machine);
+    asym_log_done(&run->log);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * Finds the signals that this run has beyond /proc (counters and profiles), selects the policy by them (core/policy-select.h),
+ * Finds the signals that this run has beyond /proc (counters and profiles), selects the policy by them (core/machine-situation.h),
  * and makes the engine's configuration.
  */
 #ifndef ASYM_APP_POLICY_SETUP_H
@@ -15,7 +15,7 @@
 #include <asym/settings.h>
 #include <asym/signal.h>
 
-#include "core/policy-select.h"
+#include "core/machine-situation.h"
 #include "linux/perf/counters.h"
 #include "linux/sys/root.h"
 #include "profile/profiles.h"
@@ -80,5 +80,8 @@ void asym_run_check_boost(struct asym_run *run);
 
 /** Returns the engine's configuration for the policy and the settings of run. It points into them. */
 struct asym_engine_config asym_run_engine_config(const struct asym_run *run);
+
+/** Free what the run owns. It may be set up in part. */
+void asym_run_done(struct asym_run *run);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "base/io.h"
 #include "base/macro.h"
+#include "base/parse.h"
 
 /*
  * The paths of this installation. Only `cmake --install` knows the prefix, so the running program derives it from its own path:
@@ -183,40 +184,56 @@ int asym_run_write_drop_in(const struct asym_invocation *cli, const char *name, 
                  : 0;
 }
 
-int asym_run_settings(const struct asym_invocation *cli, struct asym_settings **ret_settings, struct asym_error *err)
+int asym_run_add_pid(struct asym_invocation *cli, const char *text)
+{
+    uint64_t pid;
+    if (asym_parse_u64(text, strlen(text), &pid) < 0 || pid == 0 || pid > INT32_MAX)
+        return -EINVAL;
+    int32_t *grown = reallocarray(cli->pids, cli->n_pids + 1, sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    cli->pids = grown;
+    cli->pids[cli->n_pids++] = (int32_t)pid;
+    return 0;
+}
+
+/* lenient: skips what is wrong. */
+static int load(const struct asym_invocation *cli, bool lenient, struct asym_settings **ret_settings,
+                struct asym_error *err)
 {
     struct asym_settings *s;
     char path[ASYM_PATH_SIZE];
     int r = asym_settings_new(&s);
     if (r < 0)
         return asym_fail(err, r, "no memory for the settings");
-    r = asym_settings_load(s, asym_run_config_path(cli, path), cli->config != NULL, err);
-    for (size_t i = 0; r >= 0 && i < cli->n_assignments; i++)
-        r = asym_settings_set(s, cli->assignments[i].text, cli->assignments[i].origin, err);
-    if (r >= 0)
-        r = asym_settings_finish(s, asym_path(ASYM_PATH_RULES, path), err);
-    if (r >= 0)
-        r = asym_settings_check(s, err);
-    if (r < 0) {
-        asym_settings_free(s);
-        return r;
+    const char *config = asym_run_config_path(cli, path);
+    if (lenient)
+        asym_settings_load_lenient(s, config);
+    else
+        r = asym_settings_load(s, config, cli->config != NULL, err);
+    for (size_t i = 0; r >= 0 && i < cli->n_assignments; i++) {
+        struct asym_error said = {""};
+        r = asym_settings_set(s, cli->assignments[i].text, cli->assignments[i].origin, lenient ? &said : err);
+        r = lenient ? 0 : r;
     }
-    *ret_settings = s;
-    return 0;
+    if (r >= 0 && !lenient)
+        r = asym_settings_finish(s, asym_path(ASYM_PATH_RULES, path), err);
+    if (r >= 0 && !lenient)
+        r = asym_settings_check(s, err);
+    if (r < 0)
+        asym_settings_free(s);
+    else
+        *ret_settings = s;
+    return r;
+}
+
+int asym_run_settings(const struct asym_invocation *cli, struct asym_settings **ret_settings, struct asym_error *err)
+{
+    return load(cli, false, ret_settings, err);
 }
 
 int asym_run_load_lenient(const struct asym_invocation *cli, struct asym_settings **ret_settings,
                           struct asym_error *err)
 {
-    struct asym_settings *s;
-    struct asym_error said = {""};
-    char path[ASYM_PATH_SIZE];
-    int r = asym_settings_new(&s);
-    if (r < 0)
-        return asym_fail(err, r, "no memory for the settings");
-    asym_settings_load_lenient(s, asym_run_config_path(cli, path));
-    for (size_t i = 0; i < cli->n_assignments; i++)
-        asym_settings_set(s, cli->assignments[i].text, cli->assignments[i].origin, &said);
-    *ret_settings = s;
-    return 0;
+    return load(cli, true, ret_settings, err);
 }

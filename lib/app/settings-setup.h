@@ -56,6 +56,9 @@ int asym_run_write_drop_in(const struct asym_invocation *cli, const char *name, 
 int asym_run_read_drop_in(const struct asym_invocation *cli, const char *name, char *buf, size_t size, char *ret_path,
                           struct asym_error *err);
 
+/** Add the process of --pid. Returns 0; -EINVAL: the text is no process id; -ENOMEM. */
+int asym_run_add_pid(struct asym_invocation *cli, const char *text);
+
 /** Load the files, then apply --set and the like in their order. Returns 0; -EINVAL or -errno with err. */
 int asym_run_settings(const struct asym_invocation *cli, struct asym_settings **ret_settings, struct asym_error *err);
 

@@ -59,7 +59,7 @@ struct asym_bus {
     struct asym_bus_totals totals;
 };
 
-/** link.c: a connection on the event loop. */
+/** bus.c: a connection on the event loop. */
 
 /**
  * Add an object to a started connection. Returns 0 or more; -errno. Where memory is short, libsystemd leaves a part of the path
@@ -70,26 +70,13 @@ int asym_bus_add_object(sd_bus *bus, const char *path, const char *interface, co
 
 /** Put a started connection on the event loop, with the object. Takes bus. Returns 0; -errno. */
 int asym_bus_link_new(struct asym_bus *owner, sd_bus *bus, bool is_system, uid_t uid, struct asym_bus_link **ret);
-void asym_bus_link_free(struct asym_bus_link *link);
-/** Free the connections that have ended, and arm the others. */
-void asym_bus_sweep(struct asym_bus *bus);
 /** Returns the CPU time of the thread from which on it works for the bus. The begin of a turn counts once. */
 asym_usec asym_bus_take_turn(struct asym_bus *bus);
 /** direct.c: the socket. */
 int asym_bus_listen(struct asym_bus *bus, const char *dir, struct asym_error *err);
 void asym_bus_unlisten(struct asym_bus *bus);
 
-/** system.c: the system bus. */
-void asym_bus_connect_system(struct asym_bus *bus, asym_usec now);
-void asym_bus_lose_system(struct asym_bus *bus, asym_usec now);
-
 /** caller.c: forget the calls of the system bus. */
 void asym_bus_forget_callers(struct asym_bus *bus);
-
-/** bus.c */
-
-/** Log a line, if there is a log. */
-void asym_bus_say(const struct asym_bus *bus, enum asym_bus_topic topic, int priority, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
 
 #endif

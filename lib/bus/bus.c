@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 
 #include "base/clock.h"
 #include "base/macro.h"
 #include "bus/bus-internal.h"
 
-void asym_bus_say(const struct asym_bus *bus, enum asym_bus_topic topic, int priority, const char *format, ...)
+/* Logs a line, if there is a log. */
+__attribute__((format(printf, 4, 5))) static void say(const struct asym_bus *bus, enum asym_bus_topic topic,
+                                                      int priority, const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -21,6 +24,322 @@ void asym_bus_say(const struct asym_bus *bus, enum asym_bus_topic topic, int pri
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     bus->config.say(bus->config.userdata, topic, priority, text);
+}
+
+static void lose_system(struct asym_bus *bus, asym_usec now);
+static void free_link(struct asym_bus_link *link);
+static void sweep(struct asym_bus *bus);
+
+/* A connection on the event loop. */
+
+/* Messages come after samples, programs that report, and signals. */
+#define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
+
+static bool is_overdrawn(const struct asym_bus_link *link)
+{
+    return link->is_system && !asym_token_bucket_has(&link->owner->cpu_time, asym_clock_now());
+}
+
+/*
+ * The end of the handshake and the first messages can come in one read: sd-bus then holds messages that no poll shows, until a
+ * call of sd_bus_process finds none. From then on sd-bus reads no further than the end of a message, and the socket and the
+ * timeout of sd-bus show all of its work.
+ */
+static bool has_hidden_work(struct asym_bus_link *link, bool was_ready, bool has_worked)
+{
+    link->is_drained |= was_ready && !has_worked;
+    return has_worked && !link->is_drained;
+}
+
+asym_usec asym_bus_take_turn(struct asym_bus *bus)
+{
+    const asym_usec begun = bus->turn_begun ? bus->turn_begun : asym_clock_thread_cpu();
+    bus->turn_begun = 0;
+    return begun;
+}
+
+/* Serve one message, charge the CPU time since *at, and set *at. Returns whether there may be another one. */
+static bool serve(struct asym_bus_link *link, asym_usec *at)
+{
+    struct asym_bus *bus = link->owner;
+    const bool was_ready = sd_bus_is_ready(link->bus) > 0;
+    const int r = sd_bus_process(link->bus, NULL);
+    link->has_more = has_hidden_work(link, was_ready, r > 0);
+    if (r < 0 || sd_bus_is_open(link->bus) <= 0)
+        link->ended = true;
+    const asym_usec now = asym_clock_thread_cpu(), cpu = now - *at;
+    *at = now;
+    bus->spent += cpu;
+    if (link->is_system)
+        asym_token_bucket_charge(&bus->cpu_time, (double)cpu, asym_clock_now());
+    return r > 0 && !link->ended;
+}
+
+/* A client on the socket of its own waits for its answer: one message a turn. The system bus has the messages of all users. */
+static void process(struct asym_bus_link *link)
+{
+    struct asym_bus *bus = link->owner;
+    const asym_usec begun = asym_bus_take_turn(bus);
+    asym_usec at = begun;
+    bus->is_dispatching = true;
+    while (serve(link, &at) && link->is_system && at - begun < ASYM_BUS_SLICE && !is_overdrawn(link))
+        ;
+    bus->is_dispatching = false;
+    sweep(bus);
+}
+
+static int on_io(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+    process(userdata);
+    return 0;
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+    struct asym_bus_link *link = userdata;
+    uint64_t due = UINT64_MAX;
+    if (!is_overdrawn(link) &&
+        (link->has_more || (sd_bus_get_timeout(link->bus, &due) >= 0 && due <= asym_clock_now())))
+        process(link);
+    else
+        sweep(link->owner); /* the bucket was overdrawn: read the socket again */
+    return 0;
+}
+
+static int watch(struct asym_bus_link *link, int events, uint64_t due)
+{
+    int r = 0;
+    if (events != 0)
+        r = sd_event_source_set_io_events(link->io, (uint32_t)events);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(link->io, events != 0 ? SD_EVENT_ON : SD_EVENT_OFF);
+    if (r >= 0 && due != UINT64_MAX)
+        r = sd_event_source_set_time(link->timer, due);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(link->timer, due != UINT64_MAX ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+    return r;
+}
+
+/* Watches for what the connection waits for now, after each use of it. */
+static void arm_link(struct asym_bus_link *link)
+{
+    uint64_t due = UINT64_MAX;
+    int r;
+    const bool reads = !is_overdrawn(link);
+    if (!reads) {
+        r = watch(link, 0, asym_token_bucket_due(&link->owner->cpu_time));
+    } else {
+        const int events = sd_bus_get_events(link->bus);
+        r = events < 0 ? events : sd_bus_get_timeout(link->bus, &due);
+        if (r >= 0)
+            r = watch(link, events, link->has_more ? 0 : due);
+    }
+    if (r < 0)
+        link->ended = true;
+}
+
+int asym_bus_add_object(sd_bus *bus, const char *path, const char *interface, const sd_bus_vtable *vtable,
+                        void *userdata)
+{
+    const int r = sd_bus_add_object_vtable(bus, NULL, path, interface, vtable, userdata);
+    if (r == -ENOMEM)
+        sd_bus_ref(bus);
+    return r;
+}
+
+static int attach(struct asym_bus_link *link)
+{
+    sd_event *event = link->owner->config.event;
+    int r = sd_event_add_io(event, &link->io, sd_bus_get_fd(link->bus), 0, on_io, link);
+    if (r >= 0)
+        r = sd_event_add_time(event, &link->timer, CLOCK_MONOTONIC, 0, ASYM_MSEC, on_timer, link);
+    if (r >= 0)
+        r = sd_event_source_set_priority(link->io, PRIORITY);
+    if (r >= 0)
+        r = sd_event_source_set_priority(link->timer, PRIORITY);
+    return r < 0 ? r
+                 : asym_bus_add_object(link->bus, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, link->owner->config.vtable, link);
+}
+
+int asym_bus_link_new(struct asym_bus *owner, sd_bus *bus, bool is_system, uid_t uid, struct asym_bus_link **ret)
+{
+    struct asym_bus_link *link = calloc(1, sizeof *link);
+    if (!link) {
+        sd_bus_close_unref(bus);
+        return -ENOMEM;
+    }
+    *link = (struct asym_bus_link){.owner = owner, .bus = bus, .is_system = is_system, .uid = uid};
+    int r = attach(link);
+    if (r < 0) {
+        free_link(link);
+        return r;
+    }
+    arm_link(link);
+    *ret = link;
+    return 0;
+}
+
+/* sd_bus_close discards what is queued; sd_bus_flush would wait for the client. */
+static void free_link(struct asym_bus_link *link)
+{
+    sd_event_source_disable_unref(link->io);
+    sd_event_source_disable_unref(link->timer);
+    sd_bus_close_unref(link->bus);
+    free(link);
+}
+
+/*
+ * The bus daemon does not read, either, while another client leaves unread what asymd has sent it. A new connection starts with
+ * an empty queue.
+ */
+static void bound(struct asym_bus_link *link)
+{
+    uint64_t n = 0;
+    if (!link->ended && sd_bus_get_n_queued_write(link->bus, &n) >= 0 && n >= ASYM_BUS_MAX_QUEUED) {
+        link->ended = true;
+        link->why_end = link->is_system ? "the bus daemon does not read, so asymd has closed the connection"
+                                        : "it does not read its messages";
+    }
+    if (!link->ended)
+        arm_link(link);
+}
+
+static void sweep(struct asym_bus *bus)
+{
+    for (size_t i = 0; i < ASYM_BUS_MAX_DIRECT; i++) {
+        struct asym_bus_link *link = bus->direct[i];
+        if (link)
+            bound(link);
+        if (!link || !link->ended)
+            continue;
+        if (link->why_end) {
+            bus->totals.lost++;
+            say(bus, ASYM_BUS_CLIENTS, LOG_NOTICE, "asymd closes a connection to %s: %s", bus->path, link->why_end);
+        }
+        bus->direct[i] = NULL;
+        free_link(link);
+    }
+    if (bus->system)
+        bound(bus->system);
+    if (bus->system && bus->system->ended)
+        lose_system(bus, asym_clock_now());
+}
+
+/* The system bus. */
+
+#define USUAL_ADDRESS "unix:path=/run/dbus/system_bus_socket"
+
+/* Answers of RequestName. */
+enum { NAME_OWNED = 1, NAME_IS_MINE = 4 };
+
+/* How asymd stands to the system bus, as last logged: it tries again every few seconds, and logs a change only. */
+static void tell(struct asym_bus *bus, enum asym_bus_system_state state, const char *why)
+{
+    if (bus->system_state == state)
+        return;
+    bus->system_state = state;
+    switch (state) {
+    case ASYM_BUS_SYSTEM_OWNED:
+        say(bus, ASYM_BUS_SYSTEM, LOG_INFO, "users can ask asymd, as " ASYM_BUS_NAME);
+        break;
+    case ASYM_BUS_SYSTEM_REFUSED:
+        say(bus, ASYM_BUS_SYSTEM, LOG_NOTICE,
+            "it does not give asymd the name " ASYM_BUS_NAME ": %s; only root and the user who runs asymd can ask it",
+            why);
+        break;
+    case ASYM_BUS_SYSTEM_ABSENT:
+        say(bus, ASYM_BUS_SYSTEM, LOG_NOTICE, "no connection: %s; only root and the user who runs asymd can ask it",
+            why);
+        break;
+    case ASYM_BUS_SYSTEM_UNKNOWN:
+        break;
+    }
+}
+
+static int on_name(sd_bus_message *m, void *userdata, sd_bus_error *error)
+{
+    struct asym_bus *bus = userdata;
+    uint32_t answer = 0;
+    if (sd_bus_message_is_method_error(m, NULL)) {
+        tell(bus, ASYM_BUS_SYSTEM_REFUSED, sd_bus_message_get_error(m)->message);
+    } else if (sd_bus_message_read(m, "u", &answer) < 0 || (answer != NAME_OWNED && answer != NAME_IS_MINE)) {
+        tell(bus, ASYM_BUS_SYSTEM_REFUSED, "another process has it");
+    } else {
+        bus->has_name = true;
+        tell(bus, ASYM_BUS_SYSTEM_OWNED, NULL);
+    }
+    return 0;
+}
+
+static int start(struct asym_bus *bus, sd_bus **ret)
+{
+    const char *set = bus->config.system_address ? bus->config.system_address : getenv("DBUS_SYSTEM_BUS_ADDRESS");
+    sd_bus *b = NULL;
+    int r = sd_bus_new(&b);
+    if (r >= 0)
+        r = sd_bus_set_address(b, set ? set : USUAL_ADDRESS);
+    if (r >= 0)
+        r = sd_bus_set_bus_client(b, true);
+    if (r >= 0)
+        r = sd_bus_negotiate_fds(b, false);
+    if (r >= 0)
+        r = sd_bus_set_description(b, "asymd-system");
+    if (r >= 0)
+        r = sd_bus_start(b); /* makes the first call, which keeps the timeout of sd-bus: the bus daemon may hang */
+    if (r >= 0)
+        r = sd_bus_set_method_call_timeout(b, ASYM_BUS_NO_TIMEOUT);
+    if (r < 0)
+        sd_bus_close_unref(b);
+    else
+        *ret = b;
+    return r;
+}
+
+/* The request waits in the queue of the connection until the bus daemon has answered Hello. */
+static int request_name(struct asym_bus *bus, sd_bus *b)
+{
+    return sd_bus_request_name_async(b, NULL, ASYM_BUS_NAME, 0, on_name, bus);
+}
+
+/* The bus daemon may read asymd's policy file, or lose the other owner, only after asymd has asked. */
+static void ask_again(struct asym_bus *bus)
+{
+    if (bus->system_state == ASYM_BUS_SYSTEM_REFUSED && !bus->has_name)
+        request_name(bus, bus->system->bus);
+}
+
+static void connect_system(struct asym_bus *bus, asym_usec now)
+{
+    sd_bus *b;
+    if (bus->config.no_system_bus || now < bus->retry_at)
+        return;
+    bus->retry_at = now + ASYM_BUS_RETRY;
+    if (bus->system) {
+        ask_again(bus);
+        return;
+    }
+    int r = start(bus, &b);
+    if (r >= 0)
+        r = asym_bus_link_new(bus, b, true, 0, &bus->system);
+    if (r >= 0) {
+        r = request_name(bus, b);
+        bus->system->ended = r < 0;
+        sweep(bus);
+    }
+    if (r < 0)
+        tell(bus, ASYM_BUS_SYSTEM_ABSENT, strerror(-r));
+}
+
+static void lose_system(struct asym_bus *bus, asym_usec now)
+{
+    const char *why = bus->system->why_end;
+    bus->totals.lost += why != NULL;
+    asym_bus_forget_callers(bus);
+    free_link(bus->system);
+    bus->system = NULL;
+    bus->has_name = false;
+    bus->retry_at = now + ASYM_BUS_RETRY;
+    tell(bus, ASYM_BUS_SYSTEM_ABSENT, why ? why : "the bus daemon has closed the connection");
 }
 
 int asym_bus_open(const struct asym_bus_config *config, struct asym_bus **ret_bus, struct asym_error *err)
@@ -40,7 +359,7 @@ int asym_bus_open(const struct asym_bus_config *config, struct asym_bus **ret_bu
         asym_bus_close(bus);
         return r;
     }
-    asym_bus_connect_system(bus, asym_clock_now());
+    connect_system(bus, asym_clock_now());
     *ret_bus = bus;
     return 0;
 }
@@ -53,9 +372,9 @@ void asym_bus_close(struct asym_bus *bus)
     asym_bus_forget_callers(bus);
     for (size_t i = 0; i < ASYM_LENGTH(bus->direct); i++)
         if (bus->direct[i])
-            asym_bus_link_free(bus->direct[i]);
+            free_link(bus->direct[i]);
     if (bus->system)
-        asym_bus_link_free(bus->system);
+        free_link(bus->system);
     free(bus);
 }
 
@@ -69,9 +388,9 @@ void asym_bus_housekeeping(struct asym_bus *bus, asym_usec now)
 {
     if (bus->listen)
         sd_event_source_set_enabled(bus->listen, SD_EVENT_ON);
-    asym_bus_connect_system(bus, now);
+    connect_system(bus, now);
     if (!bus->is_dispatching)
-        asym_bus_sweep(bus);
+        sweep(bus);
 }
 
 void *asym_bus_userdata(void *link)
@@ -88,7 +407,7 @@ void asym_bus_emit_changed(struct asym_bus *bus, char *const *names)
     if (bus->is_dispatching)
         return;
     bus->spent += asym_clock_thread_cpu() - begun;
-    asym_bus_sweep(bus);
+    sweep(bus);
 }
 
 asym_usec asym_bus_spent(const struct asym_bus *bus)

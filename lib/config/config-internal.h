@@ -5,8 +5,10 @@
 
 #include <asym/settings.h>
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "config/option-value.h"
-#include "config/rules-match.h"
 
 /** Longest name of a rule, in bytes. The reason is that of ASYM_VALUE_MAX. */
 #define ASYM_RULE_NAME_MAX 40
@@ -20,6 +22,13 @@ struct asym_settings_private {
     char **overridden; /**< owned texts (asym_settings_overridden); NULL: nothing */
     void **params;     /**< by policy; owned */
     size_t n_rows, n_policies;
+};
+
+enum asym_rule_cpus_name {
+    ASYM_RULE_CPUS_LISTED,
+    ASYM_RULE_CPUS_BIG_CACHE,
+    ASYM_RULE_CPUS_HIGH_CLOCK,
+    ASYM_N_RULE_CPUS
 };
 
 /** A key by which a rule matches, and the field of the process that it matches. */
@@ -65,10 +74,49 @@ int asym_rules_check(const struct asym_rules *rules, struct asym_error *err);
 #define ASYM_ORIGIN_IN_LIBRARY " (library)"
 void asym_rules_print(const struct asym_rules *rules, FILE *out);
 
+/** settings-load.c: read a whole file of at most 1 MiB. The caller frees *ret_text. Returns 0; -EINVAL, -errno with err. */
+int asym_ini_file(const char *path, char **ret_text, size_t *ret_len, struct asym_error *err);
+
 /** settings-load.c: read a file of the library. A rule whose name is taken is skipped. Returns 0; -EINVAL, -errno with err. */
 int asym_settings_load_library(struct asym_settings *s, const char *path, struct asym_error *err);
 
 /** Print a configuration that changes nothing: every option commented out, with its default, help and range. */
 int asym_settings_print_sample(FILE *out);
+
+/*
+ * Rules that name CPUs by what they are: those of the largest cache, or of the highest clock. They differ from machine to machine,
+ * so a rule gets them after the machine was read.
+ */
+
+/** Returns "big-cache" or "high-clock"; "" for a list. Static. */
+const char *asym_rule_cpus_name(enum asym_rule_cpus_name name);
+
+/** Returns the value of that name; ASYM_RULE_CPUS_LISTED: it is none of these names. */
+enum asym_rule_cpus_name asym_rule_cpus_named(const char *text);
+
+/**
+ * Gives the CPUs of this machine to the rules that name them. Rules that name CPUs of an empty mask name none. Returns how many
+ * rules do that. slow: a list of these CPUs alone lends nothing (asym_rule_view.lends_to_anyone).
+ */
+size_t asym_rules_name_cpus(struct asym_rules *rules, const struct asym_mask *big_cache,
+                            const struct asym_mask *high_clock, const struct asym_mask *slow);
+
+/* All options of the settings by index: first those of the sections, then those of each policy. */
+
+struct asym_row {
+    const struct asym_option *option;
+    void *base; /**< the offset of option is into base */
+    char section[64];
+};
+
+/** Get row i of s. Returns false after the last row. */
+bool asym_row_at(const struct asym_settings *s, size_t i, struct asym_row *ret);
+
+/** Returns 0 when the section exists; -EINVAL with err, without FILE:LINE. Does not know the sections of rules. */
+int asym_section_check(const struct asym_settings *s, const char *section, struct asym_error *err);
+
+/** Set a key. *ret_row is its row; ret_row may be NULL. Returns 0; -EINVAL, -ENOMEM with err, without FILE:LINE. */
+int asym_settings_assign(struct asym_settings *s, const char *section, const char *key, const char *value,
+                         const char *origin, size_t *ret_row, struct asym_error *err);
 
 #endif

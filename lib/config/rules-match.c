@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Finds the rule that matches a process, and says why the others do not. */
-#include "config/rules-match.h"
 
 #include <fnmatch.h>
 #include <string.h>

@@ -2,15 +2,45 @@
 /* Configuration files. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/ini.h"
+#include "base/io.h"
 #include "base/macro.h"
+#include "base/text.h"
 #include "config/config-internal.h"
-#include "config/ini-file.h"
-#include "config/settings-rows.h"
+#include "config/option-value.h"
+
+#define FILE_MAX_ (1024 * 1024)
+
+/* Character devices too: a user gives --config=/dev/null to load no configuration. */
+int asym_ini_file(const char *path, char **ret_text, size_t *ret_len, struct asym_error *err)
+{
+    struct stat st;
+    ASYM_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        int error = -errno;
+        return asym_fail(err, error, "%.200s: %s", path, strerror(-error));
+    }
+    if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode))
+        return asym_fail(err, -EINVAL, "%.200s: %s; accepted is a file", path,
+                         S_ISDIR(st.st_mode) ? "is a directory" : "is not a regular file");
+    ASYM_AUTO_FREE char *text = malloc(FILE_MAX_ + 1);
+    if (!text)
+        return asym_fail(err, -ENOMEM, "%.200s: no memory", path);
+    const ssize_t len = asym_read_all(fd, text, FILE_MAX_ + 1);
+    if (len < 0)
+        return asym_fail(err, (int)len, "%.200s: %s", path, strerror((int)-len));
+    if (len > FILE_MAX_)
+        return asym_fail(err, -EINVAL, "%.200s: the file is larger than 1 MiB; accepted are up to 1 MiB", path);
+    *ret_text = ASYM_TAKE(text);
+    *ret_len = (size_t)len;
+    return 0;
+}
 
 struct load {
     struct asym_settings *s;
@@ -178,4 +208,98 @@ void asym_settings_load_lenient(struct asym_settings *s, const char *path)
 {
     struct asym_error said = {""};
     load_file(s, path, true, false, &said);
+}
+
+/* The library of rules: each group is a file of rules for well-known programs. */
+
+#define SUFFIX ".conf"
+
+/* The length of the group's name in the name of its file; 0: the file is no group. */
+static size_t group_length(const char *file)
+{
+    const size_t n = strlen(file);
+    return file[0] != '.' && n > strlen(SUFFIX) && strcmp(file + n - strlen(SUFFIX), SUFFIX) == 0 ? n - strlen(SUFFIX)
+                                                                                                  : 0;
+}
+
+static int is_group(const struct dirent *e)
+{
+    return group_length(e->d_name) > 0;
+}
+
+struct library {
+    const char *path;
+    struct dirent **groups; /* the names are cut to those of the groups */
+    int n;
+};
+
+static void library_done(struct library *l)
+{
+    for (int i = 0; i < l->n; i++)
+        free(l->groups[i]);
+    free(l->groups);
+}
+
+static int read_library(const char *path, struct library *ret, struct asym_error *err)
+{
+    ret->path = path;
+    ret->n = scandir(path, &ret->groups, is_group, alphasort);
+    if (ret->n < 0) {
+        const int error = -errno;
+        ret->n = 0;
+        ret->groups = NULL;
+        return asym_fail(err, -EINVAL, "asymd.include needs the library of rules, which asymd installs: %.200s: %s",
+                         path, strerror(-error));
+    }
+    for (int i = 0; i < ret->n; i++)
+        ret->groups[i]->d_name[group_length(ret->groups[i]->d_name)] = '\0';
+    return 0;
+}
+
+static int unknown_group(const struct library *l, const char *name, const char *origin, struct asym_error *err)
+{
+    struct asym_nearest n = {.wanted = name};
+    char hint[96], shown[128];
+    for (int i = 0; i < l->n; i++)
+        asym_nearest_list(&n, l->groups[i]->d_name);
+    return asym_fail(err, -EINVAL, "%.200s: asymd.include: %.200s has no group of rules '%s'%s; accepted are %s",
+                     origin, l->path, asym_text_show(name, shown, sizeof shown),
+                     asym_nearest_hint(&n, hint, sizeof hint), *n.list ? n.list : "none: the library is empty");
+}
+
+static int include_group(struct asym_settings *s, const struct library *l, const char *name, struct asym_error *err)
+{
+    char path[4096];
+    int i = 0;
+    while (i < l->n && strcmp(l->groups[i]->d_name, name) != 0)
+        i++;
+    if (i == l->n)
+        return unknown_group(l, name, asym_settings_origin(s, "asymd", "include"), err);
+    if (snprintf(path, sizeof path, "%s/%s" SUFFIX, l->path, name) >= (int)sizeof path)
+        return asym_fail(err, -EINVAL, "%.200s: the name is too long", l->path);
+    return asym_settings_load_library(s, path, err);
+}
+
+/* A group that is named twice is no mistake: its rules are there already, so all of them are skipped. */
+static int include_groups(struct asym_settings *s, const char *library, struct asym_error *err)
+{
+    ASYM_CLEANUP(library_done) struct library l = {.path = library};
+    const char *text = s->daemon.include + strspn(s->daemon.include, " \t");
+    int r = *text ? read_library(library, &l, err) : 0;
+    while (r >= 0 && *text) {
+        char name[ASYM_VALUE_MAX + 1];
+        const size_t n = strcspn(text, " \t");
+        snprintf(name, sizeof name, "%.*s", (int)n, text);
+        r = include_group(s, &l, name, err);
+        text += n;
+        text += strspn(text, " \t");
+    }
+    return r;
+}
+
+int asym_settings_finish(struct asym_settings *s, const char *library, struct asym_error *err)
+{
+    const int r = include_groups(s, library, err);
+    s->rules->unlisted = s->daemon.unlisted ? ASYM_RULE_UNLISTED : ASYM_RULE_STEER;
+    return r < 0 ? r : 0;
 }

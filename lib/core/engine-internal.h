@@ -25,9 +25,12 @@ struct asym_untouchable {
 };
 
 /** The memory of the tables of a step. */
-struct asym_pools {
-    struct asym_pool arena, policy_threads, policy_apps, policy_refs, assignments, plan_apps, plan_tasks, actions,
-        action_masks, refs, app_states, llcs, inherited, narrowed, asleep;
+union asym_pools {
+    struct {
+        struct asym_pool arena, policy_threads, policy_apps, policy_refs, assignments, plan_apps, plan_tasks, actions,
+            action_masks, refs, app_states, llcs, inherited, narrowed, asleep;
+    };
+    struct asym_pool all[15];
 };
 
 struct asym_engine {
@@ -39,7 +42,7 @@ struct asym_engine {
     struct asym_table untouchables; /* asym_untouchable */
     struct asym_table procs;        /* of the current step, where it needs them: asym_proc_entry */
     struct asym_table nice_groups;  /* of the current step: asym_proc_entry; the tid of its key is the group */
-    struct asym_pools pools;
+    union asym_pools pools;
     uint64_t step, plan; /* numbers of the current step and of the last plan */
     uint64_t generation; /* machine generation of the last plan */
     asym_usec last_plan, next_swap, now;
@@ -118,46 +121,7 @@ int8_t asym_nice_by_rule(const struct asym_thread_state *m, const struct asym_pr
 /** pinning.c: turn targets into masks. Returns 0; -ENOMEM. */
 int asym_step_masks(struct asym_step *st);
 
-/** idle-placement.c: choose transit CPUs for running threads that must leave their CPU. */
+/** pinning.c: choose transit CPUs for running threads that must leave their CPU. */
 void asym_step_idle_placement(struct asym_step *st);
-
-/** diff.c: compare the masks in force with the plan, and push the actions. Returns 0; -ENOMEM. */
-int asym_step_actions(struct asym_step *st);
-
-/*
- * inherit.c: inherited affinity. A thread or process that a steered thread creates starts with the mask that asymd set on its
- * creator. A thread that calls exec takes the leader's number and keeps its mask: the engine treats it like a new thread of the
- * same process. /proc does not tell such a mask from one that the thread set itself.
- *
- * For each thread the engine keeps the mask in force and the one before it, also for a while after a release. Only a step
- * with candidates pays for the search: it indexes all these masks once, by process and mask.
- */
-
-struct asym_inherited {
-    const struct asym_table *threads;
-    /** By process and mask. An item is twice the index of a thread, plus 1 for the mask that was in force before. */
-    struct asym_hash index;
-};
-
-/**
- * True when the thread may have inherited a mask or a nice value. No snapshot listed it before, or it has its number since it
- * called exec; its mask leaves out CPUs of its cpuset, or its nice value is not 0; and the source calls it newborn or EXECUTED,
- * or its process began after asymd first set anything.
- */
-bool asym_inherited_is_candidate(const struct asym_thread_state *m, const struct asym_seen *seen,
-                                 asym_usec first_steered);
-
-/** Index the masks that a new thread can have inherited from threads. pool holds the slots. Returns 0; -ENOMEM. */
-int asym_inherited_list(struct asym_inherited *h, const struct asym_table *threads, struct asym_pool *pool);
-
-/**
- * Find the creator: a thread of the same process or of its parent process on which asymd set exactly this mask; for a thread
- * that called exec, its own former state. If there is one, m gets the creator's original mask and nice value and becomes
- * INHERITED, and its own children are found too.
- * Returns true in that case. parent: the parent process; NULL: the snapshot does not list it.
- * The kernel reuses process numbers: a process that began after the creator did not contain it.
- */
-bool asym_inherited_adopt(struct asym_inherited *h, struct asym_thread_state *m, const struct asym_seen *seen,
-                          const struct asym_proc *parent, asym_usec now);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Says in one sentence what asymd can do for a machine: the first line of asymd --check. Pure. */
+/** Says in one sentence what asymd can do for a machine, the first line of asymd --check, and which policy it selects there. Pure. */
 #ifndef ASYM_CORE_MACHINE_SITUATION_H
 #define ASYM_CORE_MACHINE_SITUATION_H
-
-#include <stdbool.h>
-#include <stddef.h>
 
 #include <asym/machine.h>
 #include <asym/policy.h>
 #include <asym/signal.h>
+
+#include <stdbool.h>
+#include <stddef.h>
 
 /**
  * Finds the CPUs of the fastest core type that have its largest L3, and the others of that type. The others reach a higher clock:
@@ -63,5 +63,32 @@ struct asym_alike {
 
 /** Returns the first cause that applies, by machine, hidden, unordered and unknown; NULL: the CPUs differ in speed. */
 const struct asym_alike *asym_situation_alike(const struct asym_situation_facts *facts);
+
+/* The policy for `auto`, and which policies a machine can run. The daemon and the simulator both use it. */
+
+/** The facts that `auto` depends on. */
+struct asym_policy_facts {
+    const char *alike;          /**< why no CPU is faster than another; NULL: CPUs differ in speed. Static */
+    bool kernel_knows;          /**< the kernel places threads by these speeds */
+    const char *const *missing; /**< ASYM_N_SIGNALS reasons; NULL: the signal is there */
+};
+
+struct asym_policy_choice {
+    const struct asym_policy *policy; /**< NULL: no policy has that name */
+    const char *why;                  /**< why `auto` selects it; NULL: the user gave the name. Static */
+};
+
+/** Returns the policy of that name, or the one that "auto" selects. */
+struct asym_policy_choice asym_policy_select(const char *name, const struct asym_policy_facts *facts);
+
+/**
+ * Returns the first signal, starting at from, that the policy needs and the machine lacks; ASYM_N_SIGNALS: it lacks none.
+ * missing: ASYM_N_SIGNALS reasons; NULL: the machine has the signal.
+ */
+enum asym_signal asym_policy_lacks(const struct asym_policy *policy, const char *const missing[ASYM_N_SIGNALS],
+                                   enum asym_signal from);
+
+/** True when a live machine without these signals can run the policy: the policy does not refuse and lacks no signal. */
+bool asym_policy_can_run(const struct asym_policy *policy, const char *const missing[ASYM_N_SIGNALS]);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
-#include "core/policy-select.h"
+#include "core/machine-situation.h"
 #include "record/record.h"
 
 /*

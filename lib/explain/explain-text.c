@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Turns an explanation into sentences and evidence. */
-#include "explain/explain-text.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -9,7 +9,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "core/exclusion.h"
+#include "core/thread-state.h"
 
 /* These pass by themselves. */
 static bool passes(const struct asym_reason *reason)

@@ -8,7 +8,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/token-bucket.h"
-#include "core/exclusion.h"
+#include "core/thread-state.h"
 #include "core/task-table.h"
 #include "explain/history.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/macro.h"
 #include "base/text.h"
-#include "core/policy-select.h"
+#include "core/machine-situation.h"
 #include "report/json.h"
 
 /* Writes "can run here", or why the policy cannot. If the policy itself refuses, its signals do not matter. */

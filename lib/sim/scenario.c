@@ -15,7 +15,7 @@
 #include "base/parse.h"
 #include "base/ini.h"
 #include "config/option-value.h"
-#include "config/settings-rows.h"
+#include "config/config-internal.h"
 #include "sim/scenario-internal.h"
 
 #define M(field) .section = "machine", .offset = offsetof(struct asym_scenario, machine.field)

@@ -257,7 +257,7 @@ void sim_schedule(struct asym_sim *s, uint32_t cpu);
 /** Fills in the program's profile: what it does on each core type. */
 void sim_profile(const struct asym_sim *s, const struct asym_sim_program *program, struct asym_profile *ret);
 
-/* run-queue.c: threads that wait for a CPU, by virtual runtime. */
+/* thread-moves.c: threads that wait for a CPU, by virtual runtime. */
 void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread);
 void sim_queue_remove(struct asym_sim *s, uint32_t thread);
 /** Notes that the CPUs of the thread's mask may pull it from the queue of its CPU. */

@@ -239,8 +239,4 @@ int asym_top_layout(const json_t *frame, struct asym_top_view *view, const struc
 /** Write the CPUs into that many rows at most. */
 void asym_top_put_cpus(struct asym_top_page *page, const json_t *frame, size_t rows);
 
-/** Write the heading of the table, and rows - 1 applications from first on. */
-void asym_top_put_apps(struct asym_top_page *page, const json_t *frame, const struct asym_top_view *view,
-                       const struct asym_top_order *order, size_t first, size_t rows);
-
 #endif

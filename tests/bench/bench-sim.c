@@ -6,7 +6,7 @@
 
 #include "base/macro.h"
 #include "experiment/experiment.h"
-#include "config/ini-file.h"
+#include "config/config-internal.h"
 #include "times.h"
 
 /* A pass of some ms mostly measures the machine's other load. */

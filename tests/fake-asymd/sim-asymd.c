@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "app/cycle.h"
-#include "config/ini-file.h"
-#include "core/policy-select.h"
+#include "config/config-internal.h"
+#include "core/machine-situation.h"
 #include "daemon/asymd/service-internal.h"
 #include "linux/enforce/ledger-internal.h"
 #include "sim/ports.h"

@@ -7,7 +7,7 @@
 
 #include "app/command-line.h"
 #include "base/mask.h"
-#include "core/policy-select.h"
+#include "core/machine-situation.h"
 #include "daemon/asymctl/verb.h"
 #include "report/check.h"
 #include "report/columns.h"

@@ -3,7 +3,6 @@
 
 #include <asym/settings.h>
 
-#include "daemon/asymd/cli.h"
 #include "daemon/asymd/mode.h"
 #include "support/generate.h"
 #include "support/test.h"

@@ -16,7 +16,7 @@
 #include "daemon/asymd/service-internal.h"
 #include "linux/sys/thread.h"
 #include "report/json.h"
-#include "explain/explain-text.h"
+#include "explain/explain.h"
 #include "support/captured-log.h"
 #include "support/engine-fixture.h"
 #include "support/process.h"

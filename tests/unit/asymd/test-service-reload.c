@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/mask.h"
 #include "daemon/asymd/service-internal.h"
-#include "explain/explain-text.h"
+#include "explain/explain.h"
 #include "support/captured-log.h"
 #include "support/process.h"
 #include "support/tree.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The policy that auto selects, and the policies that a machine can run, as tables. */
 
-#include "core/policy-select.h"
+#include "core/machine-situation.h"
 #include "support/test.h"
 
 static const char *const all_there[ASYM_N_SIGNALS];

@@ -4,7 +4,6 @@
 #include <glob.h>
 
 #include "core/overrides.h"
-#include "explain/explain-text.h"
 #include "explain/explain.h"
 #include "support/engine-fixture.h"
 #include "support/reason-text.h"

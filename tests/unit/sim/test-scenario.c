@@ -3,7 +3,7 @@
 #include <glob.h>
 #include <math.h>
 
-#include "config/ini-file.h"
+#include "config/config-internal.h"
 #include "sim/scenario.h"
 #include "support/test.h"
 
