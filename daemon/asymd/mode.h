@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The modes of asymd. A mode is a struct at the end of its file, and a row in modes.def. mode.c has those that only print a text. */
+/** The modes of asymd. A mode is a struct at the end of its file, and a row in modes.def. mode.c has those that print a text. */
 #ifndef ASYM_DAEMON_ASYMD_MODE_H
 #define ASYM_DAEMON_ASYMD_MODE_H
 

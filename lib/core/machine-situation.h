@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Says in one sentence what asymd can do for a machine, the first line of asymd --check, and which policy it selects there. Pure. */
+/** Says in one sentence what asymd can do for a machine, as asymd --check does, and which policy it selects there. Pure. */
 #ifndef ASYM_CORE_MACHINE_SITUATION_H
 #define ASYM_CORE_MACHINE_SITUATION_H
 
