@@ -138,7 +138,7 @@ def idle_share(observer):
         if sleepers.stdout.readline() != "ready\n":
             sys.exit("the kernel does not allow 1,000 more threads")
         asymd = subprocess.Popen([f"{build}/daemon/asymd", "--service", f"--slow={os.cpu_count() // 2}", f"--set=asymd.state_dir={state}",
-                                  f"--set=asymd.observer={observer}"], stderr=subprocess.DEVNULL)
+                                  f"--set=asymd.observer={observer}", f"--pid={sleepers.pid}"], stderr=subprocess.DEVNULL)
         time.sleep(5)
         begun, before = time.monotonic(), cpu_seconds(asymd.pid)
         time.sleep(IDLE_SECONDS)

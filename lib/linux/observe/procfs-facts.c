@@ -75,7 +75,7 @@ void asym_procfs_note_online(struct asym_procfs *p)
     struct asym_mask online;
     if (!p->config.root->live)
         return;
-    const ssize_t n = asym_procfs_read(p, "sys/devices/system/cpu/online", text, sizeof text);
+    const ssize_t n = asym_procfs_read_kept(p, &p->online_fd, "sys/devices/system/cpu/online", text, sizeof text);
     const bool all = n > 0 && asym_mask_parse_list(text, (size_t)n, &online) == 0 &&
                      asym_mask_within(&p->cgroups.possible, &online);
     /* sched_getaffinity may have left out a CPU that was going offline: discard its results. */

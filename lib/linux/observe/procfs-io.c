@@ -68,6 +68,18 @@ ssize_t asym_procfs_read(struct asym_procfs *p, const char *path, char *buf, siz
     return n;
 }
 
+ssize_t asym_procfs_read_kept(struct asym_procfs *p, int *fd, const char *path, char *buf, size_t size)
+{
+    if (!p->config.root->live)
+        return asym_procfs_read(p, path, buf, size);
+    if (*fd < 0)
+        *fd = asym_procfs_open(p, path, O_RDONLY);
+    if (*fd < 0)
+        return *fd;
+    const ssize_t n = pread(*fd, buf, size - 1, 0);
+    return n < 0 ? -errno : n;
+}
+
 int asym_procfs_read_stat(struct asym_procfs *p, int32_t pid, int32_t tid, struct asym_stat *ret)
 {
     int r = asym_read_stat(p->config.root, pid, tid, ret);

@@ -37,8 +37,9 @@ static void procfs_close(struct asym_source *source)
     free(p->out_procs);
     free(p->tasks);
     free(p->sorted);
-    if (p->list_fd >= 0)
-        close(p->list_fd);
+    asym_close_p(&p->list_fd);
+    asym_close_p(&p->online_fd);
+    asym_close_p(&p->autogroup_fd);
     free(p);
 }
 
@@ -133,10 +134,12 @@ void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[A
                                        : NULL;
 }
 
-static bool has_autogroups(const struct asym_root *root)
+static bool has_autogroups(struct asym_procfs *p)
 {
     char text[8];
-    return asym_root_read(root, "proc/sys/kernel/sched_autogroup_enabled", text, sizeof text) > 0 && *text == '1';
+    return asym_procfs_read_kept(p, &p->autogroup_fd, "proc/sys/kernel/sched_autogroup_enabled", text, sizeof text) >
+               0 &&
+           *text == '1';
 }
 
 /* Takes process events first, so that the processes to read are up to date. */
@@ -159,7 +162,7 @@ static void begin_sample(struct asym_procfs *p)
         p->rescan = true;
     const bool known = p->config.process_events && p->n_samples > 0 && !p->rescan;
     p->stage = known ? ASYM_PROCFS_SAMPLING : ASYM_PROCFS_LISTING;
-    p->autogroups = has_autogroups(p->config.root);
+    p->autogroups = has_autogroups(p);
     p->left = p->n_procs;
     p->listed_denied = p->coverage.n_denied;
     p->coverage.n_threads = p->coverage.n_unkept = p->coverage.n_foreign = p->coverage.n_unread = p->coverage.n_failed =
@@ -436,7 +439,7 @@ int asym_procfs_new(const struct asym_procfs_config *config, struct asym_source 
         return asym_fail(err, -ENOMEM, "no memory to observe");
     p->source = (struct asym_source){
         .next = procfs_next, .feedback = asym_procfs_feedback, .refresh = procfs_refresh, .close = procfs_close};
-    p->list_fd = -1;
+    p->list_fd = p->online_fd = p->autogroup_fd = -1;
     p->config = *config;
     int r = set_up(p, err);
     if (r < 0) {

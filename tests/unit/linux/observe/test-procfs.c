@@ -2222,6 +2222,23 @@ TEST_F(where_autogroups_are_on_the_session_is_the_nice_group)
     }
 }
 
+/* Opening a file takes ten times as long as reading it, in each sample of a machine on which all sleep. */
+TEST_F(a_live_machine_s_switches_are_read_anew_and_opened_once)
+{
+    static const char file[] = "proc/sys/kernel/sched_autogroup_enabled";
+    struct thread t = live_leader(f);
+    t.session = 3;
+    tree_write(&f->tree, file, "0\n");
+    sample_with(f, t);
+    assert_int_equal(proc_of(f, t.pid)->nice_group, 0);
+    tree_write(&f->tree, file, "1\n");
+    sample_with(f, t);
+    assert_int_equal(proc_of(f, t.pid)->nice_group, 3);
+    tree_unlink(&f->tree, file);
+    sample_with(f, t);
+    assert_int_equal(proc_of(f, t.pid)->nice_group, 3);
+}
+
 /* A later process group with the number is another application, whether asymd has seen the end of the first one or not. */
 TEST_F(a_process_follows_its_process_group)
 {
