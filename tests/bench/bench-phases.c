@@ -228,7 +228,7 @@ static void measure_storm(void)
 }
 
 /* Start a load of this build, whose output no program reads. */
-static pid_t start_load(const char *path, const char *first, const char *second, const char *third)
+static pid_t start_load(const char *path, const char *first, const char *second, const char *third, const char *fourth)
 {
     fflush(stdout);
     const pid_t pid = asym_process_fork();
@@ -236,44 +236,47 @@ static pid_t start_load(const char *path, const char *first, const char *second,
         return pid;
     if (!freopen("/dev/null", "w", stdout))
         _exit(1);
-    execl(path, path, first, second, third, (char *)NULL);
+    execl(path, path, first, second, third, fourth, (char *)NULL);
     _exit(1);
 }
 
-/* Start threads that sleep. Returns the process whose children have most of them. */
+/*
+ * Start threads that sleep, and wake for a moment once in 3 seconds: asymd follows no program that never runs. Returns the process
+ * whose children have most of them.
+ */
 static pid_t start_sleepers(int threads)
 {
     char count[16], processes[16];
     snprintf(count, sizeof count, "%d", threads);
     snprintf(processes, sizeof processes, "%d", PROCESSES);
-    return start_load(ASYM_BENCH_BIN "/tests/load-sleepers", count, processes, "60");
+    return start_load(ASYM_BENCH_BIN "/tests/load-sleepers", count, processes, "60", "3");
 }
 
 static void measure_reader(void)
 {
     const struct asym_phases_thread *t;
+    const uint32_t *changed;
     double listed[ROUNDS], reconciled[ROUNDS];
     struct asym_phases *p = open_phases();
     const pid_t pid = start_sleepers(THREADS);
     pid_t pids[64] = {pid};
     sleep(2);
     const size_t n_pids = 1 + asym_process_children(pid, pids + 1, 63);
-    size_t n = 0;
     const double begin = read_ns(CLOCK_PROCESS_CPUTIME_ID);
     for (size_t i = 0; i < n_pids; i++)
         asym_phases_follow(p, (int32_t)pids[i], (uint32_t)i + 1);
     const double followed = read_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
     for (int i = 0; i < ROUNDS; i++) {
         const double a = read_ns(CLOCK_PROCESS_CPUTIME_ID);
-        n = asym_phases_list(p, &t);
+        (void)asym_phases_list(p, &t, &changed);
         const double b = read_ns(CLOCK_PROCESS_CPUTIME_ID);
         asym_phases_reconcile(p);
         listed[i] = (b - a) / 1e3;
         reconciled[i] = (read_ns(CLOCK_PROCESS_CPUTIME_ID) - b) / 1e3;
     }
-    printf("CPU time of asymd at %zu followed threads of %zu processes: list %.0f us, reconcile %.0f us; to follow "
+    printf("CPU time of asymd at %u followed threads of %zu processes: list %.0f us, reconcile %.0f us; to follow "
            "them: %.0f us\n",
-           n, n_pids, median(listed, ROUNDS), median(reconciled, ROUNDS), followed / 1e3);
+           asym_phases_threads(p, 0), n_pids, median(listed, ROUNDS), median(reconciled, ROUNDS), followed / 1e3);
     asym_phases_close(p);
     asym_process_signal(pid, SIGKILL);
 }
@@ -325,13 +328,13 @@ static void measure_samples(void)
     struct asym_machine *machine = calloc(1, sizeof *machine);
     snprintf(active, sizeof active, "%d", ACTIVE);
     const pid_t loads[] = {start_sleepers(THREADS - ACTIVE),
-                           start_load(ASYM_BENCH_BIN "/tests/load-pulse", active, "60", "10")};
+                           start_load(ASYM_BENCH_BIN "/tests/load-pulse", active, "60", "10", NULL)};
     if (!machine || asym_root_open(NULL, &root, &err) < 0 || asym_topology_read(&root, NULL, machine, NULL, &err) < 0)
         fail(err.text);
     sleep(2);
     open_watch(&watches[0], ASYM_OBSERVE_PROCFS, &root, machine);
     open_watch(&watches[1], ASYM_OBSERVE_BPF, &root, machine);
-    for (int i = -10; i < SAMPLES; i++) {
+    for (int i = -40; i < SAMPLES; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
         sample(&watches[i & 1], i);
         sample(&watches[!(i & 1)], i);

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/macro.h"
-#include "base/search.h"
 
 /*
  * An application whose threads change their states more often than this, per second of their CPU time, or of the time that passed
@@ -19,59 +18,83 @@
 /* The changes are counted over this: a burst is not what a program does. */
 #define CHANGES_OVER ASYM_SEC
 
-static const struct asym_bpf_counted *find(const struct asym_bpf_counted *items, size_t n, int32_t tid)
+int asym_bpf_count_init(struct asym_bpf *b)
 {
-    const size_t i = ASYM_LOWER_BOUND(items, n, tid, tid);
-    return i < n && items[i].tid == tid ? &items[i] : NULL;
+    b->counted = calloc(ASYM_PHASES_THREADS + 1, sizeof *b->counted);
+    return b->counted ? asym_hash_reserve(&b->thread_index, ASYM_PHASES_THREADS + 1) : -ENOMEM;
 }
 
-static struct asym_bpf_counted count(const struct asym_bpf *b, const struct asym_phases_thread *thread,
-                                     double interval_ns)
+void asym_bpf_count_done(struct asym_bpf *b)
 {
-    struct asym_bpf_counted ret = {.tid = thread->tid,
-                                   .tgid = thread->tgid,
-                                   .slot = thread->slot,
-                                   .app = thread->app,
-                                   .running_ns = thread->running_ns,
-                                   .waiting_ns = thread->waiting_ns,
-                                   .critical_ns = thread->critical_ns,
-                                   .seq = thread->seq,
-                                   .cpu = thread->cpu,
-                                   .renewed = thread->renewed,
-                                   .is_runnable = thread->is_runnable};
-    const struct asym_bpf_counted *before = find(b->counted_before, b->n_before, thread->tid);
-    /* A count that is lower is of another thread, which has the number now. */
-    if (!before || before->slot != thread->slot || before->app != thread->app ||
-        before->running_ns > thread->running_ns || before->waiting_ns > thread->waiting_ns || interval_ns <= 0)
-        return ret;
-    ret.ran_ns = thread->running_ns - before->running_ns;
-    ret.waited_ns = thread->waiting_ns - before->waiting_ns;
-    ret.running = ASYM_MIN((double)ret.ran_ns / interval_ns, 1);
-    ret.runnable = ASYM_MIN((double)(ret.ran_ns + ret.waited_ns) / interval_ns, 1);
-    if (thread->critical_ns > before->critical_ns)
-        ret.critical = ASYM_MIN((double)(thread->critical_ns - before->critical_ns) / interval_ns, 1);
-    ret.is_measured = true;
-    return ret;
+    free(b->counted);
+    asym_hash_done(&b->thread_index);
 }
 
 /* A thread for which the kernel had no place may have run: then only the clock of its process knows. */
-static void note_activity(struct asym_bpf *b, const struct asym_phases_thread *thread, const struct asym_bpf_counted *c)
+static void note_activity(struct asym_bpf *b, int32_t tgid, enum asym_procfs_activity activity)
 {
-    struct asym_bpf_proc *proc = asym_bpf_proc_of(b, thread->tgid);
-    if (!proc || asym_phases_misses(b->kernel, thread->app))
+    struct asym_bpf_proc *proc = asym_bpf_proc_of(b, tgid);
+    if (!proc)
         return;
-    const bool ran = thread->is_runnable || !c->is_measured || c->ran_ns + c->waited_ns > 0;
-    if (ran || proc->activity == ASYM_PROCFS_UNKNOWN)
-        proc->activity = ran ? ASYM_PROCFS_RAN : ASYM_PROCFS_SLEPT;
+    proc->is_counted = true;
+    if (!asym_phases_misses(b->kernel, proc->app))
+        proc->activity = ASYM_MAX(proc->activity, activity);
 }
 
-static void note_changes(struct asym_bpf *b, const struct asym_bpf_counted *c)
+static void note_changes(struct asym_bpf *b, const struct asym_bpf_counted *c, uint32_t seq_before)
 {
-    const struct asym_bpf_counted *before = c->is_measured ? find(b->counted_before, b->n_before, c->tid) : NULL;
-    if (!before || c->app == 0 || c->app > ASYM_PHASES_APPS)
+    if (c->at.app == 0 || c->at.app > ASYM_PHASES_APPS)
         return;
-    b->apps[c->app - 1].n_changes += (uint32_t)(c->seq - before->seq) / 2;
-    b->apps[c->app - 1].ran_ns += c->ran_ns;
+    b->apps[c->at.app - 1].n_changes += (uint32_t)(c->at.seq - seq_before) / 2;
+    b->apps[c->at.app - 1].ran_ns += c->ran_ns;
+}
+
+static void measure(struct asym_bpf_counted *c, const struct asym_phases_thread *before, double interval_ns)
+{
+    c->ran_ns = c->at.running_ns - before->running_ns;
+    c->waited_ns = c->at.waiting_ns - before->waiting_ns;
+    c->running = ASYM_MIN((double)c->ran_ns / interval_ns, 1);
+    c->runnable = ASYM_MIN((double)(c->ran_ns + c->waited_ns) / interval_ns, 1);
+    if (c->at.critical_ns > before->critical_ns)
+        c->critical = ASYM_MIN((double)(c->at.critical_ns - before->critical_ns) / interval_ns, 1);
+    c->is_measured = true;
+}
+
+/* The place may have another thread than at the last count, or none. */
+static void count(struct asym_bpf *b, uint32_t place, const struct asym_phases_thread *now, double interval_ns)
+{
+    struct asym_bpf_counted *c = &b->counted[place];
+    const struct asym_phases_thread before = c->at;
+    *c = (struct asym_bpf_counted){.at = *now};
+    if (before.tid != now->tid) {
+        if (before.tid != 0)
+            asym_hash_remove(&b->thread_index, asym_hash_of_id(before.tid), place);
+        if (now->tid != 0)
+            asym_hash_add(&b->thread_index, asym_hash_of_id(now->tid), place);
+    } else if (now->tid != 0 && before.app == now->app && before.running_ns <= now->running_ns &&
+               before.waiting_ns <= now->waiting_ns && interval_ns > 0) {
+        /* A count that is lower is of another thread, which has the number now. */
+        measure(c, &before, interval_ns);
+        note_changes(b, c, before.seq);
+    }
+    const bool slept = c->is_measured && !c->at.is_runnable && c->ran_ns + c->waited_ns == 0;
+    note_activity(b, now->tgid, slept ? ASYM_PROCFS_SLEPT : ASYM_PROCFS_RAN);
+    if (before.tgid != now->tgid)
+        note_activity(b, before.tgid, ASYM_PROCFS_RAN);
+}
+
+/* A thread sleeps, and a process has slept, unless the count says otherwise. */
+static void forget_last_count(struct asym_bpf *b)
+{
+    for (size_t i = 0; i < b->n_active; i++) {
+        struct asym_bpf_counted *c = &b->counted[b->active[i]];
+        *c = (struct asym_bpf_counted){.at = c->at, .is_measured = c->at.tid != 0};
+    }
+    for (size_t i = 0; i < b->n_procs; i++) {
+        struct asym_bpf_proc *proc = &b->procs[i];
+        const bool knows = proc->is_counted && !asym_phases_misses(b->kernel, proc->app);
+        proc->activity = knows ? ASYM_PROCFS_SLEPT : ASYM_PROCFS_UNKNOWN;
+    }
 }
 
 /* Puts to rest who changes too often. */
@@ -94,39 +117,23 @@ static void judge(struct asym_bpf *b, asym_usec now)
 
 const struct asym_bpf_counted *asym_bpf_counted(const struct asym_bpf *b, int32_t tid)
 {
-    return find(b->counted, b->n_counted, tid);
+    ASYM_HASH_FOREACH (i, &b->thread_index, asym_hash_of_id(tid))
+        if (b->counted[i].at.tid == tid)
+            return &b->counted[i];
+    return NULL;
 }
 
-int asym_bpf_count(struct asym_bpf *b)
+void asym_bpf_count(struct asym_bpf *b)
 {
     const struct asym_phases_thread *threads;
-    asym_phases_begin_interval(b->kernel);
-    const size_t n = asym_phases_list(b->kernel, &threads);
     uint64_t now_ns = 0;
+    forget_last_count(b);
+    asym_phases_begin_interval(b->kernel);
+    b->n_active = asym_phases_list(b->kernel, &threads, &b->active);
     asym_clock_ns(CLOCK_MONOTONIC, &now_ns);
-    if (n > b->capacity) {
-        struct asym_bpf_counted *first = reallocarray(b->counted, n, sizeof *first);
-        b->counted = first ? first : b->counted;
-        struct asym_bpf_counted *second = reallocarray(b->counted_before, n, sizeof *second);
-        b->counted_before = second ? second : b->counted_before;
-        if (!first || !second)
-            return -ENOMEM;
-        b->capacity = n;
-    }
-    struct asym_bpf_counted *const earlier = b->counted;
-    b->counted = b->counted_before;
-    b->counted_before = earlier;
-    b->n_before = b->n_counted;
     const double interval_ns = b->counted_at_ns == 0 ? 0 : (double)(now_ns - b->counted_at_ns);
-    for (size_t i = 0; i < b->n_procs; i++)
-        b->procs[i].activity = ASYM_PROCFS_UNKNOWN;
-    for (size_t i = 0; i < n; i++) {
-        b->counted[i] = count(b, &threads[i], interval_ns);
-        note_activity(b, &threads[i], &b->counted[i]);
-        note_changes(b, &b->counted[i]);
-    }
-    b->n_counted = n;
+    for (size_t i = 0; i < b->n_active; i++)
+        count(b, b->active[i], &threads[b->active[i]], interval_ns);
     b->counted_at_ns = now_ns;
     judge(b, now_ns / 1000);
-    return 0;
 }

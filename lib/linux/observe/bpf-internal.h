@@ -45,18 +45,13 @@ struct asym_bpf_proc {
     struct asym_taskid id;
     uint32_t app; /* number */
     asym_usec listed;
+    bool is_counted;                    /* a thread of it has a place */
     enum asym_procfs_activity activity; /* since the last full snapshot */
 };
 
 /* The kernel's count of a thread at the last full snapshot, and what it gives for the interval before that. */
 struct asym_bpf_counted {
-    int32_t tid, tgid;
-    uint32_t slot, app;
-    uint64_t running_ns, waiting_ns, critical_ns;
-    uint32_t seq;
-    int32_t cpu;
-    uint16_t renewed;
-    bool is_runnable;
+    struct asym_phases_thread at;
     uint64_t ran_ns, waited_ns;
     double running, runnable, critical;
     bool is_measured; /* these five are valid: it was there at the snapshot before, too */
@@ -74,8 +69,10 @@ struct asym_bpf {
     struct asym_bpf_proc *procs;
     struct asym_hash proc_index; /* of procs, by tgid */
     size_t n_procs, procs_capacity;
-    struct asym_bpf_counted *counted, *counted_before; /* by tid, rising */
-    size_t n_counted, n_before, capacity;
+    struct asym_bpf_counted *counted; /* ASYM_PHASES_THREADS + 1, by place */
+    struct asym_hash thread_index;    /* of counted, by tid */
+    const uint32_t *active;           /* places of the threads that the last count has read */
+    size_t n_active;
     uint64_t counted_at_ns;  /* 0: never */
     asym_usec judged;        /* when n_changes of the applications began */
     struct asym_task *tasks; /* copies of the inner source's, which may be changed */
@@ -86,8 +83,7 @@ struct asym_bpf {
     bool is_full;               /* the kernel had no place for a process of the last full snapshot */
     unsigned orders, evictions; /* processes that this snapshot may still follow; and leave, to make room */
     bool refresh;               /* the next snapshot is the last one again */
-    bool
-        is_answer; /* the next snapshot answers events, which asym_bpf_take() took: those of the applications that are new */
+    bool is_answer;   /* the next snapshot answers events of asym_bpf_take(): of the applications that are new */
     bool is_sampling; /* the inner source has not completed its sample */
 };
 
@@ -102,8 +98,11 @@ void asym_bpf_follow_all(struct asym_bpf *b, const struct asym_snapshot *s);
 
 /* bpf-count.c: what the kernel has counted. */
 
-/** Take what it has counted since the last full snapshot. Applications whose threads change state too often rest. 0; -ENOMEM. */
-int asym_bpf_count(struct asym_bpf *b);
+/** Make room for counts. 0; -ENOMEM. */
+int asym_bpf_count_init(struct asym_bpf *b);
+void asym_bpf_count_done(struct asym_bpf *b);
+/** Take what it has counted since the last full snapshot. Applications whose threads change state too often rest. */
+void asym_bpf_count(struct asym_bpf *b);
 /** Returns the count of a thread at the last full snapshot, or NULL. */
 const struct asym_bpf_counted *asym_bpf_counted(const struct asym_bpf *b, int32_t tid);
 

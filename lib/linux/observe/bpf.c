@@ -123,7 +123,7 @@ static void list_sleepers(struct asym_bpf *b)
         if (!c || c->ran_ns + c->waited_ns > 0 || left == 0)
             continue;
         left--;
-        (void)asym_procfs_list_sleeper(b->source.inner, c->tgid, c->tid);
+        (void)asym_procfs_list_sleeper(b->source.inner, c->at.tgid, c->at.tid);
     }
 }
 
@@ -132,11 +132,11 @@ static int bpf_next(struct asym_source *source, struct asym_snapshot *ret)
     struct asym_bpf *b = of(source);
     struct asym_snapshot s;
     /* procfs asks what has run, so the count comes first; one sample may take several calls. */
-    int r = b->refresh || b->is_sampling ? 0 : asym_bpf_count(b);
+    if (!b->refresh && !b->is_sampling)
+        asym_bpf_count(b);
     if (!b->is_sampling)
         list_sleepers(b);
-    if (r >= 0)
-        r = source->inner->next(source->inner, &s);
+    const int r = source->inner->next(source->inner, &s);
     b->is_sampling = r == -EINPROGRESS;
     b->refresh &= b->is_sampling;
     b->is_answer = false;
@@ -189,8 +189,11 @@ static enum asym_procfs_activity thread_activity(void *ctx, int32_t tid, struct 
     const struct asym_bpf_counted *c = asym_bpf_counted(b, tid);
     if (!c || !c->is_measured || b->refresh)
         return ASYM_PROCFS_UNKNOWN;
-    *ret = (struct asym_procfs_watched){
-        .ran = c->ran_ns, .waited = c->waited_ns, .cpu = c->cpu, .renewed = c->renewed, .is_runnable = c->is_runnable};
+    *ret = (struct asym_procfs_watched){.ran = c->ran_ns,
+                                        .waited = c->waited_ns,
+                                        .cpu = c->at.cpu,
+                                        .renewed = c->at.renewed,
+                                        .is_runnable = c->at.is_runnable};
     return c->ran_ns + c->waited_ns > 0 ? ASYM_PROCFS_RAN : ASYM_PROCFS_SLEPT;
 }
 
@@ -210,9 +213,8 @@ static void bpf_close(struct asym_source *source)
     asym_phases_close(b->kernel);
     asym_hash_done(&b->app_index);
     asym_hash_done(&b->proc_index);
+    asym_bpf_count_done(b);
     free(b->procs);
-    free(b->counted);
-    free(b->counted_before);
     free(b->tasks);
     free(b->out_apps);
     free(b);
@@ -312,8 +314,10 @@ static int bpf_open(const struct asym_observer_context *context, struct asym_sou
     struct asym_bpf *b = calloc(1, sizeof *b);
     if (!b)
         return asym_fail(err, -ENOMEM, "no memory");
-    const int r = asym_phases_open(&none, &b->kernel, err);
+    const int r = asym_bpf_count_init(b) < 0 ? asym_fail(err, -ENOMEM, "no memory")
+                                             : asym_phases_open(&none, &b->kernel, err);
     if (r < 0) {
+        asym_bpf_count_done(b);
         free(b);
         return r;
     }

@@ -223,11 +223,12 @@ bool asym_phases_slept(const struct asym_phases *p, int32_t tgid)
     return asym_phases_list_slept(p->shared, tgid);
 }
 
-size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret)
+size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret_threads,
+                        const uint32_t **ret_slots)
 {
     uint64_t now = 0;
     asym_clock_ns(CLOCK_MONOTONIC, &now);
-    return asym_phases_list_read(p->list, now, ret);
+    return asym_phases_list_read(p->list, now, ret_threads, ret_slots);
 }
 
 uint32_t asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid)
@@ -368,7 +369,8 @@ bool asym_phases_slept(NEVER(const struct asym_phases *p), NEVER(int32_t tgid))
     return false;
 }
 
-size_t asym_phases_list(NEVER(struct asym_phases *p), NEVER(const struct asym_phases_thread **ret))
+size_t asym_phases_list(NEVER(struct asym_phases *p), NEVER(const struct asym_phases_thread **ret_threads),
+                        NEVER(const uint32_t **ret_slots))
 {
     return 0;
 }

@@ -77,8 +77,13 @@ void asym_phases_begin_interval(struct asym_phases *p);
  */
 bool asym_phases_slept(const struct asym_phases *p, int32_t tgid);
 
-/** List the followed threads that are alive, in ascending order of tid. No system call. Valid until the next call. Returns n. */
-size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret);
+/**
+ * Read the followed threads that have changed their state since the last call, and those that are runnable. *ret_slots has the
+ * places that were read. *ret_threads has each thread at its place, 1..ASYM_PHASES_THREADS, as it was read last: the others slept
+ * on. No system call. Valid until the next call. Returns how many places were read.
+ */
+size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret_threads,
+                        const uint32_t **ret_slots);
 
 /** Runnable threads of the application now; the thread, where it is one: its tid in *ret_tid, else 0. */
 uint32_t asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid);

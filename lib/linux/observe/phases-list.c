@@ -12,12 +12,9 @@
 #define OLD_NS UINT64_C(500000000)
 
 struct asym_phases_list {
-    const struct asym_phases_shared *shared;
-    struct asym_phases_thread *out;  /* room for all slots */
-    struct asym_phases_thread *last; /* what each slot had in the call before */
-    uint64_t *order;                 /* tid << 32 | slot, in ascending order */
-    uint32_t *tids;                  /* of each slot when order was made */
-    size_t n_order;
+    struct asym_phases_shared *shared;
+    struct asym_phases_thread threads[ASYM_PHASES_SLOTS];
+    uint32_t slots[ASYM_PHASES_SLOTS]; /* that the last call has read */
 };
 
 /* The virtual time of an application, as of a moment. */
@@ -25,30 +22,18 @@ struct clock {
     uint64_t runnable, last, v;
 };
 
-struct asym_phases_list *asym_phases_list_new(const struct asym_phases_shared *shared)
+struct asym_phases_list *asym_phases_list_new(struct asym_phases_shared *shared)
 {
     struct asym_phases_list *l = calloc(1, sizeof *l);
     if (!l)
         return NULL;
     l->shared = shared;
-    l->out = calloc(ASYM_PHASES_SLOTS, sizeof *l->out);
-    l->last = calloc(ASYM_PHASES_SLOTS, sizeof *l->last);
-    l->order = calloc(ASYM_PHASES_SLOTS, sizeof *l->order);
-    l->tids = calloc(ASYM_PHASES_SLOTS, sizeof *l->tids);
-    if (l->out && l->last && l->order && l->tids)
-        return l;
-    asym_phases_list_free(l);
-    return NULL;
+    memset(shared->touched, 1, sizeof shared->touched);
+    return l;
 }
 
 void asym_phases_list_free(struct asym_phases_list *l)
 {
-    if (!l)
-        return;
-    free(l->out);
-    free(l->last);
-    free(l->order);
-    free(l->tids);
     free(l);
 }
 
@@ -101,19 +86,16 @@ static struct asym_phases_thread thread_of(const struct asym_phases_shared *shar
 }
 
 /*
- * Read the thread tid of a slot. Returns whether it is still there. A reader that meets a change half done may see too little: then
- * the thread keeps the times that it had, or has those that are booked.
+ * A reader that meets a change half done may see too little: then the thread keeps the times that it had, or has those that are
+ * booked, and the next call reads it again. So it does while the thread is runnable, because its times go on.
  */
-static bool read_thread(struct asym_phases_list *l, uint64_t tid_and_slot, uint64_t now, struct asym_phases_thread *ret)
+static void read_slot(struct asym_phases_list *l, uint32_t slot, uint64_t now)
 {
-    const uint32_t slot = (uint32_t)tid_and_slot;
-    const int32_t tid = (int32_t)(tid_and_slot >> 32);
-    struct asym_phases_thread *last = &l->last[slot];
+    struct asym_phases_thread *last = &l->threads[slot];
     struct asym_phases_slot s;
     const bool is_whole = asym_slot_copy(&l->shared->slots[slot].seq, &s, sizeof s);
-    if (is_whole || last->tid != tid) {
+    if (is_whole || last->tid != (int32_t)s.tid) {
         struct asym_phases_thread t = thread_of(l->shared, &s, is_whole ? now : 0);
-        t.slot = slot;
         if (t.tid == last->tid && t.tgid == last->tgid) {
             t.running_ns = ASYM_MAX(t.running_ns, last->running_ns);
             t.waiting_ns = ASYM_MAX(t.waiting_ns, last->waiting_ns);
@@ -121,44 +103,25 @@ static bool read_thread(struct asym_phases_list *l, uint64_t tid_and_slot, uint6
         }
         *last = t;
     }
-    *ret = *last;
-    return last->tid == tid;
+    if (!is_whole || last->is_runnable)
+        __atomic_store_n(&l->shared->touched[slot], 1, __ATOMIC_RELAXED);
 }
 
-static int compare(const void *a, const void *b)
+size_t asym_phases_list_read(struct asym_phases_list *l, uint64_t now_ns, const struct asym_phases_thread **ret_threads,
+                             const uint32_t **ret_slots)
 {
-    const uint64_t *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
-
-/* Find the used slots. The order of the call before holds while each slot has the same thread. */
-static void update_order(struct asym_phases_list *l)
-{
+    uint8_t *const touched = l->shared->touched, *at = touched + 1;
     const uint32_t n_fresh = __atomic_load_n(&l->shared->n_fresh, __ATOMIC_ACQUIRE);
-    const uint32_t end = ASYM_MIN(n_fresh + 1, (uint32_t)ASYM_PHASES_SLOTS);
-    bool is_same = true;
+    const uint8_t *const end = touched + ASYM_MIN(n_fresh + 1, (uint32_t)ASYM_PHASES_SLOTS);
     size_t n = 0;
-    for (uint32_t slot = 1; slot < end; slot++) {
-        const uint32_t tid = __atomic_load_n(&l->shared->slots[slot].tid, __ATOMIC_RELAXED);
-        is_same &= tid == l->tids[slot];
-        l->tids[slot] = tid;
+    while ((at = memchr(at, 1, (size_t)(end - at))) != NULL) {
+        const uint32_t slot = (uint32_t)(at++ - touched);
+        (void)__atomic_exchange_n(&touched[slot], 0, __ATOMIC_SEQ_CST);
+        read_slot(l, slot, now_ns);
+        l->slots[n++] = slot;
     }
-    if (is_same)
-        return;
-    for (uint32_t slot = 1; slot < end; slot++)
-        if (l->tids[slot])
-            l->order[n++] = (uint64_t)l->tids[slot] << 32 | slot;
-    l->n_order = n;
-    qsort(l->order, n, sizeof *l->order, compare);
-}
-
-size_t asym_phases_list_read(struct asym_phases_list *l, uint64_t now_ns, const struct asym_phases_thread **ret)
-{
-    size_t n = 0;
-    update_order(l);
-    for (size_t i = 0; i < l->n_order; i++)
-        n += read_thread(l, l->order[i], now_ns, &l->out[n]);
-    *ret = l->out;
+    *ret_threads = l->threads;
+    *ret_slots = l->slots;
     return n;
 }
 

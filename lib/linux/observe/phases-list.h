@@ -12,17 +12,15 @@
 
 struct asym_phases_list;
 
-/** shared must outlive the list. Returns NULL if no memory is left. */
-struct asym_phases_list *asym_phases_list_new(const struct asym_phases_shared *shared);
+/** shared must outlive the list, and has one list at a time. Returns NULL if no memory is left. */
+struct asym_phases_list *asym_phases_list_new(struct asym_phases_shared *shared);
 
 /** Accepts NULL. */
 void asym_phases_list_free(struct asym_phases_list *l);
 
-/**
- * Read all threads, in ascending order of tid; times until now_ns (CLOCK_MONOTONIC). Valid until the next call. Returns their
- * number. No time of a thread is less than in the call before.
- */
-size_t asym_phases_list_read(struct asym_phases_list *l, uint64_t now_ns, const struct asym_phases_thread **ret);
+/** The function behind asym_phases_list(). Times until now_ns (CLOCK_MONOTONIC). No time is less than in the call before. */
+size_t asym_phases_list_read(struct asym_phases_list *l, uint64_t now_ns, const struct asym_phases_thread **ret_threads,
+                             const uint32_t **ret_slots);
 
 /** The functions behind asym_phases_slept(), asym_phases_runnable() and asym_phases_stats(). */
 bool asym_phases_list_slept(const struct asym_phases_shared *shared, int32_t tgid);

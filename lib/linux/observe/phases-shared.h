@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
  * The memory that the BPF programs (phases.bpf.c) share with asymd, which maps it. The programs write, asymd reads; asymd writes
- * the limits, the order and the number of the interval only.
+ * the limits, the order, the number of the interval and what it takes out of `touched` only.
  *
  * Each followed thread has a slot, and each application a record. A slot's word says in which application the thread is counted,
  * and in which state. Programs change it by an atomic exchange: the one that gets the old word takes the thread out of the
@@ -85,6 +85,7 @@ struct asym_phases_shared {
      * are alike in the last 16 bits share a mark.
      */
     __u8 marks[ASYM_PHASES_MARKS];
+    __u8 touched[ASYM_PHASES_SLOTS]; /**< of each slot: 1: its word has changed since asymd wrote 0 here */
     struct asym_phases_app apps[ASYM_PHASES_APP_RECORDS] __attribute__((aligned(64)));
     struct asym_phases_slot slots[ASYM_PHASES_SLOTS] __attribute__((aligned(64)));
 };

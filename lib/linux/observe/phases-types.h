@@ -6,10 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** A followed thread, all times until now. */
+/** A followed thread, all times until now. Another one that gets its tid has another place, or counts from 0. */
 struct asym_phases_thread {
-    int32_t tid, tgid;
-    uint32_t slot; /**< its place: another thread that gets its tid has another one, or counts from 0 */
+    int32_t tid, tgid; /**< 0: the place is free */
     uint32_t app;
     bool is_runnable;     /**< now */
     int32_t cpu;          /**< that it got last; -1: not known */

@@ -266,9 +266,21 @@ static __always_inline __u32 word_of(__u32 app, __u32 state)
     return app << STATE_BITS | state;
 }
 
+/*
+ * asymd reads the slot at its next sample. It writes 0 first, by an exchange, and so did the caller write the word: where this
+ * finds 1, asymd meets the number that is odd until the slot is whole.
+ */
+static __always_inline void touch(__u32 slot)
+{
+    __u8 *at = &shared.touched[slot & (ASYM_PHASES_SLOTS - 1)];
+    if (!*at)
+        *at = 1;
+}
+
 /* The word of the slot has changed. The time since the last change belongs to the state that has ended. */
 static __always_inline void book(struct asym_phases_slot *t, __u32 slot, __u32 old, __u32 word, __u64 now)
 {
+    touch(slot);
     const __u32 from = old & STATE_MASK;
     const __u64 spent = now > t->since ? now - t->since : 0;
     const bool was = is_runnable_word(old), is = is_runnable_word(word);

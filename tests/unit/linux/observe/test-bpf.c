@@ -23,9 +23,10 @@
 /* --- the kernel's side, and the clock --- */
 
 static struct {
-    struct asym_phases_thread threads[8];
+    struct asym_phases_thread threads[4]; /* by place */
+    uint32_t n_read;                      /* places 1..n_read have changed */
     struct asym_phases_event events[8];
-    size_t n_threads, n_events;
+    size_t n_events;
     uint32_t runnable;
     int32_t only;
     int32_t followed[PROGRAMS + 16];
@@ -140,12 +141,16 @@ bool __wrap_asym_phases_slept(const struct asym_phases *p, int32_t tgid)
     return kernel.sleeps;
 }
 
-size_t __wrap_asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret);
-size_t __wrap_asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret)
+size_t __wrap_asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret_threads,
+                               const uint32_t **ret_slots);
+size_t __wrap_asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret_threads,
+                               const uint32_t **ret_slots)
 {
+    static const uint32_t slots[] = {1, 2, 3};
     (void)p;
-    *ret = kernel.threads;
-    return kernel.n_threads;
+    *ret_threads = kernel.threads;
+    *ret_slots = slots;
+    return kernel.n_read;
 }
 
 uint32_t __wrap_asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid);
@@ -331,12 +336,11 @@ static void take(void)
 /* The counts of MAIN and WORKER; milliseconds. */
 static void count(uint64_t main_ran, uint64_t main_critical, uint64_t worker_ran, uint64_t worker_waited)
 {
-    kernel.n_threads = 2;
-    kernel.threads[0] = (struct asym_phases_thread){
-        .tid = MAIN, .tgid = MAIN, .slot = 1, .app = 1, .running_ns = main_ran * MS, .critical_ns = main_critical * MS};
-    kernel.threads[1] = (struct asym_phases_thread){.tid = WORKER,
+    kernel.n_read = 3;
+    kernel.threads[1] = (struct asym_phases_thread){
+        .tid = MAIN, .tgid = MAIN, .app = 1, .running_ns = main_ran * MS, .critical_ns = main_critical * MS};
+    kernel.threads[2] = (struct asym_phases_thread){.tid = WORKER,
                                                     .tgid = MAIN,
-                                                    .slot = 2,
                                                     .app = 1,
                                                     .cpu = 3,
                                                     .renewed = 9,
@@ -421,7 +425,7 @@ static void change_often(uint64_t at_ms, uint32_t n_changes)
 {
     now += ASYM_SEC;
     count(at_ms, 0, at_ms, 0);
-    kernel.threads[1].seq = 2 * n_changes;
+    kernel.threads[2].seq = 2 * n_changes;
     take();
 }
 
@@ -432,7 +436,7 @@ TEST_F(a_program_that_changes_too_often_rests_for_a_minute)
     change_often(2000, 39000); /* 40,001 in two seconds of CPU time */
     assert_int_equal(kernel.n_followed, 0);
     now += 59 * ASYM_SEC;
-    kernel.n_threads = 0;
+    memset(kernel.threads, 0, sizeof kernel.threads);
     take();
     assert_int_equal(kernel.n_followed, 0);
     assert_int_equal(of_main, ASYM_PROCFS_UNKNOWN);
@@ -507,15 +511,81 @@ TEST_F(procfs_learns_what_has_run)
     take();
     assert_int_equal(of_main, ASYM_PROCFS_SLEPT);
     assert_int_equal(of_worker, ASYM_PROCFS_SLEPT);
-    kernel.threads[1].is_runnable = true;
+    kernel.threads[2].is_runnable = true;
     now += 100 * ASYM_MSEC;
     take();
     assert_true(seen.is_runnable);
     /* Its threads have ended. */
-    kernel.n_threads = 0;
+    kernel.threads[1].tid = kernel.threads[2].tid = 0;
+    take();
+    assert_int_equal(of_main, ASYM_PROCFS_RAN);
+    assert_int_equal(of_worker, ASYM_PROCFS_UNKNOWN);
+}
+
+/* The kernel names only the threads that have changed, so that a count costs nothing for the others. */
+TEST_F(a_thread_that_did_not_change_since_the_first_count_has_slept)
+{
+    take();
+    now += 100 * ASYM_MSEC;
     take();
     assert_int_equal(of_main, ASYM_PROCFS_UNKNOWN);
     assert_int_equal(of_worker, ASYM_PROCFS_UNKNOWN);
+    count(40, 30, 1020, 90);
+    now += 100 * ASYM_MSEC;
+    take();
+    assert_int_equal(of_main, ASYM_PROCFS_RAN);
+    assert_int_equal(of_worker, ASYM_PROCFS_UNKNOWN);
+    kernel.n_read = 0;
+    now += 100 * ASYM_MSEC;
+    take();
+    assert_int_equal(of_main, ASYM_PROCFS_SLEPT);
+    assert_int_equal(of_worker, ASYM_PROCFS_SLEPT);
+}
+
+/* More threads than there are places, one after another: no trace of one that has ended is left. */
+TEST_F(places_change_hands)
+{
+    measure();
+    now += 100 * ASYM_MSEC;
+    for (int32_t tid = 1000; tid < 1000 + 3 * ASYM_PHASES_THREADS; tid++) {
+        kernel.threads[2] = (struct asym_phases_thread){.tid = tid, .tgid = OTHER};
+        now += ASYM_MSEC;
+        take();
+    }
+    assert_int_equal(of_worker, ASYM_PROCFS_UNKNOWN);
+    assert_int_equal(of_main, ASYM_PROCFS_SLEPT);
+    count(40, 30, 1020, 90);
+    for (int i = 0; i < 2; i++) {
+        now += ASYM_MSEC;
+        take();
+    }
+    assert_int_equal(of_main, ASYM_PROCFS_SLEPT);
+    /* The last event of a process is that another one has its thread's place. */
+    kernel.threads[2] = (struct asym_phases_thread){.tid = 1000, .tgid = OTHER};
+    now += ASYM_MSEC;
+    take();
+    assert_int_equal(of_main, ASYM_PROCFS_RAN);
+}
+
+TEST_F(a_thread_that_did_not_change_has_slept)
+{
+    measure();
+    kernel.n_read = 0;
+    now += 100 * ASYM_MSEC;
+    take();
+    assert_int_equal(of_main, ASYM_PROCFS_SLEPT);
+    assert_int_equal(of_worker, ASYM_PROCFS_SLEPT);
+    assert_int_equal(seen.ran + seen.waited, 0);
+    assert_float_equal(s.tasks[0].running, 0, 1e-9);
+    assert_float_equal(s.tasks[1].runnable, 0, 1e-9);
+    now += 100 * ASYM_MSEC;
+    count(50, 30, 1020, 90);
+    kernel.n_read = 1;
+    take();
+    assert_int_equal(of_main, ASYM_PROCFS_RAN);
+    assert_int_equal(of_worker, ASYM_PROCFS_SLEPT);
+    assert_float_equal(s.tasks[0].running, 0.1, 1e-9);
+    assert_float_equal(s.tasks[1].runnable, 0, 1e-9);
 }
 
 TEST_F(procfs_learns_who_got_no_cpu)
@@ -570,13 +640,13 @@ TEST_F(a_thread_whose_number_another_one_has_keeps_its_sample)
     measure();
     now += 100 * ASYM_MSEC;
     count(80, 60, 1100, 200);
-    kernel.threads[0].slot = 3;
+    kernel.threads[3] = kernel.threads[1];
+    kernel.threads[1].tid = 0;
     take();
     assert_float_equal(s.tasks[0].runnable, 0.8, 1e-9);
     assert_float_equal(s.tasks[1].runnable, 1, 1e-9);
     assert_float_equal(s.apps[0].runnable_mean, 1.8, 1e-9);
-    kernel.threads[0].slot = 1;
-    kernel.threads[1].running_ns = 5 * MS;
+    kernel.threads[2].running_ns = 5 * MS;
     take();
     assert_float_equal(s.tasks[1].runnable, 0.8, 1e-9);
 }
@@ -585,7 +655,7 @@ TEST_F(a_thread_whose_number_another_one_has_keeps_its_sample)
 TEST_F(a_job_with_a_thread_that_is_not_followed_is_not_alone)
 {
     measure();
-    kernel.n_threads = 1;
+    kernel.threads[2].tid = 0;
     come_down_to(MAIN);
     (void)asym_bpf_take(source);
     take();

@@ -208,13 +208,12 @@ static struct asym_phases_thread seen(int i)
 {
     struct asym_phases_list *l = asym_phases_list_new(&shared);
     const struct asym_phases_thread *t;
+    const uint32_t *slots;
     struct asym_phases_thread found = {0};
-    const size_t n = asym_phases_list_read(l, clock_ns, &t);
-    for (size_t k = 0; k < n; k++) {
-        assert_true(k == 0 || t[k - 1].tid < t[k].tid);
-        if (t[k].tid == task[i].pid)
-            found = t[k];
-    }
+    const size_t n = asym_phases_list_read(l, clock_ns, &t, &slots);
+    for (size_t k = 0; k < n; k++)
+        if (t[slots[k]].tid == task[i].pid)
+            found = t[slots[k]];
     asym_phases_list_free(l);
     return found;
 }
@@ -922,6 +921,16 @@ TEST_F(changes_can_be_counted_when_their_number_runs_over)
     assert_in_range((uint32_t)(seen(0).seq - before) / 2, 2, 3);
 }
 
+/* The slots that a list reads now, in one number: 1 for the first one, 2, 4. */
+static unsigned read_now(struct asym_phases_list *l, const struct asym_phases_thread **ret)
+{
+    const uint32_t *slots;
+    unsigned which = 0;
+    for (size_t n = asym_phases_list_read(l, clock_ns, ret, &slots); n > 0; n--)
+        which |= 1u << (slots[n - 1] - 1);
+    return which;
+}
+
 TEST_F(a_reader_sees_times_that_never_go_back)
 {
     follow_all(2, APP);
@@ -929,17 +938,72 @@ TEST_F(a_reader_sees_times_that_never_go_back)
     pass(1000);
     struct asym_phases_list *l = asym_phases_list_new(&shared);
     const struct asym_phases_thread *t;
-    assert_int_equal(asym_phases_list_read(l, clock_ns, &t), 2);
-    assert_int_equal(t[0].critical_ns, 1 * MS);
+    const uint32_t slot = tag_at[0].slot;
+    assert_int_equal(read_now(l, &t), 3);
+    assert_int_equal(t[slot].critical_ns, 1 * MS);
     /* A program on another CPU is in the middle of a change. */
-    shared.slots[tag_at[0].slot].seq++;
-    shared.slots[tag_at[0].slot].running_ns = 0;
-    assert_int_equal(asym_phases_list_read(l, clock_ns, &t), 2);
-    assert_true(t[0].running_ns == 1 * MS && t[0].critical_ns == 1 * MS);
-    shared.slots[tag_at[0].slot].seq++;
+    shared.slots[slot].seq++;
+    shared.slots[slot].running_ns = 0;
+    assert_int_equal(read_now(l, &t), 1);
+    assert_true(t[slot].running_ns == 1 * MS && t[slot].critical_ns == 1 * MS);
+    shared.slots[slot].seq++;
     shared.apps[APP].last = clock_ns;
-    assert_int_equal(asym_phases_list_read(l, clock_ns, &t), 2);
-    assert_int_equal(t[0].critical_ns, 1 * MS);
+    assert_int_equal(read_now(l, &t), 1);
+    assert_int_equal(t[slot].critical_ns, 1 * MS);
+    asym_phases_list_free(l);
+}
+
+TEST_F(a_reader_reads_what_has_changed_and_what_is_runnable)
+{
+    struct asym_phases_list *l = asym_phases_list_new(&shared);
+    const struct asym_phases_thread *t;
+    assert_int_equal(read_now(l, &t), 0);
+    follow_all(3, APP);
+    assert_int_equal(read_now(l, &t), 7);
+    assert_int_equal(read_now(l, &t), 0);
+    start(1);
+    for (int i = 1; i < 4; i++) {
+        pass(1000);
+        assert_int_equal(read_now(l, &t), 2);
+        assert_int_equal(t[2].running_ns, i * MS);
+    }
+    stop(1, SLEEPS);
+    assert_int_equal(read_now(l, &t), 2);
+    assert_int_equal(read_now(l, &t), 0);
+    assert_true(t[2].tid == task[1].pid && t[2].running_ns == 3 * MS && !t[2].is_runnable);
+    /* From here to there within an interval. */
+    start(0);
+    pass(1000);
+    stop(0, SLEEPS);
+    start(2);
+    stop(2, ENDS);
+    assert_int_equal(read_now(l, &t), 5);
+    assert_true(t[1].running_ns == 1 * MS && t[3].tid == 0);
+    assert_int_equal(read_now(l, &t), 0);
+    follow_all(2, APP + 1);
+    assert_int_equal(read_now(l, &t), 3);
+    assert_int_equal(t[1].app, APP + 1);
+    asym_phases_list_free(l);
+}
+
+/* It is read again, although the program has found that asymd will read it. */
+TEST_F(a_slot_that_a_reader_met_in_a_change_is_read_again)
+{
+    follow_all(2, APP);
+    struct asym_phases_list *l = asym_phases_list_new(&shared);
+    const struct asym_phases_thread *t;
+    (void)read_now(l, &t);
+    start(0);
+    pass(1000);
+    stop(0, SLEEPS);
+    shared.slots[tag_at[0].slot].seq++;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(read_now(l, &t), 1);
+    assert_int_equal(t[1].running_ns, 0);
+    shared.slots[tag_at[0].slot].seq++;
+    assert_int_equal(read_now(l, &t), 1);
+    assert_int_equal(t[1].running_ns, 1 * MS);
+    assert_int_equal(read_now(l, &t), 0);
     asym_phases_list_free(l);
 }
 
