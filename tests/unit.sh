@@ -17,7 +17,7 @@ speaking="accept4 recvmsg sendmsg shutdown getsockopt setsockopt bind listen con
 # Calls of posix_spawn, of the channels, and of the end of a helper.
 helping="vfork clone execve dup2 close_range socketpair pipe2 kill wait4 waitid pidfd_open pidfd_send_signal"
 # If the unit refused one of these calls, the helper would keep a privilege that it must drop.
-confining="prctl capset setgroups setresuid setresgid landlock_create_ruleset landlock_add_rule landlock_restrict_self"
+confining="prctl capset setgroups setresuid setresgid prlimit64"
 
 fail() {
     echo "unit.sh: $*" >&2
@@ -82,11 +82,9 @@ spoilt() {
 }
 spoilt "a directive that does not exist" 's/^KillMode=/KilMode=/'
 spoilt "one more capability" 's/^CapabilityBoundingSet=/&CAP_SETUID /'
-# In systemd 257 @default has the calls of Landlock, in systemd 252 no set has them. So the damaged unit takes one away.
 spoilt "a path with everything below it" 's,/asymd/rules\.d,/asymd,'
 spoilt "one more path" '/^MemoryMax=/s,$,\nReadWritePaths=-/sys,'
 spoilt "no bound of memory" '/^MemoryMax=/d'
-spoilt "a filter without Landlock" 's/^SystemCallFilter=landlock.*/SystemCallFilter=~landlock_restrict_self/'
 spoilt "a filter without @system-service" 's/^SystemCallFilter=@system-service/SystemCallFilter=@basic-io/'
 
 # The exporter has no privilege: it is far below the service. In tenths.

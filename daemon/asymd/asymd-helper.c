@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The program of the helper processes (linux/sys/helper-process.h). Only asymd starts it. */
 #include "base/macro.h"
-#include "linux/observe/hidepid.h"
 #include "linux/observe/proc-reader.h"
 #include "linux/sys/helper-process.h"
 
 static const struct asym_helper_role roles[] = {
-    {"read", ASYM_HELPER_MAY_READ_FILES | ASYM_HELPER_MAY_PTRACE, asym_proc_reader_run},
-    {"hidepid", ASYM_HELPER_MAY_READ_FILES, asym_hidepid_run},
+    {"read", asym_proc_reader_run},
 };
 
 int main(int argc, char **argv)

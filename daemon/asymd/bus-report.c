@@ -42,7 +42,7 @@ static uint32_t owner_of_app(const struct asym_service *s, const struct asym_mon
 
 static bool sees_all(const struct asym_service *s, const struct asym_bus_caller *caller)
 {
-    return caller->is_root || !s->hidepid.hides;
+    return caller->is_root || !s->hidepid;
 }
 
 bool asym_bus_may_see(const struct asym_service *s, const struct asym_bus_caller *caller, const struct asym_taskid *id)

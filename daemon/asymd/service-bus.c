@@ -13,6 +13,7 @@
 #include "daemon/asymd/service-control.h"
 #include "daemon/asymd/service-internal.h"
 #include "linux/observe/proc-owner.h"
+#include "linux/sys/cgroup-mounts.h"
 
 /* The format is the kind for the log's rate limit. What users provoke must not push out what happens to the system bus. */
 static void say(void *userdata, enum asym_bus_topic topic, int priority, const char *text)
@@ -24,13 +25,15 @@ static void say(void *userdata, enum asym_bus_topic topic, int priority, const c
         asym_log_say(&s->run->log, priority, "bus: %s", text);
 }
 
-/* The administrator can mount /proc again at any time. */
-static void update_hidepid(struct asym_service *s, asym_usec now)
+/* A user can make a read of the mounts wait for seconds: asymd has read them when it started, before it served a user. */
+static void note_hidepid(struct asym_service *s)
 {
-    const int r = asym_hidepid_watch_update(&s->hidepid, now);
-    if (r < 0 && r != -EAGAIN)
-        asym_log_say(&s->run->log, LOG_WARNING, "asymd cannot read the mount options of /proc: %s; ordinary users %s",
-                     strerror(-r), s->hidepid.hides ? "see only their own processes" : "see all processes");
+    struct asym_cgroup_mounts mounts;
+    asym_cgroup_mounts_read(&s->run->root, &mounts);
+    s->hidepid = !mounts.is_known || *mounts.hidepid;
+    if (!mounts.is_known)
+        asym_log_say(&s->run->log, LOG_WARNING,
+                     "asymd cannot read the mount options of /proc: ordinary users see only their own processes");
 }
 
 /* Write the properties whose changes the bus announces. Their texts are copies: a change frees the originals. */
@@ -78,7 +81,7 @@ static void on_change(struct asym_service *s)
 
 static bool hides(void *userdata)
 {
-    return ((const struct asym_service *)userdata)->hidepid.hides;
+    return ((const struct asym_service *)userdata)->hidepid;
 }
 
 void asym_service_bus_open(struct asym_service *s)
@@ -99,9 +102,7 @@ void asym_service_bus_open(struct asym_service *s)
         return;
     }
     s->owners = calloc(1, sizeof *s->owners);
-    const asym_usec now = asym_clock_now();
-    asym_hidepid_watch_init(&s->hidepid, asym_path(ASYM_PATH_HELPER, s->helper), now);
-    update_hidepid(s, now);
+    note_hidepid(s);
     read_announced(s, &s->announced);
     asym_service_listen(s, on_change);
 }
@@ -114,14 +115,12 @@ void asym_service_bus_close(struct asym_service *s)
     asym_bus_close(ASYM_TAKE(s->bus));
     free(ASYM_TAKE(s->owners));
     asym_bus_report_forget(s, UINT64_MAX);
-    asym_hidepid_watch_done(&s->hidepid);
 }
 
 void asym_service_bus_housekeeping(struct asym_service *s, asym_usec now)
 {
     if (!s->bus)
         return;
-    update_hidepid(s, now);
     asym_bus_report_forget(s, now - ASYM_BUS_KEEP);
     announce_changes(s);
     asym_bus_housekeeping(s->bus, now);

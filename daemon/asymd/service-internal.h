@@ -25,7 +25,6 @@
 #include "daemon/asymd/bus-report.h"
 #include "daemon/asymd/service-control.h"
 #include "linux/enforce/enforce.h"
-#include "linux/observe/hidepid.h"
 #include "linux/observe/proc-owner.h"
 #include "linux/sys/proc-parse.h"
 #include "report/check.h"
@@ -155,9 +154,8 @@ struct asym_service {
     bool ledger_failed;      /* asymd cannot write the ledger, and has logged it */
     bool cpus_failed;        /* asymd cannot read the CPUs, and has logged it */
     bool failure_logged, lost_events_logged, no_process_events_logged, no_urgency_logged; /* asymd logs each once */
-    char helper[ASYM_PATH_SIZE];                                                          /* of hidepid */
-    struct asym_hidepid_watch
-        hidepid; /* where /proc hides processes, users other than root learn of their own ones only */
+    bool
+        hidepid; /* /proc hides processes, or asymd does not know: users other than root learn of their own ones only */
     struct asym_self_affinity self_affinity;
     struct asym_service_control control;
     struct asym_cpu_load load; /* of the last second, while it is read */

@@ -32,7 +32,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE = 30  # seconds for an event that comes within one; a busy machine takes longer
 FOREVER = 1 << 40
 CAP_SYS_PTRACE = 1 << 19
-HELPERS = {"read": CAP_SYS_PTRACE, "hidepid": 0}  # roles, and the capabilities that they keep
+HELPERS = {"read": CAP_SYS_PTRACE}  # roles, and the capabilities that they keep
 ORDERS_FD, REPORTS_FD = 3, 4
 TURNS = 8  # of asymd's loop, after which a fault has had its effect
 

@@ -129,12 +129,7 @@ static int read_what_the_order_names(int orders, int reports)
 int main(int argc, char **argv)
 {
     static const struct asym_helper_role roles[] = {
-        {"echo", 0, echo},
-        {"tell", 0, tell},
-        {"tell-reader", ASYM_HELPER_MAY_READ_FILES | ASYM_HELPER_MAY_PTRACE, tell},
-        {"hang", 0, hang},
-        {"leave", 0, leave},
-        {"read", 0, read_what_the_order_names},
+        {"echo", echo}, {"tell", tell}, {"hang", hang}, {"leave", leave}, {"read", read_what_the_order_names},
     };
     return asym_helper_main(roles, ASYM_LENGTH(roles), argc, argv);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The report of load-helper in its roles "tell" and "tell-reader". */
+/** The report of load-helper in its role "tell". */
 #ifndef ASYM_TESTS_LOAD_HELPER_H
 #define ASYM_TESTS_LOAD_HELPER_H
 

@@ -273,38 +273,19 @@ static int read_autogroup(const struct asym_root *root, struct asym_fact *ret)
                       "off: nice acts across sessions");
 }
 
-/* Finds the value of hidepid in the mount options of /proc; the last mount covers the others. */
-static bool find_hidepid(const char *mounts, char *ret, size_t size)
-{
-    bool hides = false;
-    for (const char *line = mounts; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        char target[64], type[16], options[256];
-        if (sscanf(line, "%*s %63s %15s %255s", target, type, options) != 3 || strcmp(target, "/proc") != 0 ||
-            strcmp(type, "proc") != 0)
-            continue;
-        const char *at = strstr(options, "hidepid=");
-        hides = false;
-        if (!at)
-            continue;
-        at += strlen("hidepid=");
-        snprintf(ret, size, "%.*s", (int)strcspn(at, ","), at);
-        hides = strcmp(ret, "0") != 0 && strcmp(ret, "off") != 0;
-    }
-    return hides;
-}
-
 static int read_hidepid(const struct asym_root *root, struct asym_fact *ret)
 {
-    ASYM_AUTO_FREE char *text = malloc(65536);
-    char value[24], shown[48];
+    struct asym_cgroup_mounts mounts;
+    char shown[48];
     unsigned long long caps = 0;
-    if (!text || asym_root_read(root, "proc/mounts", text, 65536) < 0)
+    asym_cgroup_mounts_read(root, &mounts);
+    if (!mounts.is_known)
         return -ENODATA;
-    if (!find_hidepid(text, value, sizeof value)) {
+    if (!*mounts.hidepid) {
         asym_facts_say(ret, ASYM_FACT_GOOD, "", "off: asymd sees the processes of all users");
         return 0;
     }
-    asym_text_escape(value, strlen(value), shown, sizeof shown);
+    asym_text_escape(mounts.hidepid, strlen(mounts.hidepid), shown, sizeof shown);
     effective_caps(root, &caps);
     if (has_cap(caps, CAP_SYS_PTRACE))
         asym_facts_say(ret, ASYM_FACT_GOOD, "", "hidepid=%s, which does not apply with CAP_SYS_PTRACE", shown);

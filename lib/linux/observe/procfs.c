@@ -13,7 +13,6 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
-#include "linux/observe/hidepid.h"
 #include "linux/observe/observer.h"
 
 /* The link count of /proc/PID/task is this much higher than the number of threads. */
@@ -369,7 +368,9 @@ static bool is_foreign(struct asym_procfs *p)
 /* Returns true only where hidepid hides processes from asymd. A process that may trace all others, as root may, sees all. */
 static bool has_hidepid(const struct asym_root *root)
 {
-    return root->live && asym_hidepid_read(root) > 0 && faccessat(root->fd, "proc/1/stat", R_OK, AT_EACCESS) < 0;
+    struct asym_cgroup_mounts mounts;
+    asym_cgroup_mounts_read(root, &mounts);
+    return root->live && *mounts.hidepid && faccessat(root->fd, "proc/1/stat", R_OK, AT_EACCESS) < 0;
 }
 
 bool asym_procfs_lacks_schedstat(const struct asym_root *root)

@@ -66,6 +66,19 @@ static void unescape(char *path)
     *to = '\0';
 }
 
+/* Options by commas. A captured machine may have numbers, which kernels before 5.8 write. The last mount covers the others. */
+static void take_proc(struct asym_cgroup_mounts *mounts, const char *options)
+{
+    static const char key[] = "hidepid=";
+    *mounts->hidepid = '\0';
+    for (const char *at = options; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (strncmp(at, key, strlen(key)) == 0)
+            snprintf(mounts->hidepid, sizeof mounts->hidepid, "%.*s", (int)strcspn(at + strlen(key), ","),
+                     at + strlen(key));
+    if (strcmp(mounts->hidepid, "0") == 0 || strcmp(mounts->hidepid, "off") == 0)
+        *mounts->hidepid = '\0';
+}
+
 static void add(struct asym_cgroup_mounts *mounts, unsigned kinds, const char *path)
 {
     struct asym_cgroup_mount *m = &mounts->mount[mounts->n];
@@ -85,6 +98,8 @@ static void take_line(struct asym_cgroup_mounts *mounts, char *line)
     if (!field[3])
         return;
     unescape(field[1]);
+    if (strcmp(field[1], "/proc") == 0 && strcmp(field[2], "proc") == 0)
+        take_proc(mounts, field[3]);
     add(mounts, kinds_of(field[2], field[3]), field[1] + strspn(field[1], "/"));
 }
 
@@ -116,6 +131,7 @@ static void read_mounts(const struct asym_root *root, struct asym_cgroup_mounts 
     unsigned found = 0;
     *ret = (struct asym_cgroup_mounts){.n = 0};
     ASYM_AUTO_CLOSE int fd = asym_root_openat(root, "proc/mounts", O_RDONLY | O_NONBLOCK);
+    ret->is_known = fd >= 0;
     if (fd >= 0)
         take_lines(ret, fd);
     for (size_t i = 0; i < ret->n; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Where the hierarchies of control groups are mounted, and the CPUs of a cpuset. */
+/** The file proc/mounts: where the hierarchies of control groups are mounted, and whether /proc hides processes. Cpusets. */
 #ifndef ASYM_LINUX_SYS_CGROUP_MOUNTS_H
 #define ASYM_LINUX_SYS_CGROUP_MOUNTS_H
 
@@ -20,6 +20,8 @@ struct asym_cgroup_mount {
 struct asym_cgroup_mounts {
     struct asym_cgroup_mount mount[8];
     size_t n;
+    bool is_known;    /**< proc/mounts could be read */
+    char hidepid[24]; /**< the value of this option of /proc; "": it hides no process */
 };
 
 /**

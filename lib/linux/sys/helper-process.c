@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <linux/landlock.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -28,14 +27,6 @@
 
 #define NOBODY                 65534
 
-/* The access rights of the first version of Landlock (Linux 5.13); every later kernel has them. */
-#define LANDLOCK_READING (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_EXECUTE)
-#define LANDLOCK_WRITING                                                                                               \
-    (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |                  \
-     LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |                        \
-     LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |                     \
-     LANDLOCK_ACCESS_FS_MAKE_SYM)
-
 /*
  * The helper ends with asymd. The user "nobody" cannot trace it. No program that it executes gains a privilege. It does not inherit
  * a raised priority. asymd may have ended before the helper requested the signal. Then the pipe for reports has no reader, and
@@ -52,7 +43,7 @@ static int restrict_helper(void)
 
 /*
  * Where the service may not change its user (its unit has no CAP_SETUID), the helper stays root without capabilities.
- * PR_SET_KEEPCAPS keeps the one capability of a role across the change of user.
+ * PR_SET_KEEPCAPS keeps the one capability across the change of user.
  */
 static int become_nobody(void)
 {
@@ -71,45 +62,36 @@ static bool has_capability(const struct __user_cap_data_struct data[2], unsigned
     return data[capability / 32].permitted & (1U << capability % 32);
 }
 
-static int drop_capabilities(unsigned may)
+/* It keeps CAP_SYS_PTRACE, to read /proc of other processes. */
+static int drop_capabilities(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct had[2], kept[2] = {{0, 0, 0}, {0, 0, 0}};
     if (syscall(SYS_capget, &header, had) < 0)
         return -errno;
-    if (may & ASYM_HELPER_MAY_PTRACE && has_capability(had, CAP_SYS_PTRACE))
+    if (has_capability(had, CAP_SYS_PTRACE))
         kept[0].effective = kept[0].permitted = 1U << CAP_SYS_PTRACE;
     return syscall(SYS_capset, &header, kept) < 0 ? -errno : 0;
 }
 
 /*
- * The kernel does not let a process restricted by Landlock inspect a process outside of its domain. A role that reads /proc of
- * other processes gets RLIMIT_FSIZE 0 instead: it cannot extend any file, and the user "nobody" can write to few files.
+ * It cannot extend any file, and the user "nobody" can write to few files. Landlock would forbid that, but the kernel does not let
+ * a process that it restricts inspect another one outside of its domain.
  */
-static int restrict_files(unsigned may)
+static int restrict_files(void)
 {
     const struct rlimit none = {0, 0};
-    if (may & ASYM_HELPER_MAY_PTRACE)
-        return setrlimit(RLIMIT_FSIZE, &none) < 0 ? -errno : 0;
-    const struct landlock_ruleset_attr attr = {
-        .handled_access_fs = LANDLOCK_WRITING | (may & ASYM_HELPER_MAY_READ_FILES ? 0 : LANDLOCK_READING)};
-    int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
-    /* EPERM: the system call filter of a container does not know the call. */
-    if (ruleset < 0)
-        return errno == ENOSYS || errno == EOPNOTSUPP || errno == EPERM ? 0 : -errno;
-    int r = syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -errno : 0;
-    close(ruleset);
-    return r;
+    return setrlimit(RLIMIT_FSIZE, &none) < 0 ? -errno : 0;
 }
 
-static int confine(unsigned may)
+static int confine(void)
 {
     int r = restrict_helper();
     if (r == 0)
         r = become_nobody();
     if (r == 0)
-        r = drop_capabilities(may);
-    return r < 0 ? r : restrict_files(may);
+        r = drop_capabilities();
+    return r < 0 ? r : restrict_files();
 }
 
 static bool is_started_by_asymd(void)
@@ -127,7 +109,7 @@ int asym_helper_main(const struct asym_helper_role *roles, size_t n_roles, int a
             role = &roles[i];
     if (!role || !is_started_by_asymd())
         return 2;
-    if (confine(role->may) < 0)
+    if (confine() < 0)
         return 1;
     fcntl(ASYM_HELPER_ORDERS_FD, F_SETFD, FD_CLOEXEC);
     fcntl(ASYM_HELPER_REPORTS_FD, F_SETFD, FD_CLOEXEC);

@@ -3,10 +3,10 @@
  * A helper is a process that asymd can kill at any time. It does the work that could block on another user's process, file or
  * socket.
  *
- * A helper has no lock, no descriptor of asymd's but its two channels, and no privilege but those of its role. asymd never
- * waits for a helper: every call of asymd's side returns at once. asymd kills a helper that does not answer in time, and
- * starts another one. A process in uninterruptible sleep outlives SIGKILL until the sleep ends. asymd therefore counts the
- * helpers that were killed and have not ended; while there are ASYM_HELPER_MAX_DYING of them, it starts none. Each helper leads
+ * A helper has no lock, no descriptor of asymd's but its two channels, and no privilege but that of reading /proc of other
+ * processes. asymd never waits for a helper: every call of asymd's side returns at once. asymd kills a helper that does not answer
+ * in time, and starts another one. A process in uninterruptible sleep outlives SIGKILL until the sleep ends. asymd therefore counts
+ * the helpers that were killed and have not ended; while there are ASYM_HELPER_MAX_DYING of them, it starts none. Each helper leads
  * a process group. If the calling process is a subreaper (PR_SET_CHILD_SUBREAPER), a helper has not ended before its child
  * processes have.
  *
@@ -77,19 +77,8 @@ ssize_t asym_helper_report(const struct asym_helper *h, void *buf, size_t size);
 
 /* The side of the helper: for the main function of its program, and for its roles. */
 
-/** The rights of a role. asym_helper_main() drops all others before run(). */
-enum {
-    ASYM_HELPER_MAY_READ_FILES = 1 << 0, /**< open files for reading; no role may write to files */
-    /**
-     * Keep CAP_SYS_PTRACE, to read /proc of other processes. Landlock forbids that, so that only RLIMIT_FSIZE 0 keeps the
-     * helper from writing.
-     */
-    ASYM_HELPER_MAY_PTRACE = 1 << 1,
-};
-
 struct asym_helper_role {
     const char *name;
-    unsigned may;
     /** Do the work of the role. orders and reports: the helper's ends of the channels, blocking. Returns the exit status. */
     int (*run)(int orders, int reports);
 };
@@ -98,9 +87,8 @@ struct asym_helper_role {
  * Confine the process for the role named in argv[1], and run the role. The steps, in this order:
  * - The process dies with its parent, is not dumpable, and gets no new privileges.
  * - With the right to change them, its user and group are "nobody" (65534).
- * - It drops every capability but that of the role.
- * - Where the kernel has Landlock, it forbids writing to files; unless the role may read files, it forbids opening them, too.
- *   A role that reads /proc of other processes gets RLIMIT_FSIZE 0 instead.
+ * - It drops every capability but CAP_SYS_PTRACE, which lets it read /proc of other processes.
+ * - It gets RLIMIT_FSIZE 0: it extends no file.
  *
  * Returns the exit status: that of run(); 2: asym_helper_start() did not start this process, or the role does not exist; 1: the
  * process cannot be confined.

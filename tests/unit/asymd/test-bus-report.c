@@ -66,7 +66,7 @@ TEST_WITH(where_proc_hides_processes_only_the_owner_and_root_see_one, set_up, te
     const struct asym_taskid leader = {10, 10, 500}, thread = {11, 10, 507};
     write_process(500);
     assert_true(asym_bus_may_see(&service, &OTHER, &leader));
-    service.hidepid.hides = true;
+    service.hidepid = true;
     assert_false(asym_bus_may_see(&service, &OTHER, &leader));
     assert_false(asym_bus_may_see(&service, &OTHER, &thread));
     assert_true(asym_bus_may_see(&service, &USER, &leader));
@@ -80,10 +80,10 @@ TEST_WITH(what_asymd_itself_can_see_does_not_matter, set_up, tear_down)
     const struct asym_taskid leader = {10, 10, 500};
     write_process(500);
     service.cycle.snapshot.coverage.hidepid = false;
-    service.hidepid.hides = true;
+    service.hidepid = true;
     assert_false(asym_bus_may_see(&service, &OTHER, &leader));
     service.cycle.snapshot.coverage.hidepid = true;
-    service.hidepid.hides = false;
+    service.hidepid = false;
     assert_true(asym_bus_may_see(&service, &OTHER, &leader));
 }
 
@@ -93,7 +93,7 @@ TEST_WITH(a_number_that_the_kernel_has_reused_shows_nothing, set_up, tear_down)
     static const struct asym_taskid others[] = {
         {10, 10, 499}, {11, 10, 500}, {12, 10, 500}, {13, 13, 500}, {0, 0, 500}};
     write_process(500);
-    service.hidepid.hides = true;
+    service.hidepid = true;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         assert_false(asym_bus_may_see(&service, &USER, &others[i]));
         assert_true(asym_bus_may_see(&service, &ROOT, &others[i]));
@@ -220,7 +220,7 @@ TEST_WITH(the_user_of_an_application_is_not_that_of_a_later_process, set_up, tea
     write_process(500);
     assert_int_equal(listed_uid(&OTHER, 500), 2002);
     assert_int_equal(listed_uid(&OTHER, 499), none);
-    service.hidepid.hides = true;
+    service.hidepid = true;
     assert_int_equal(listed_uid(&USER, 500), 2002);
     assert_int_equal(listed_uid(&USER, 499), not_listed);
     assert_int_equal(listed_uid(&OTHER, 500), not_listed);
@@ -298,9 +298,9 @@ TEST_WITH(of_a_job_of_two_users_each_learns_of_the_own_threads, set_up, tear_dow
     record_job_of_two_users();
     for (size_t i = 0; i < ASYM_LENGTH(topics); i++) {
         const uint64_t argument = strcmp(topics[i], "decisions") == 0 ? 0 : 10;
-        service.hidepid.hides = false;
+        service.hidepid = false;
         assert_int_equal(count_listed(&USER, topics[i], argument), 2);
-        service.hidepid.hides = true;
+        service.hidepid = true;
         assert_int_equal(count_listed(&USER, topics[i], argument), 1);
         assert_int_equal(count_listed(&ROOT, topics[i], argument), 2);
     }
@@ -323,11 +323,11 @@ static const char *asked_for_waits(const struct asym_bus_caller *caller)
 TEST_WITH(who_waits_for_whom_is_for_root_and_for_the_user_of_the_program, set_up, tear_down)
 {
     record_job_of_two_users();
-    service.hidepid.hides = false;
+    service.hidepid = false;
     assert_non_null(strstr(asked_for_waits(&OTHER), "only root and the user of a program can ask"));
     assert_non_null(strstr(asked_for_waits(&USER), "observes without BPF programs"));
     assert_non_null(strstr(asked_for_waits(&ROOT), "observes without BPF programs"));
-    service.hidepid.hides = true;
+    service.hidepid = true;
     assert_null(report(&OTHER, "waits", 10));
     assert_null(report(&ROOT, "waits", 4711));
 }
@@ -336,7 +336,7 @@ TEST_WITH(who_waits_for_whom_is_for_root_and_for_the_user_of_the_program, set_up
 TEST_WITH(where_proc_hides_processes_a_report_is_kept_for_one_user, set_up, tear_down)
 {
     record_job_of_two_users();
-    service.hidepid.hides = true;
+    service.hidepid = true;
     ASYM_AUTO_JSON json_t *shown = report(&USER, "program", 10), *hidden = report(&OTHER, "program", 10);
     assert_non_null(shown);
     assert_null(hidden);

@@ -204,7 +204,7 @@ TEST_WITH(what_the_bus_keeps_has_a_bound, set_up, tear_down)
     for (int i = 0; i < 2; i++) {
         record_applications(f, i == 0 ? 32 : 512, cgroup);
         const asym_usec now = asym_clock_now();
-        f->s.hidepid.hides = false;
+        f->s.hidepid = false;
         assert_int_equal(asym_bus_report(&f->s, &caller, "status", 0, now, &text), 0);
         assert_int_equal(strlen(text) > ASYM_BUS_KEPT_BYTES, i);
         free(text);

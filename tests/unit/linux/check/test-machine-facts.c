@@ -236,6 +236,10 @@ TEST_F(hidepid_is_seen_in_the_mount_that_counts)
     } rows[] = {
         {"proc /proc proc rw,relatime 0 0\n", ASYM_FACT_GOOD, "off"},
         {"proc /proc proc rw,hidepid=0 0 0\n", ASYM_FACT_GOOD, "off"},
+        {"proc /proc proc rw,hidepid=off,gid=5 0 0\n", ASYM_FACT_GOOD, "off"},
+        {"proc /proc proc rw,nohidepid=2 0 0\n", ASYM_FACT_GOOD, "off"},
+        {"proc /proc proc hidepid=noaccess,subset=pid 0 0\n", ASYM_FACT_LACK, "hidepid=noaccess:"},
+        {"tmpfs /proc tmpfs rw,hidepid=2 0 0\n", ASYM_FACT_GOOD, "off"},
         {"proc /proc proc rw,hidepid=invisible,gid=5 0 0\n", ASYM_FACT_LACK, "hidepid=invisible:"},
         {"sysfs /sys sysfs rw 0 0\nproc /proc proc rw,hidepid=2 0 0\n", ASYM_FACT_LACK, "hidepid=2:"},
         {"proc /srv/proc proc rw,hidepid=2 0 0\n", ASYM_FACT_GOOD, "off"},
