@@ -15,7 +15,7 @@ from pathlib import Path
 
 # header: its files besides the one of its own name, and why they share it
 SHARED = {
-    "lib/bus/bus.h": ("caller direct", "all that daemon/asymd calls of the room; the state is one struct"),
+    "lib/bus/bus.h": ("caller", "all that daemon/asymd calls of the room; the state is one struct"),
     "lib/linux/enforce/enforce.h": ("ledger ledger-file restore actuator fork-guard ledger-overlay", "all that others call of the room"),
     "daemon/asymd/service-control.h": ("service-facts service-reload", "all that the bus calls of the service"),
 }

@@ -145,134 +145,126 @@ enum asym_rtxd_detection *asym_rtxd_programs_detect(const struct asym_root *root
 }
 
 /* Adds the source of the speeds, and the sources before it whose figures asymd did not use. Other sources change nothing. */
-static int add_sources(struct asym_check *check, const struct asym_topology_notes *notes)
+static void add_sources(struct asym_check *check, const struct asym_topology_notes *notes)
 {
     bool used = false;
-    int r = 0;
-    for (size_t i = 0; r >= 0 && i < notes->n && !used; i++) {
+    for (size_t i = 0; i < notes->n && !used; i++) {
         const struct asym_speed_note *note = &notes->note[i];
         used = note->used;
         if (note->there)
-            r = asym_check_add(check, used ? "speed source" : "not used", used ? ASYM_FACT_GOOD : ASYM_FACT_NOTE, "",
-                               "%s", note->text);
+            asym_check_add(check, used ? "speed source" : "not used", used ? ASYM_FACT_GOOD : ASYM_FACT_NOTE, "", "%s",
+                           note->text);
     }
-    return r;
 }
 
-static int add_isolated(struct asym_check *check, const struct asym_machine *m)
+static void add_isolated(struct asym_check *check, const struct asym_machine *m)
 {
     char list[96];
     if (asym_mask_empty(&m->isolated))
-        return 0;
+        return;
     asym_columns_cpus(&m->isolated, 64, list, sizeof list);
-    return asym_check_add(
-        check, "isolated", ASYM_FACT_NOTE, "",
-        "%s (isolcpus, nohz_full): not counted for ordinary threads; asymd steers a program to them if "
-        "its mask includes them",
-        list);
+    asym_check_add(check, "isolated", ASYM_FACT_NOTE, "",
+                   "%s (isolcpus, nohz_full): not counted for ordinary threads; asymd steers a program to them if "
+                   "its mask includes them",
+                   list);
 }
 
-static int add_unplaced(struct asym_check *check, const struct asym_mask *cpus)
+static void add_unplaced(struct asym_check *check, const struct asym_mask *cpus)
 {
     char list[96];
     if (asym_mask_empty(cpus))
-        return 0;
+        return;
     asym_columns_cpus(cpus, 64, list, sizeof list);
-    return asym_check_add(check, "topology", ASYM_FACT_NOTE, "",
-                          "CPUs %s are online, but sysfs has no topology of them: each counts as a core of its own",
-                          list);
+    asym_check_add(check, "topology", ASYM_FACT_NOTE, "",
+                   "CPUs %s are online, but sysfs has no topology of them: each counts as a core of its own", list);
 }
 
-static int add_machine(struct asym_check *check, const struct asym_run *run)
+static void add_machine(struct asym_check *check, const struct asym_run *run)
 {
     const struct asym_machine *m = run->machine;
     char l3[256];
-    int r = 0;
-    for (unsigned t = 0; r >= 0 && t < m->n_types; t++) {
+    for (unsigned t = 0; t < m->n_types; t++) {
         const struct asym_core_type *type = &m->types[t];
         char cpus[96];
         asym_columns_cpus(&type->cpus, 64, cpus, sizeof cpus);
-        r = asym_check_add(check, "core type", ASYM_FACT_GOOD, "", "%s: CPUs %s, speed %.2f, %s%s", type->name, cpus,
-                           type->speed,
-                           type->origin != ASYM_ORIGIN_NONE ? "from "
-                           : run->assumed_slow              ? "not slowed"
-                                                            : "no source tells its CPUs apart",
-                           type->origin == ASYM_ORIGIN_NONE ? "" : asym_origin_name(type->origin));
+        asym_check_add(check, "core type", ASYM_FACT_GOOD, "", "%s: CPUs %s, speed %.2f, %s%s", type->name, cpus,
+                       type->speed,
+                       type->origin != ASYM_ORIGIN_NONE ? "from "
+                       : run->assumed_slow              ? "not slowed"
+                                                        : "no source tells its CPUs apart",
+                       type->origin == ASYM_ORIGIN_NONE ? "" : asym_origin_name(type->origin));
     }
-    if (r >= 0)
-        r = add_isolated(check, m);
-    if (r >= 0)
-        r = add_unplaced(check, &run->notes.unplaced);
+    add_isolated(check, m);
+    add_unplaced(check, &run->notes.unplaced);
     const struct asym_alike *alike = asym_describe_alike(m, &run->notes);
-    if (r >= 0 && (alike || !asym_machine_is_asymmetric(m)))
-        r = asym_check_add(check, "asymmetry", ASYM_FACT_NOTE, alike ? alike->remedy : "", "%s",
-                           alike ? alike->why : ASYM_NO_SLOW_CPU);
-    if (r >= 0 && run->assumed_slow)
-        r = asym_check_add(check, "asymmetry", ASYM_FACT_NOTE, "",
-                           "--slow or the configuration calls some CPUs slow; asymd has not slowed them");
-    if (r >= 0)
-        r = add_sources(check, &run->notes);
-    for (unsigned t = 0; r >= 0 && t < m->n_types; t++) {
+    if (alike || !asym_machine_is_asymmetric(m))
+        asym_check_add(check, "asymmetry", ASYM_FACT_NOTE, alike ? alike->remedy : "", "%s",
+                       alike ? alike->why : ASYM_NO_SLOW_CPU);
+    if (run->assumed_slow)
+        asym_check_add(check, "asymmetry", ASYM_FACT_NOTE, "",
+                       "--slow or the configuration calls some CPUs slow; asymd has not slowed them");
+    add_sources(check, &run->notes);
+    for (unsigned t = 0; t < m->n_types; t++) {
         char favoured[96];
         if (asym_describe_favoured(m, t, favoured, sizeof favoured))
-            r = asym_check_add(check, "favoured", ASYM_FACT_GOOD, "", "%s: CPUs %s, by %s", m->types[t].name, favoured,
-                               run->notes.favour ? run->notes.favour : "configuration");
+            asym_check_add(check, "favoured", ASYM_FACT_GOOD, "", "%s: CPUs %s, by %s", m->types[t].name, favoured,
+                           run->notes.favour ? run->notes.favour : "configuration");
     }
-    if (r >= 0 && asym_describe_l3(m, l3, sizeof l3))
-        r = asym_check_add(check, "cache", ASYM_FACT_GOOD, "", "%.190s (this makes no other core type)", l3);
-    return r;
+    if (asym_describe_l3(m, l3, sizeof l3))
+        asym_check_add(check, "cache", ASYM_FACT_GOOD, "", "%.190s (this makes no other core type)", l3);
 }
 
-static int add_process_events(struct asym_check *check, const struct asym_run *run)
+static void add_process_events(struct asym_check *check, const struct asym_run *run)
 {
     struct asym_process_events *process_events = NULL;
     struct asym_error err = {""};
     if (!run->root.live)
-        return 0;
+        return;
     int r = asym_process_events_open(&process_events, &err);
     asym_process_events_close(process_events);
     if (r < 0)
-        return asym_check_add(check, "process events", ASYM_FACT_LACK,
-                              "run as root or with CAP_NET_ADMIN, outside containers; until then asymd scans /proc",
-                              "%.190s", *err.text ? err.text : strerror(-r));
-    return asym_check_add(check, "process events", ASYM_FACT_GOOD, "",
-                          "the kernel reports new and ended processes (proc connector)");
+        asym_check_add(check, "process events", ASYM_FACT_LACK,
+                       "run as root or with CAP_NET_ADMIN, outside containers; until then asymd scans /proc", "%.190s",
+                       *err.text ? err.text : strerror(-r));
+    else
+        asym_check_add(check, "process events", ASYM_FACT_GOOD, "",
+                       "the kernel reports new and ended processes (proc connector)");
 }
 
 /* The configuration may name another policy than auto would choose. */
-static int add_recommended(struct asym_check *check, const struct asym_run *run)
+static void add_recommended(struct asym_check *check, const struct asym_run *run)
 {
     const struct asym_policy_choice choice = asym_run_choose(run, "auto");
     char remedy[200];
     if (choice.policy == run->policy)
-        return 0;
+        return;
     snprintf(remedy, sizeof remedy, "sudo asymctl policy %s --permanent, if asymd runs; else policy = %s below [asymd]",
              choice.policy->name, choice.policy->name);
-    return asym_check_add(check, "recommended", ASYM_FACT_NOTE, remedy, "%s, which auto chooses here: %s",
-                          choice.policy->name, choice.why);
+    asym_check_add(check, "recommended", ASYM_FACT_NOTE, remedy, "%s, which auto chooses here: %s", choice.policy->name,
+                   choice.why);
 }
 
-static int add_policy(struct asym_check *check, const struct asym_run *run)
+static void add_policy(struct asym_check *check, const struct asym_run *run)
 {
     const struct asym_policy *policy = run->policy;
     const char *const *missing = run->capabilities.missing;
     char others[180], remedy[200];
-    int r = 0;
     asym_capabilities_policies(missing, others, sizeof others);
     snprintf(remedy, sizeof remedy, "choose another: %s", others);
     check->can_run = asym_policy_can_run(policy, missing);
-    if (policy->refuses)
-        return asym_check_add(check, "policy", ASYM_FACT_LACK, remedy, "%s cannot run on a live machine: %s",
-                              policy->name, policy->refuses);
+    if (policy->refuses) {
+        asym_check_add(check, "policy", ASYM_FACT_LACK, remedy, "%s cannot run on a live machine: %s", policy->name,
+                       policy->refuses);
+        return;
+    }
     enum asym_signal k = asym_policy_lacks(policy, missing, 0);
-    for (; r >= 0 && k < ASYM_N_SIGNALS; k = asym_policy_lacks(policy, missing, k + 1))
-        r = asym_check_add(check, "policy", ASYM_FACT_LACK, remedy, "%s needs the signal %s: %s", policy->name,
-                           asym_signal_name(k), missing[k]);
-    if (r >= 0 && check->can_run)
-        r = asym_check_add(check, "policy", ASYM_FACT_GOOD, "", "%s: this machine gives every signal that it needs%s%s",
-                           policy->name, run->policy_why ? "; chosen by auto: " : "",
-                           run->policy_why ? run->policy_why : "");
-    return r;
+    for (; k < ASYM_N_SIGNALS; k = asym_policy_lacks(policy, missing, k + 1))
+        asym_check_add(check, "policy", ASYM_FACT_LACK, remedy, "%s needs the signal %s: %s", policy->name,
+                       asym_signal_name(k), missing[k]);
+    if (check->can_run)
+        asym_check_add(check, "policy", ASYM_FACT_GOOD, "", "%s: this machine gives every signal that it needs%s%s",
+                       policy->name, run->policy_why ? "; chosen by auto: " : "",
+                       run->policy_why ? run->policy_why : "");
 }
 
 /* The time between the two samples that show which threads of OpenMP programs never pause. */
@@ -303,8 +295,8 @@ static int watch(struct asym_source *source, struct asym_snapshot *ret)
     return r > 0 ? source->next(source, ret) : r;
 }
 
-static int add_detected(struct asym_check *check, const struct asym_root *root, struct asym_proc_reader *reader,
-                        const struct asym_snapshot *s)
+static void add_detected(struct asym_check *check, const struct asym_root *root, struct asym_proc_reader *reader,
+                         const struct asym_snapshot *s)
 {
     struct names by[ASYM_RTXD_DETECTION_SUSPECT + 1] = {{.n = 0}};
     uint32_t unread;
@@ -312,27 +304,25 @@ static int add_detected(struct asym_check *check, const struct asym_root *root, 
     for (size_t a = 0; detection && a < s->n_apps; a++)
         add_name(&by[detection[a]], &s->apps[a]);
     const struct names *reporting = &by[ASYM_RTXD_DETECTION_REPORTS], *suspect = &by[ASYM_RTXD_DETECTION_SUSPECT];
-    int r = 0;
     if (reporting->n > 0)
-        r = asym_check_add(check, "rtx", ASYM_FACT_GOOD, "", "%zu busy program%s: %s", reporting->n,
-                           reporting->n == 1 ? " reports what its threads do" : "s report what their threads do",
-                           reporting->buf);
-    if (r >= 0 && suspect->n > 0)
-        r = asym_check_add(check, "rtx", ASYM_FACT_NOTE,
-                           "start them with asymctl run, and they report when threads spin",
-                           "%zu OpenMP program%s threads that never pause and may be spinning: %s", suspect->n,
-                           suspect->n == 1 ? " has" : "s have", suspect->buf);
-    return r;
+        asym_check_add(check, "rtx", ASYM_FACT_GOOD, "", "%zu busy program%s: %s", reporting->n,
+                       reporting->n == 1 ? " reports what its threads do" : "s report what their threads do",
+                       reporting->buf);
+    if (suspect->n > 0)
+        asym_check_add(check, "rtx", ASYM_FACT_NOTE, "start them with asymctl run, and they report when threads spin",
+                       "%zu OpenMP program%s threads that never pause and may be spinning: %s", suspect->n,
+                       suspect->n == 1 ? " has" : "s have", suspect->buf);
 }
 
-static int add_observer(struct asym_check *check, const struct asym_run *run, const struct asym_observer *observer)
+static void add_observer(struct asym_check *check, const struct asym_run *run, const struct asym_observer *observer)
 {
     if (observer->observers.links[ASYM_OBSERVER_BPF])
-        return asym_check_add(check, "observer", ASYM_FACT_GOOD, "",
-                              "bpf: the kernel counts what threads do, and tells when a program is down to one");
-    if (run->settings->daemon.observer == ASYM_OBSERVE_PROCFS)
-        return asym_check_add(check, "observer", ASYM_FACT_NOTE, "", "procfs, as asymd.observer says");
-    return asym_check_add(check, "observer", ASYM_FACT_NOTE, "", "procfs, samples of /proc; not %s", observer->without);
+        asym_check_add(check, "observer", ASYM_FACT_GOOD, "",
+                       "bpf: the kernel counts what threads do, and tells when a program is down to one");
+    else if (run->settings->daemon.observer == ASYM_OBSERVE_PROCFS)
+        asym_check_add(check, "observer", ASYM_FACT_NOTE, "", "procfs, as asymd.observer says");
+    else
+        asym_check_add(check, "observer", ASYM_FACT_NOTE, "", "procfs, samples of /proc; not %s", observer->without);
 }
 
 /* Reports by what asymd observes, which busy programs use RTX, and which OpenMP programs may be spinning without it. */
@@ -343,39 +333,40 @@ static int add_observed(struct asym_check *check, struct asym_run *run)
     struct asym_snapshot s;
     if (!run->root.live)
         return 0;
-    int r = asym_observer_open(run, 0, &observer, &err);
-    if (r < 0)
-        return asym_check_add(check, "observer", ASYM_FACT_LACK, "set asymd.observer to auto", "%s", err.text);
-    r = add_observer(check, run, &observer);
-    if (r < 0)
-        return r;
-    r = watch(observer.source, &s);
-    return r > 0 ? add_detected(check, &run->root, observer.reader, &s) : 0;
+    if (asym_observer_open(run, 0, &observer, &err) < 0) {
+        asym_check_add(check, "observer", ASYM_FACT_LACK, "set asymd.observer to auto", "%s", err.text);
+        return 0;
+    }
+    add_observer(check, run, &observer);
+    const int r = watch(observer.source, &s);
+    if (r > 0)
+        add_detected(check, &run->root, observer.reader, &s);
+    return r > 0 ? 0 : r;
 }
 
 /* Masks of an asymd that died look like masks that the threads chose. */
-static int add_left_over(struct asym_check *check, const struct asym_run *run)
+static void add_left_over(struct asym_check *check, const struct asym_run *run)
 {
     char text[160];
     if (!run->root.live || !asym_crash_recovery_left(run->settings->daemon.state_dir, false, text, sizeof text))
-        return 0;
-    return asym_check_add(check, "left over", ASYM_FACT_LACK, ASYM_RESTORE_COMMAND, "%s", text);
+        return;
+    asym_check_add(check, "left over", ASYM_FACT_LACK, ASYM_RESTORE_COMMAND, "%s", text);
 }
 
 static int add_rivals(struct asym_check *check, const struct asym_run *run)
 {
     struct asym_rivals *rivals = asym_rivals_new();
-    int r = rivals ? 0 : -ENOMEM;
-    while (r >= 0 && !asym_rivals_look(rivals, &run->root, UINT_MAX))
+    if (!rivals)
+        return -ENOMEM;
+    while (!asym_rivals_look(rivals, &run->root, UINT_MAX))
         ;
-    if (r >= 0)
-        r = asym_rivals_each(rivals, true, asym_check_add_fact, check);
+    asym_rivals_each(rivals, true, asym_check_add_fact, check);
     asym_rivals_free(rivals);
-    return r;
+    return 0;
 }
 
 /* Limits of other programs. asymd does not read them for its plans, so the user should know of them. */
-static int add_limits(struct asym_check *check, const struct asym_run *run)
+static void add_limits(struct asym_check *check, const struct asym_run *run)
 {
     const struct asym_machine *m = run->machine;
     const struct asym_mask cpus = asym_mask_minus(&m->usable, &run->slow);
@@ -384,7 +375,7 @@ static int add_limits(struct asym_check *check, const struct asym_run *run)
     double most[ASYM_MAX_TYPES] = {0};
     char list[128];
     if (run->cli->topology || *run->settings->machine.speeds)
-        return 0;
+        return;
     asym_topology_figures(&run->root, "cpufreq/cpuinfo_max_freq", &cpus, own);
     asym_topology_figures(&run->root, "cpufreq/scaling_max_freq", &cpus, limit);
     ASYM_MASK_FOREACH (c, &cpus)
@@ -393,35 +384,26 @@ static int add_limits(struct asym_check *check, const struct asym_run *run)
         if (limit[c] > 0 && limit[c] < ASYM_MIN(most[m->cpus[c].type], own[c]) * (1 - ASYM_TYPE_TOLERANCE))
             asym_mask_set(&held, (unsigned)c);
     if (asym_mask_empty(&held))
-        return 0;
-    return asym_check_add(
-        check, "limits", ASYM_FACT_NOTE, "if the limit is to stay, give all speeds in [machine] speeds",
-        "scaling_max_freq holds CPUs %s below others of their type: asymd counts them with their full "
-        "speed",
-        asym_mask_format_list(&held, list, sizeof list));
+        return;
+    asym_check_add(check, "limits", ASYM_FACT_NOTE, "if the limit is to stay, give all speeds in [machine] speeds",
+                   "scaling_max_freq holds CPUs %s below others of their type: asymd counts them with their full "
+                   "speed",
+                   asym_mask_format_list(&held, list, sizeof list));
 }
 
 int asym_run_check(struct asym_run *run, struct asym_check *check)
 {
-    int r = add_left_over(check, run);
-    if (r >= 0)
-        r = add_machine(check, run);
-    if (r >= 0)
-        r = asym_facts_each(&run->root, asym_check_add_fact, check);
-    if (r >= 0)
-        r = add_limits(check, run);
-    if (r >= 0)
-        r = asym_speeds_check(check, run);
-    if (r >= 0)
-        r = add_rivals(check, run);
-    if (r >= 0)
-        r = add_process_events(check, run);
-    if (r >= 0)
-        r = add_policy(check, run);
-    if (r >= 0)
-        r = add_recommended(check, run);
-    if (r < 0)
-        return r;
+    add_left_over(check, run);
+    add_machine(check, run);
+    asym_facts_each(&run->root, asym_check_add_fact, check);
+    add_limits(check, run);
+    asym_speeds_check(check, run);
+    int r = add_rivals(check, run);
+    add_process_events(check, run);
+    add_policy(check, run);
+    add_recommended(check, run);
     check->situation = asym_situation_name(asym_assess(run, check->verdict, sizeof check->verdict));
-    return add_observed(check, run);
+    if (r >= 0)
+        r = add_observed(check, run);
+    return r < 0 ? r : check->error;
 }

@@ -238,12 +238,13 @@ static int read_machine(struct asym_run *run, struct asym_machine **ret_fresh, s
     return 0;
 }
 
-int asym_run_machine(struct asym_run *run, struct asym_error *err)
+/* chooses: the slow CPUs by the settings; else they stay, but for those that are offline. */
+static int take_machine(struct asym_run *run, bool chooses, struct asym_error *err)
 {
     ASYM_AUTO_FREE struct asym_machine *fresh = NULL;
-    struct asym_mask slow;
+    struct asym_mask slow = run->slow;
     int r = read_machine(run, &fresh, err);
-    if (r >= 0)
+    if (r >= 0 && chooses)
         r = resolve_slow(run, fresh, &slow, err);
     if (r < 0)
         return r;
@@ -254,18 +255,16 @@ int asym_run_machine(struct asym_run *run, struct asym_error *err)
     return r;
 }
 
+int asym_run_machine(struct asym_run *run, struct asym_error *err)
+{
+    return take_machine(run, true, err);
+}
+
 int asym_run_machine_changed(struct asym_run *run, struct asym_error *err)
 {
-    ASYM_AUTO_FREE struct asym_machine *fresh = NULL;
-    int r = read_machine(run, &fresh, err);
-    if (r < 0)
-        return r;
-    const struct asym_mask slow = asym_mask_and(&run->slow, &fresh->usable);
-    r = make_slow(run, fresh, &slow, err);
-    if (r >= 0) {
-        adopt_machine(run, &fresh, &run->slow);
+    const int r = take_machine(run, false, err);
+    if (r >= 0)
         asym_capabilities_resolve(&run->capabilities, run->machine);
-    }
     return r;
 }
 

@@ -108,22 +108,19 @@ int asym_speeds_restore(struct asym_run *run, const char *when)
     return report.failed > 0 ? report.error : 0;
 }
 
-int asym_speeds_check(struct asym_check *check, const struct asym_run *run)
+void asym_speeds_check(struct asym_check *check, const struct asym_run *run)
 {
-    int r = 0;
     if (!run->root.live || run->cli->topology)
-        return 0;
-    for (size_t i = 0; r >= 0 && asym_speed_methods[i]; i++) {
+        return;
+    for (size_t i = 0; asym_speed_methods[i]; i++) {
         char why[160] = "";
         const bool can = asym_speed_methods[i]->probe(asym_speed_methods[i]->ctx,
                                                       asym_mask_next(&run->machine->usable, 0), why, sizeof why) >= 0;
         const bool wanted = asym_speed_method(run->settings) == asym_speed_methods[i];
-        r = asym_check_add(check, "make slower",
-                           can      ? ASYM_FACT_GOOD
-                           : wanted ? ASYM_FACT_LACK
-                                    : ASYM_FACT_NOTE,
-                           "", "asymmetry.method = %s: %s", asym_speed_methods[i]->name,
-                           can ? "can be used here" : why);
+        asym_check_add(check, "make slower",
+                       can      ? ASYM_FACT_GOOD
+                       : wanted ? ASYM_FACT_LACK
+                                : ASYM_FACT_NOTE,
+                       "", "asymmetry.method = %s: %s", asym_speed_methods[i]->name, can ? "can be used here" : why);
     }
-    return r;
 }

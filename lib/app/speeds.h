@@ -23,7 +23,7 @@ bool asym_speeds_update(struct asym_run *run);
 /** Restore all speeds, and log the result; when: a phrase such as "stopped". Returns 0 (also if not open); -errno. */
 int asym_speeds_restore(struct asym_run *run, const char *when);
 
-/** Add a line for each method of [asymmetry] to check. Returns 0; -ENOMEM. */
-int asym_speeds_check(struct asym_check *check, const struct asym_run *run);
+/** Add a line for each method of [asymmetry] to check. */
+void asym_speeds_check(struct asym_check *check, const struct asym_run *run);
 
 #endif

@@ -59,23 +59,6 @@ struct asym_bus {
     struct asym_bus_totals totals;
 };
 
-/** bus.c: a connection on the event loop. */
-
-/**
- * Add an object to a started connection. Returns 0 or more; -errno. Where memory is short, libsystemd leaves a part of the path
- * behind, and aborts when it frees the connection: after -ENOMEM it is closed like another, and never freed.
- */
-int asym_bus_add_object(sd_bus *bus, const char *path, const char *interface, const sd_bus_vtable *vtable,
-                        void *userdata);
-
-/** Put a started connection on the event loop, with the object. Takes bus. Returns 0; -errno. */
-int asym_bus_link_new(struct asym_bus *owner, sd_bus *bus, bool is_system, uid_t uid, struct asym_bus_link **ret);
-/** Returns the CPU time of the thread from which on it works for the bus. The begin of a turn counts once. */
-asym_usec asym_bus_take_turn(struct asym_bus *bus);
-/** direct.c: the socket. */
-int asym_bus_listen(struct asym_bus *bus, const char *dir, struct asym_error *err);
-void asym_bus_unlisten(struct asym_bus *bus);
-
 /** caller.c: forget the calls of the system bus. */
 void asym_bus_forget_callers(struct asym_bus *bus);
 

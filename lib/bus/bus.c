@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <syslog.h>
 
 #include "base/clock.h"
@@ -51,7 +53,8 @@ static bool has_hidden_work(struct asym_bus_link *link, bool was_ready, bool has
     return has_worked && !link->is_drained;
 }
 
-asym_usec asym_bus_take_turn(struct asym_bus *bus)
+/* Returns the CPU time of the thread from which on it works for the bus. The begin of a turn counts once. */
+static asym_usec take_turn(struct asym_bus *bus)
 {
     const asym_usec begun = bus->turn_begun ? bus->turn_begun : asym_clock_thread_cpu();
     bus->turn_begun = 0;
@@ -79,7 +82,7 @@ static bool serve(struct asym_bus_link *link, asym_usec *at)
 static void process(struct asym_bus_link *link)
 {
     struct asym_bus *bus = link->owner;
-    const asym_usec begun = asym_bus_take_turn(bus);
+    const asym_usec begun = take_turn(bus);
     asym_usec at = begun;
     bus->is_dispatching = true;
     while (serve(link, &at) && link->is_system && at - begun < ASYM_BUS_SLICE && !is_overdrawn(link))
@@ -138,8 +141,11 @@ static void arm_link(struct asym_bus_link *link)
         link->ended = true;
 }
 
-int asym_bus_add_object(sd_bus *bus, const char *path, const char *interface, const sd_bus_vtable *vtable,
-                        void *userdata)
+/*
+ * Adds an object to a started connection. Returns 0 or more; -errno. Where memory is short, libsystemd leaves a part of the path
+ * behind, and aborts when it frees the connection: after -ENOMEM it is closed like another, and never freed.
+ */
+static int add_object(sd_bus *bus, const char *path, const char *interface, const sd_bus_vtable *vtable, void *userdata)
 {
     const int r = sd_bus_add_object_vtable(bus, NULL, path, interface, vtable, userdata);
     if (r == -ENOMEM)
@@ -157,11 +163,11 @@ static int attach(struct asym_bus_link *link)
         r = sd_event_source_set_priority(link->io, PRIORITY);
     if (r >= 0)
         r = sd_event_source_set_priority(link->timer, PRIORITY);
-    return r < 0 ? r
-                 : asym_bus_add_object(link->bus, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, link->owner->config.vtable, link);
+    return r < 0 ? r : add_object(link->bus, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, link->owner->config.vtable, link);
 }
 
-int asym_bus_link_new(struct asym_bus *owner, sd_bus *bus, bool is_system, uid_t uid, struct asym_bus_link **ret)
+/* Puts a started connection on the event loop, with the object. Takes bus. Returns 0; -errno. */
+static int new_link(struct asym_bus *owner, sd_bus *bus, bool is_system, uid_t uid, struct asym_bus_link **ret)
 {
     struct asym_bus_link *link = calloc(1, sizeof *link);
     if (!link) {
@@ -223,6 +229,143 @@ static void sweep(struct asym_bus *bus)
         bound(bus->system);
     if (bus->system && bus->system->ended)
         lose_system(bus, asym_clock_now());
+}
+
+/* The socket. */
+
+/* Linux 6.16; libc's headers do not have it yet. */
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
+static int on_hello(sd_bus_message *m, void *userdata, sd_bus_error *error)
+{
+    return sd_bus_reply_method_return(m, "s", ":1.1");
+}
+
+/* A client such as busctl expects a bus, and greets it before it calls asymd. There is no bus daemon here to answer. */
+static const sd_bus_vtable greeting[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_METHOD("Hello", SD_BUS_NO_ARGS, "s", on_hello, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_VTABLE_END,
+};
+
+/* Takes fd. */
+static int start_client(int fd, sd_bus **ret)
+{
+    sd_id128_t id;
+    sd_bus *bus = NULL;
+    int r = sd_bus_new(&bus);
+    if (r >= 0)
+        r = sd_bus_set_fd(bus, fd, fd);
+    if (r < 0) {
+        close(fd);
+        sd_bus_unref(bus);
+        return r;
+    }
+    r = sd_id128_randomize(&id);
+    if (r >= 0)
+        r = sd_bus_set_server(bus, true, id);
+    if (r >= 0)
+        r = sd_bus_negotiate_fds(bus, false);
+    if (r >= 0)
+        r = sd_bus_negotiate_creds(bus, false, 0);
+    if (r >= 0)
+        r = sd_bus_set_description(bus, "asymd-direct");
+    if (r >= 0)
+        r = sd_bus_start(bus);
+    if (r >= 0)
+        r = add_object(bus, "/org/freedesktop/DBus", "org.freedesktop.DBus", greeting, NULL);
+    if (r < 0) {
+        sd_bus_close_unref(bus);
+        return r;
+    }
+    /* sd-bus has made it 8 MiB, which a client that does not read would fill. */
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){ASYM_BUS_SOCKET_BUFFER}, sizeof(int));
+    *ret = bus;
+    return 0;
+}
+
+int asym_bus_add_direct(struct asym_bus *bus, int fd)
+{
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    size_t place = 0;
+    sd_bus *connection;
+    while (place < ASYM_BUS_MAX_DIRECT && bus->direct[place])
+        place++;
+    int r = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ? -errno : 0;
+    if (r >= 0 && peer.uid != 0 && peer.uid != geteuid())
+        r = -EACCES;
+    if (r >= 0 && place == ASYM_BUS_MAX_DIRECT)
+        r = -EBUSY;
+    if (r < 0) {
+        close(fd);
+        return r;
+    }
+    r = start_client(fd, &connection);
+    if (r >= 0)
+        r = new_link(bus, connection, false, peer.uid, &bus->direct[place]);
+    return r;
+}
+
+/*
+ * The listening socket stays readable while more clients wait: one a call. Where asymd has no descriptor or memory for a client,
+ * it would wake again at once: it waits for the next housekeeping.
+ */
+static int on_listen(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+    struct asym_bus *bus = userdata;
+    const asym_usec begun = take_turn(bus);
+    const int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (client < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+        sd_event_source_set_enabled(source, SD_EVENT_OFF);
+    if (client >= 0 && asym_bus_add_direct(bus, client) < 0)
+        bus->totals.refused++;
+    bus->spent += asym_clock_thread_cpu() - begun;
+    return 0;
+}
+
+/* bind(2) gives the file the mode of the socket, so that there is no moment in which others can connect. */
+static int bind_socket(const char *path, int *ret_fd)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int off = 0;
+    memcpy(address.sun_path, path, sizeof address.sun_path);
+    ASYM_AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    /* The kernel refuses descriptors at the sender, from Linux 6.16 on. Accepted sockets inherit that. */
+    setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof off);
+    /* A killed asymd leaves its socket behind. No other asymd runs here: this one holds the lock of the ledger. */
+    if ((unlink(path) < 0 && errno != ENOENT) || fchmod(fd, 0600) < 0 ||
+        bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, ASYM_BUS_MAX_DIRECT) < 0)
+        return -errno;
+    *ret_fd = fd;
+    fd = -1;
+    return 0;
+}
+
+static int open_listener(struct asym_bus *bus, const char *dir, struct asym_error *err)
+{
+    const int n = snprintf(bus->path, sizeof bus->path, "%s/bus", dir);
+    if (n < 0 || (size_t)n >= sizeof bus->path) {
+        bus->path[0] = '\0';
+        return asym_fail(err, -ENAMETOOLONG, "%s/bus: %s", dir, strerror(ENAMETOOLONG));
+    }
+    int r = bind_socket(bus->path, &bus->listener);
+    if (r >= 0)
+        r = sd_event_add_io(bus->config.event, &bus->listen, bus->listener, EPOLLIN, on_listen, bus);
+    return r < 0 ? asym_fail(err, r, "%s: %s", bus->path, strerror(-r)) : 0;
+}
+
+static void close_listener(struct asym_bus *bus)
+{
+    sd_event_source_disable_unref(bus->listen);
+    if (bus->listener >= 0) {
+        close(bus->listener);
+        unlink(bus->path);
+    }
 }
 
 /* The system bus. */
@@ -320,7 +463,7 @@ static void connect_system(struct asym_bus *bus, asym_usec now)
     }
     int r = start(bus, &b);
     if (r >= 0)
-        r = asym_bus_link_new(bus, b, true, 0, &bus->system);
+        r = new_link(bus, b, true, 0, &bus->system);
     if (r >= 0) {
         r = request_name(bus, b);
         bus->system->ended = r < 0;
@@ -354,7 +497,7 @@ int asym_bus_open(const struct asym_bus_config *config, struct asym_bus **ret_bu
     bus->cpu_time.resume = ASYM_BUS_BURST * ASYM_BUS_RESUME;
     /* The other users must not wait until a dear call is paid for. */
     bus->cpu_time.most_debt = ASYM_BUS_BURST * ASYM_BUS_DEBT;
-    int r = config->dir ? asym_bus_listen(bus, config->dir, err) : 0;
+    int r = config->dir ? open_listener(bus, config->dir, err) : 0;
     if (r < 0) {
         asym_bus_close(bus);
         return r;
@@ -368,7 +511,7 @@ void asym_bus_close(struct asym_bus *bus)
 {
     if (!bus)
         return;
-    asym_bus_unlisten(bus);
+    close_listener(bus);
     asym_bus_forget_callers(bus);
     for (size_t i = 0; i < ASYM_LENGTH(bus->direct); i++)
         if (bus->direct[i])

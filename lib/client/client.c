@@ -250,14 +250,18 @@ static int new_call(struct asym_client *c, const char *member, sd_bus_message **
     return r < 0 ? r : sd_bus_message_set_auto_start(*ret, 0);
 }
 
-/* Sends a call, and waits for its answer. made: the result of making it. timeout: one of the three above. */
-static int exchange(struct asym_client *c, sd_bus_message *m, int made, asym_usec timeout, sd_bus_message **ret,
-                    struct asym_error *err)
+/* Makes a call, and waits for its answer. timeout: one of the three above. */
+static int call_with(struct asym_client *c, asym_usec timeout, sd_bus_message **ret, struct asym_error *err,
+                     const char *member, const char *types, va_list args)
 {
     ASYM_CLEANUP(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-    if (made < 0)
-        return asym_fail(err, made, "cannot make a message: %s", strerror(-made));
-    int r = sd_bus_call(c->bus, m, timeout, &error, ret);
+    AUTO_MESSAGE sd_bus_message *m = NULL;
+    int r = new_call(c, member, &m);
+    if (r >= 0 && types)
+        r = sd_bus_message_appendv(m, types, args);
+    if (r < 0)
+        return asym_fail(err, r, "cannot make a message: %s", strerror(-r));
+    r = sd_bus_call(c->bus, m, timeout, &error, ret);
     if (r >= 0)
         return 0;
     if (!sd_bus_error_is_set(&error))
@@ -265,14 +269,22 @@ static int exchange(struct asym_client *c, sd_bus_message *m, int made, asym_use
     return failed(c, &error, timeout, err);
 }
 
+static int call(struct asym_client *c, asym_usec timeout, sd_bus_message **ret, struct asym_error *err,
+                const char *member, const char *types, ...)
+{
+    va_list args;
+    va_start(args, types);
+    const int r = call_with(c, timeout, ret, err, member, types, args);
+    va_end(args);
+    return r;
+}
+
 int asym_client_get_configuration(struct asym_client *client, char **ret, size_t *ret_len, struct asym_error *err)
 {
-    AUTO_MESSAGE sd_bus_message *m = NULL;
     AUTO_MESSAGE sd_bus_message *answer = NULL;
     const void *bytes;
     size_t len;
-    int r = new_call(client, "GetConfiguration", &m);
-    r = exchange(client, m, r, READ_TIMEOUT, &answer, err);
+    const int r = call(client, READ_TIMEOUT, &answer, err, "GetConfiguration", NULL);
     if (r < 0)
         return r;
     if (sd_bus_message_read_array(answer, 'y', &bytes, &len) < 0)
@@ -287,37 +299,28 @@ int asym_client_get_configuration(struct asym_client *client, char **ret, size_t
     return 0;
 }
 
-/* Sends a call that changes something. r: the result of making it. */
-static int send_change(struct asym_client *c, sd_bus_message *m, int r, sd_bus_message **ret, struct asym_error *err)
+/* Only root can use the socket, and asymd does not ask polkit about root. */
+static asym_usec change_timeout(const struct asym_client *c)
 {
-    /* Only root can use the socket, and asymd does not ask polkit about root. */
-    return exchange(c, m, r, !c->may_ask ? READ_TIMEOUT : c->destination ? POLKIT_TIMEOUT : CHANGE_TIMEOUT, ret, err);
+    return !c->may_ask ? READ_TIMEOUT : c->destination ? POLKIT_TIMEOUT : CHANGE_TIMEOUT;
 }
 
 int asym_client_change(struct asym_client *client, struct asym_error *err, const char *member, const char *types, ...)
 {
-    AUTO_MESSAGE sd_bus_message *m = NULL;
     AUTO_MESSAGE sd_bus_message *answer = NULL;
     va_list args;
-    int r = new_call(client, member, &m);
-    if (r >= 0 && types) {
-        va_start(args, types);
-        r = sd_bus_message_appendv(m, types, args);
-        va_end(args);
-    }
-    return send_change(client, m, r, &answer, err);
+    va_start(args, types);
+    const int r = call_with(client, change_timeout(client), &answer, err, member, types, args);
+    va_end(args);
+    return r;
 }
 
 int asym_client_set_rule(struct asym_client *client, uint32_t pid, const char *action, char **ret_file,
                          char **ret_before, struct asym_error *err)
 {
-    AUTO_MESSAGE sd_bus_message *m = NULL;
     AUTO_MESSAGE sd_bus_message *answer = NULL;
     const char *file, *before;
-    int r = new_call(client, "SetRule", &m);
-    if (r >= 0)
-        r = sd_bus_message_append(m, "us", pid, action);
-    r = send_change(client, m, r, &answer, err);
+    const int r = call(client, change_timeout(client), &answer, err, "SetRule", "us", pid, action);
     if (r < 0)
         return r;
     if (sd_bus_message_read(answer, "ss", &file, &before) < 0)
@@ -336,12 +339,6 @@ int asym_client_set_rule(struct asym_client *client, uint32_t pid, const char *a
 /* The part of a schema behind its name: later versions of asymd may write other reports. */
 #define VERSION "/1"
 
-static int new_question(struct asym_client *c, const char *topic, uint64_t argument, sd_bus_message **ret)
-{
-    const int r = new_call(c, "GetReport", ret);
-    return r < 0 ? r : sd_bus_message_append(*ret, "st", topic, argument);
-}
-
 static int read_report(sd_bus_message *answer, json_t **ret, struct asym_error *err)
 {
     const char *text;
@@ -359,10 +356,8 @@ static int read_report(sd_bus_message *answer, json_t **ret, struct asym_error *
 int asym_client_get_report(struct asym_client *client, const char *topic, uint64_t argument, json_t **ret,
                            struct asym_error *err)
 {
-    AUTO_MESSAGE sd_bus_message *m = NULL;
     AUTO_MESSAGE sd_bus_message *answer = NULL;
-    int r = new_question(client, topic, argument, &m);
-    r = exchange(client, m, r, READ_TIMEOUT, &answer, err);
+    const int r = call(client, READ_TIMEOUT, &answer, err, "GetReport", "st", topic, argument);
     return r < 0 ? r : read_report(answer, ret, err);
 }
 
@@ -376,7 +371,9 @@ static int on_answer(sd_bus_message *m, void *userdata, sd_bus_error *error)
 static int ask_decisions(struct asym_client *c, const struct asym_client_since *since)
 {
     AUTO_MESSAGE sd_bus_message *m = NULL;
-    int r = new_question(c, "decisions", since->start ? since->number : UINT64_MAX, &m);
+    int r = new_call(c, "GetReport", &m);
+    if (r >= 0)
+        r = sd_bus_message_append(m, "st", "decisions", since->start ? since->number : UINT64_MAX);
     if (r >= 0)
         r = sd_bus_call_async(c->bus, NULL, m, on_answer, c, READ_TIMEOUT);
     c->is_asked = r >= 0;

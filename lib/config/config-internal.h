@@ -47,8 +47,7 @@ bool asym_rule_any_word(const char *text, bool (*fn)(const char *word, size_t n,
 struct asym_rule {
     char *name, *origin;
     char *match[ASYM_RULE_MATCHES];     /**< globs or user IDs, separated by spaces, as written; NULL: not tested */
-    int action;                         /**< enum asym_rule_action; -1: not given */
-    bool has_class;                     /**< policy_class is given */
+    int action, nice, policy_class;     /**< as given; below -20: not given */
     enum asym_rule_cpus_name cpus_name; /**< facts.cpus are those of this machine that are so called */
     struct asym_rule_facts facts;
 };

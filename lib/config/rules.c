@@ -2,6 +2,7 @@
 #include "config/config-internal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,18 +13,21 @@
 #include "base/text.h"
 #include "config/option-value.h"
 
+/* An effect that the rule does not name. */
+#define NONE INT_MIN
+
 /* ASYM_RULE_UNLISTED is the action of no rule. */
-static const char *const actions[] = {"steer", "ignore", "fast", "slow"};
-static const char *const classes[] = {"auto", "serial", "parallel"};
+static const char *const actions[] = {"steer", "ignore", "fast", "slow", NULL};
+static const char *const classes[] = {"auto", "serial", "parallel", NULL};
 
 const char *asym_rule_action_name(enum asym_rule_action action)
 {
-    return (size_t)action < ASYM_LENGTH(actions) ? actions[action] : "ignore";
+    return action < ASYM_RULE_UNLISTED ? actions[action] : "ignore";
 }
 
 const char *asym_rule_class_name(enum asym_rule_class class)
 {
-    return (size_t) class < ASYM_LENGTH(classes) ? classes[class] : "auto";
+    return class <= ASYM_RULE_CLASS_PARALLEL ? classes[class] : "auto";
 }
 
 struct asym_rules *asym_rules_new(void)
@@ -62,7 +66,8 @@ int asym_rules_add(struct asym_rules *rules, const char *name, const char *origi
     if (same)
         return asym_fail(err, -EINVAL, "there is a rule \"%s\" already, at %s", asym_text_show(name, text, sizeof text),
                          same->origin);
-    struct asym_rule rule = {.name = strdup(name), .origin = strdup(origin), .action = -1};
+    struct asym_rule rule = {
+        .name = strdup(name), .origin = strdup(origin), .action = NONE, .nice = NONE, .policy_class = NONE};
     if (!rule.name || !rule.origin || asym_grow(&rules->rules, rules->n, &rules->capacity, sizeof *rules->rules) < 0) {
         free(rule.name);
         free(rule.origin);
@@ -72,123 +77,45 @@ int asym_rules_add(struct asym_rules *rules, const char *name, const char *origi
     return 0;
 }
 
-/* Returns the index of value in words; -EINVAL with err. */
-static int word_of(const char *key, const char *value, const char *const *words, size_t n_words, struct asym_error *err)
-{
-    struct asym_nearest n = {.wanted = value};
-    char hint[64], text[128];
-    for (size_t i = 0; i < n_words; i++) {
-        asym_nearest_list(&n, words[i]);
-        if (strcmp(words[i], value) == 0)
-            return (int)i;
-    }
-    return asym_fail(err, -EINVAL, "%s '%s' is not accepted%s; accepted are %s", key,
-                     asym_text_show(value, text, sizeof text), asym_nearest_hint(&n, hint, sizeof hint), n.list);
-}
-
-static int set_action(struct asym_rule *rule, const char *value, struct asym_error *err)
-{
-    const int action = word_of("action", value, actions, ASYM_LENGTH(actions), err);
-    if (action >= 0)
-        rule->action = action;
-    return action;
-}
-
-static int set_class(struct asym_rule *rule, const char *value, struct asym_error *err)
-{
-    const int class = word_of("policy_class", value, classes, ASYM_LENGTH(classes), err);
-    if (class < 0)
-        return class;
-    rule->facts.policy_class = (enum asym_rule_class) class;
-    rule->has_class = true;
-    return 0;
-}
-
 /* The machine is not known here: any CPU that asymd handles is accepted. */
-static int set_cpus(struct asym_rule *rule, const char *value, struct asym_error *err)
+static int parse_cpus(const struct asym_option *row, void *base, const char *value)
 {
+    struct asym_rule *rule = base;
     struct asym_mask cpus;
-    char text[256];
     rule->cpus_name = asym_rule_cpus_named(value);
     if (rule->cpus_name != ASYM_RULE_CPUS_LISTED)
         return 0;
     if (asym_mask_parse_list(value, strlen(value), &cpus) < 0 || asym_mask_empty(&cpus))
-        return asym_fail(err, -EINVAL,
-                         "cpus '%s' is not accepted; accepted is a list of CPUs below 1024, such as 0-3,8, or "
-                         "big-cache or high-clock",
-                         asym_text_show(value, text, sizeof text));
+        return -EINVAL;
     rule->facts.cpus = cpus;
     return 0;
 }
 
-static int set_nice(struct asym_rule *rule, const char *value, struct asym_error *err)
-{
-    int64_t nice;
-    char text[128];
-    if (asym_parse_i64(value, strlen(value), &nice) < 0 || nice < -20 || nice > 19)
-        return asym_fail(err, -EINVAL, "nice '%s' is not accepted; accepted is a whole number, -20 to 19",
-                         asym_text_show(value, text, sizeof text));
-    rule->facts.nice = (int8_t)nice;
-    rule->facts.has_nice = true;
-    return 0;
-}
-
-static bool has_action(const struct asym_rule *rule)
-{
-    return rule->action >= 0;
-}
-
-static bool has_cpus(const struct asym_rule *rule)
-{
-    return rule->cpus_name != ASYM_RULE_CPUS_LISTED || !asym_mask_empty(&rule->facts.cpus);
-}
-
-static bool has_nice(const struct asym_rule *rule)
-{
-    return rule->facts.has_nice;
-}
-
-static bool has_class(const struct asym_rule *rule)
-{
-    return rule->has_class;
-}
-
-static void print_action(const struct asym_rule *rule, FILE *out)
-{
-    fprintf(out, "%s", actions[rule->action]);
-}
-
-static void print_cpus(const struct asym_rule *rule, FILE *out)
-{
-    char text[ASYM_MASK_LIST_MAX];
-    const bool listed = rule->cpus_name == ASYM_RULE_CPUS_LISTED;
-    fprintf(out, "%s",
-            listed ? asym_mask_format_list(&rule->facts.cpus, text, sizeof text)
-                   : asym_rule_cpus_name(rule->cpus_name));
-}
-
-static void print_nice(const struct asym_rule *rule, FILE *out)
-{
-    fprintf(out, "%d", rule->facts.nice);
-}
-
-static void print_class(const struct asym_rule *rule, FILE *out)
-{
-    fprintf(out, "%s", asym_rule_class_name(rule->facts.policy_class));
-}
-
-/* The keys that say what asymd does with a process. */
-static const struct {
-    const char *key;
-    bool (*has)(const struct asym_rule *rule);
-    int (*set)(struct asym_rule *rule, const char *value, struct asym_error *err); /* 0 or more; -EINVAL with err */
-    void (*print)(const struct asym_rule *rule, FILE *out);
-} effects[] = {
-    {"action", has_action, set_action, print_action},
-    {"cpus", has_cpus, set_cpus, print_cpus},
-    {"nice", has_nice, set_nice, print_nice},
-    {"policy_class", has_class, set_class, print_class},
+/* The keys that say what asymd does with a process. The action is the first. */
+static const struct asym_option effects[] = {
+    ASYM_OPTION(struct asym_rule, ENUM, action, .values = actions),
+    {.key = "cpus",
+     .type = ASYM_OPTION_CUSTOM,
+     .parse = parse_cpus,
+     .accepted = "a list of CPUs below 1024, such as 0-3,8, or big-cache or high-clock"},
+    ASYM_OPTION(struct asym_rule, NICE, nice, .min = -20, .max = 19),
+    ASYM_OPTION(struct asym_rule, ENUM, policy_class, .values = classes),
 };
+
+static bool has(const struct asym_rule *rule, const struct asym_option *effect)
+{
+    if (effect->type == ASYM_OPTION_CUSTOM)
+        return rule->cpus_name != ASYM_RULE_CPUS_LISTED || !asym_mask_empty(&rule->facts.cpus);
+    return *(const int *)(const void *)((const char *)rule + effect->offset) != NONE;
+}
+
+static const char *format(const struct asym_rule *rule, const struct asym_option *effect, char *buf, size_t size)
+{
+    if (effect->type != ASYM_OPTION_CUSTOM)
+        return asym_option_format(effect, rule, buf, size);
+    return rule->cpus_name != ASYM_RULE_CPUS_LISTED ? asym_rule_cpus_name(rule->cpus_name)
+                                                    : asym_mask_format_list(&rule->facts.cpus, buf, size);
+}
 
 static bool is_no_uid(const char *word, size_t n, const void *ctx)
 {
@@ -246,13 +173,11 @@ static bool is_vain(const char *word, size_t n, const void *ctx)
 static int unknown_key(const char *key, struct asym_error *err)
 {
     struct asym_nearest n = {.wanted = key};
-    char hint[64], text[128];
     for (size_t i = 0; i < ASYM_LENGTH(effects); i++)
         asym_nearest_list(&n, effects[i].key);
     for (size_t k = 0; k < ASYM_RULE_MATCHES; k++)
         asym_nearest_list(&n, asym_rule_keys[k].key);
-    return asym_fail(err, -EINVAL, "unknown key '%s' in a rule%s; accepted are %s",
-                     asym_text_show(key, text, sizeof text), asym_nearest_hint(&n, hint, sizeof hint), n.list);
+    return asym_option_unknown(&n, "rule", NULL, err);
 }
 
 static int set_match(char **field, size_t k, const char *value, struct asym_error *err)
@@ -272,12 +197,19 @@ static int set_match(char **field, size_t k, const char *value, struct asym_erro
     return *field ? 0 : asym_fail(err, -ENOMEM, "no memory");
 }
 
-static int set_effect(struct asym_rule *rule, size_t i, const char *value, struct asym_error *err)
+static int set_effect(struct asym_rule *rule, const struct asym_option *effect, const char *value,
+                      struct asym_error *err)
 {
-    if (effects[i].has(rule))
-        return asym_fail(err, -EEXIST, "%s is given twice in this rule", effects[i].key);
-    const int r = effects[i].set(rule, value, err);
-    return r < 0 ? r : 0;
+    if (has(rule, effect))
+        return asym_fail(err, -EEXIST, "%s is given twice in this rule", effect->key);
+    const int r = asym_option_parse(effect, NULL, rule, value, err);
+    if (r < 0)
+        return r;
+    rule->facts.has_nice = rule->nice != NONE;
+    rule->facts.nice = (int8_t)(rule->nice != NONE ? rule->nice : 0);
+    rule->facts.policy_class = rule->policy_class != NONE ? (enum asym_rule_class)rule->policy_class
+                                                          : ASYM_RULE_CLASS_AUTO;
+    return 0;
 }
 
 int asym_rules_set(struct asym_rules *rules, const char *key, const char *value, struct asym_error *err)
@@ -285,7 +217,7 @@ int asym_rules_set(struct asym_rules *rules, const char *key, const char *value,
     struct asym_rule *rule = &rules->rules[rules->n - 1];
     for (size_t i = 0; i < ASYM_LENGTH(effects); i++)
         if (strcmp(effects[i].key, key) == 0)
-            return set_effect(rule, i, value, err);
+            return set_effect(rule, &effects[i], value, err);
     for (size_t k = 0; k < ASYM_RULE_MATCHES; k++)
         if (strcmp(asym_rule_keys[k].key, key) == 0)
             return set_match(&rule->match[k], k, value, err);
@@ -296,7 +228,7 @@ int asym_rules_set(struct asym_rules *rules, const char *key, const char *value,
 static int check_ignored(const struct asym_rule *rule, const char *name, struct asym_error *err)
 {
     for (size_t i = 1; rule->action == ASYM_RULE_IGNORE && i < ASYM_LENGTH(effects); i++)
-        if (effects[i].has(rule))
+        if (has(rule, &effects[i]))
             return asym_fail(err, -EINVAL,
                              "%s: the rule \"%s\" ignores the process, so %s has no effect; accepted is one "
                              "of them",
@@ -313,7 +245,7 @@ int asym_rules_check(const struct asym_rules *rules, struct asym_error *err)
         for (size_t k = 0; k < ASYM_RULE_MATCHES; k++)
             matches |= rule->match[k] != NULL;
         for (size_t k = 0; k < ASYM_LENGTH(effects); k++)
-            acts |= effects[k].has(rule);
+            acts |= has(rule, &effects[k]);
         asym_text_show(rule->name, text, sizeof text);
         if (!matches)
             return asym_fail(err, -EINVAL,
@@ -334,6 +266,7 @@ int asym_rules_check(const struct asym_rules *rules, struct asym_error *err)
 
 void asym_rules_print(const struct asym_rules *rules, FILE *out)
 {
+    char text[ASYM_MASK_LIST_MAX];
     for (size_t i = 0; i < rules->n; i++) {
         const struct asym_rule *rule = &rules->rules[i];
         fprintf(out, "\n[rule \"%s\"]  ; %s%s\n", rule->name, rule->origin,
@@ -341,12 +274,8 @@ void asym_rules_print(const struct asym_rules *rules, FILE *out)
         for (size_t k = 0; k < ASYM_RULE_MATCHES; k++)
             if (rule->match[k])
                 fprintf(out, "%s = %s\n", asym_rule_keys[k].key, rule->match[k]);
-        for (size_t k = 0; k < ASYM_LENGTH(effects); k++) {
-            if (!effects[k].has(rule))
-                continue;
-            fprintf(out, "%s = ", effects[k].key);
-            effects[k].print(rule, out);
-            fputc('\n', out);
-        }
+        for (size_t k = 0; k < ASYM_LENGTH(effects); k++)
+            if (has(rule, &effects[k]))
+                fprintf(out, "%s = %s\n", effects[k].key, format(rule, &effects[k], text, sizeof text));
     }
 }

@@ -15,15 +15,6 @@
 #include "base/text.h"
 #include "config/option-value.h"
 
-static int refuse(const struct asym_settings *s, const char *section, const char *key, const char *value,
-                  const char *accepted, struct asym_error *err)
-{
-    char shown[128];
-    return asym_fail(err, -EINVAL, "%.200s: %s.%s: '%s' is not accepted; accepted is %s",
-                     asym_settings_origin(s, section, key), section, key, asym_text_show(value, shown, sizeof shown),
-                     accepted);
-}
-
 int asym_policy_unknown(const char *name, const char *where, struct asym_error *err)
 {
     struct asym_nearest n = {.wanted = name};
@@ -75,29 +66,26 @@ int asym_speeds_parse(const char *text, double ret_speed[ASYM_MAX_CPUS], struct 
     return 0;
 }
 
-static int check_speeds(const struct asym_settings *s, struct asym_error *err)
+/* These return what is accepted, or NULL if the text is. */
+
+static const char *check_speeds(const struct asym_settings *s, const char *text)
 {
     double speed[ASYM_MAX_CPUS];
     struct asym_mask cpus;
-    if (asym_speeds_parse(s->machine.speeds, speed, &cpus) < 0)
-        return refuse(s, "machine", "speeds", s->machine.speeds,
-                      "CPUs with their speed, above 0 and each CPU once, such as 0-7:1.6 8-15:1", err);
-    return 0;
+    return asym_speeds_parse(text, speed, &cpus) < 0
+               ? "CPUs with their speed, above 0 and each CPU once, such as 0-7:1.6 8-15:1"
+               : NULL;
 }
 
 /* This check does not know the CPUs of the machine: it accepts any number or list. */
-static int check_slow(const struct asym_settings *s, struct asym_error *err)
+static const char *check_slow(const struct asym_settings *s, const char *text)
 {
-    const char *text = s->asymmetry.slow;
     struct asym_mask list;
     uint64_t n;
-    if (!*text)
-        return 0;
     bool number = asym_parse_u64(text, strlen(text), &n) == 0 && n >= 1 && n < ASYM_MAX_CPUS;
-    if (number || (strpbrk(text, "-,") && asym_mask_parse_list(text, strlen(text), &list) == 0))
-        return 0;
-    return refuse(s, "asymmetry", "slow", text,
-                  "how many CPUs (1 or more), or a list of CPUs below 1024 such as 0-3,8 (4-4 for CPU 4 alone)", err);
+    if (!*text || number || (strpbrk(text, "-,") && asym_mask_parse_list(text, strlen(text), &list) == 0))
+        return NULL;
+    return "how many CPUs (1 or more), or a list of CPUs below 1024 such as 0-3,8 (4-4 for CPU 4 alone)";
 }
 
 static int parse_slow_speed(const char *text, struct asym_slow_speed *ret)
@@ -177,40 +165,47 @@ static bool has_frequency(const struct asym_slow_speeds *speeds)
     return speeds->rest.khz > 0;
 }
 
-static int check_slow_speed(const struct asym_settings *s, struct asym_error *err)
+static const char *check_slow_speed(const struct asym_settings *s, const char *text)
 {
-    const char *text = s->asymmetry.slow_speed;
     struct asym_slow_speeds speeds;
     if (asym_slow_speeds_parse(text, &speeds) < 0)
-        return refuse(s, "asymmetry", "slow_speed", text,
-                      "a share such as 50%, above 0% and up to 100%, or a frequency such as 1400MHz, or several with "
-                      "CPUs such as 2-3:75% 4-5:50%",
-                      err);
-    if (has_frequency(&speeds) && s->asymmetry.method != ASYM_METHOD_CPUFREQ)
-        return refuse(s, "asymmetry", "slow_speed", text,
-                      "a share such as 50%; a frequency needs asymmetry.method = cpufreq", err);
-    return 0;
+        return "a share such as 50%, above 0% and up to 100%, or a frequency such as 1400MHz, or several with CPUs "
+               "such "
+               "as 2-3:75% 4-5:50%";
+    return has_frequency(&speeds) && s->asymmetry.method != ASYM_METHOD_CPUFREQ
+               ? "a share such as 50%; a frequency needs asymmetry.method = cpufreq"
+               : NULL;
 }
 
 /* The working directory of the service is another one than that of asymd --dry-run. */
-static int check_path(const struct asym_settings *s, const char *section, const char *key, const char *path,
-                      struct asym_error *err)
+static const char *check_path(const struct asym_settings *s, const char *text)
 {
-    return *path == '/' ? 0 : refuse(s, section, key, path, "an absolute path", err);
+    return *text == '/' ? NULL : "an absolute path";
 }
+
+static const struct {
+    const char *section, *key;
+    size_t offset; /* of the text in struct asym_settings */
+    const char *(*check)(const struct asym_settings *s, const char *text);
+} checks[] = {
+    {"machine", "speeds", offsetof(struct asym_settings, machine.speeds), check_speeds},
+    {"asymmetry", "slow", offsetof(struct asym_settings, asymmetry.slow), check_slow},
+    {"asymmetry", "slow_speed", offsetof(struct asym_settings, asymmetry.slow_speed), check_slow_speed},
+    {"asymd", "state_dir", offsetof(struct asym_settings, daemon.state_dir), check_path},
+    {"counters", "profiles", offsetof(struct asym_settings, counters.profiles), check_path},
+};
 
 int asym_settings_check(const struct asym_settings *s, struct asym_error *err)
 {
     int r = check_policy(s, err);
-    if (r >= 0)
-        r = check_speeds(s, err);
-    if (r >= 0)
-        r = check_slow(s, err);
-    if (r >= 0)
-        r = check_slow_speed(s, err);
-    if (r >= 0)
-        r = check_path(s, "asymd", "state_dir", s->daemon.state_dir, err);
-    if (r >= 0)
-        r = check_path(s, "counters", "profiles", s->counters.profiles, err);
+    for (size_t i = 0; r >= 0 && i < ASYM_LENGTH(checks); i++) {
+        const char *text = *(char *const *)(const void *)((const char *)s + checks[i].offset);
+        const char *accepted = checks[i].check(s, text), *section = checks[i].section, *key = checks[i].key;
+        char shown[128];
+        if (accepted)
+            r = asym_fail(err, -EINVAL, "%.200s: %s.%s: '%s' is not accepted; accepted is %s",
+                          asym_settings_origin(s, section, key), section, key,
+                          asym_text_show(text, shown, sizeof shown), accepted);
+    }
     return r < 0 ? r : asym_rules_check(s->rules, err);
 }

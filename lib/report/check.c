@@ -19,8 +19,8 @@ static const struct {
     [ASYM_FACT_LACK] = {"lack", "31"},
 };
 
-int asym_check_add(struct asym_check *check, const char *name, enum asym_fact_level level, const char *remedy,
-                   const char *format, ...)
+void asym_check_add(struct asym_check *check, const char *name, enum asym_fact_level level, const char *remedy,
+                    const char *format, ...)
 {
     struct asym_fact fact = {.level = level};
     va_list args;
@@ -28,14 +28,14 @@ int asym_check_add(struct asym_check *check, const char *name, enum asym_fact_le
     vsnprintf(fact.text, sizeof fact.text, format, args);
     va_end(args);
     snprintf(fact.remedy, sizeof fact.remedy, "%s", remedy);
-    return asym_check_add_fact(check, name, &fact);
+    asym_check_add_fact(check, name, &fact);
 }
 
 int asym_check_add_fact(void *ctx, const char *name, const struct asym_fact *fact)
 {
     struct asym_check *check = ctx;
     if (asym_grow(&check->lines, check->n, &check->capacity, sizeof *check->lines) < 0)
-        return -ENOMEM;
+        return check->error = -ENOMEM;
     check->lines[check->n++] = (struct asym_check_line){.name = name, .fact = *fact};
     return 0;
 }

@@ -20,14 +20,15 @@ struct asym_check_line {
 struct asym_check {
     struct asym_check_line *lines; /**< owned */
     size_t n, capacity;
+    int error;             /**< 0; -ENOMEM: lines are missing */
     bool can_run;          /**< the configured policy can run here */
     char verdict[400];     /**< one sentence: what asymd can do for this machine */
     const char *situation; /**< the short name of the verdict; static */
 };
 
-/** Add a line. Cuts texts that are too long. Returns 0; -ENOMEM. */
-int asym_check_add(struct asym_check *check, const char *name, enum asym_fact_level level, const char *remedy,
-                   const char *format, ...) __attribute__((format(printf, 5, 6)));
+/** Add a line. Cuts texts that are too long. Without memory sets check->error. */
+void asym_check_add(struct asym_check *check, const char *name, enum asym_fact_level level, const char *remedy,
+                    const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /** Add this line; name: static. ctx: the report. For asym_facts_each() and asym_rivals_each(). Returns 0; -ENOMEM. */
 int asym_check_add_fact(void *ctx, const char *name, const struct asym_fact *fact);

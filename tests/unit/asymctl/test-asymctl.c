@@ -214,9 +214,9 @@ TEST(check_lines_stand_under_each_other_and_wrap)
     for (size_t i = 0; i < sizeof words - 1; i++)
         words[i] = i % 7 == 6 ? ' ' : 'w';
     words[sizeof words - 1] = '\0';
-    assert_int_equal(asym_check_add(&check, "short", ASYM_FACT_GOOD, "", "all is well"), 0);
-    assert_int_equal(asym_check_add(&check, "a longer name", ASYM_FACT_LACK, words, "%s", words), 0);
-    assert_int_equal(asym_check_add(&check, "x", ASYM_FACT_NOTE, "", "one word %0180d and \033[2J", 7), 0);
+    asym_check_add(&check, "short", ASYM_FACT_GOOD, "", "all is well");
+    asym_check_add(&check, "a longer name", ASYM_FACT_LACK, words, "%s", words);
+    asym_check_add(&check, "x", ASYM_FACT_NOTE, "", "one word %0180d and \033[2J", 7);
     ASYM_AUTO_FREE char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -236,7 +236,7 @@ TEST(check_as_json_has_every_line)
     ASYM_CLEANUP(asym_check_done)
     struct asym_check check = {.can_run = false, .verdict = "It is \"so\".", .situation = "alike"};
     for (int i = 0; i < 100; i++)
-        assert_int_equal(asym_check_add(&check, "bpf", ASYM_FACT_LACK, "do \xff this", "line %d", i), 0);
+        asym_check_add(&check, "bpf", ASYM_FACT_LACK, "do \xff this", "line %d", i);
     ASYM_AUTO_FREE char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
