@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A thread that is the only runnable one of its program takes the CPU of another thread of it (Morad 2008, 6). That one sleeps: it
- * pays only if the phase ends before the next plan. All else that the last plan said stays: claims, boosts, and the CPUs and masks
- * of all others.
+ * pays only if the phase ends before the next plan. Where the threads of the program share all CPUs, it takes one that no busy
+ * thread of others may use. All else that the last plan said stays: claims, boosts, and the CPUs and masks of all others.
  */
 #include "policy/seats-internal.h"
 
@@ -10,7 +10,7 @@
 
 static const struct asym_reason alone = {
     .text = "the only thread of its program that runs: a faster CPU of the program",
-    .sentence = "is the only thread of its program that runs, so it has the faster CPU of one that sleeps",
+    .sentence = "is the only thread of its program that runs, so it has a faster CPU that the others do not use",
     .several = "the only threads of their programs that run: faster CPUs of the programs"};
 static const struct asym_reason lends = {
     .text = "sleeps while another thread of its program runs alone: that one's CPU",
@@ -18,7 +18,7 @@ static const struct asym_reason lends = {
                 "next plan",
     .several = "sleep while other threads of their programs run alone: the CPUs of those"};
 
-/* A thread that makes so many times the progress of one that is alone keeps its seat: so much is not by a faster seat. */
+/* A thread that is alone so many times as long as the one that is alone now keeps its seat. */
 #define MUCH_MORE 4
 
 /* Returns the speed that thread t has, or would have, in the seat of thread u. */
@@ -28,10 +28,10 @@ static double speed_in(const struct asym_seats *q, size_t t, size_t u)
     return asym_seats_sigma(q, t, asym_seats_speed(q, cpu), asym_seats_is_remote(q, t, cpu)) * asym_seats_of(q, u)->smt;
 }
 
-/* A thread that slept when the last plan was made has no seat: it may be anywhere. */
+/* A thread that slept when the last plan was made has no seat; one of a crowd has a wide one. Both may be anywhere. */
 static double speed_now(const struct asym_seats *q, size_t t)
 {
-    if (q->ret[t].cpu >= 0)
+    if (q->ret[t].cpu >= 0 && q->ret[t].width != ASYM_PIN_ALL)
         return speed_in(q, t, t);
     const struct asym_mask cpus = asym_mask_and(q->in->threads[t].allowed, &q->in->machine->usable);
     double sum = 0;
@@ -40,15 +40,25 @@ static double speed_now(const struct asym_seats *q, size_t t)
     return sum / ASYM_MAX(asym_mask_count(&cpus), 1U);
 }
 
-static bool does_much_more(const struct asym_seats_thread *r, const struct asym_seats_thread *s)
+/*
+ * Returns the least share of the time in which the thread was alone: while it was not, at least two were runnable, and each was
+ * waited for during half of the time at most.
+ */
+static double alone_share(const struct asym_seats_thread *s)
 {
-    return s->pace > 0 && r->pace > MUCH_MORE * s->pace; /* 0: it has not been measured yet */
+    return ASYM_MAX(2 * s->critical - s->needed, 0);
+}
+
+/* The main thread of a frame loop is: a worker is alone for a moment at the end of each frame. */
+static bool is_next_alone(const struct asym_seats_thread *r, const struct asym_seats_thread *s)
+{
+    return s->critical > 0 && alone_share(r) > MUCH_MORE * alone_share(s); /* 0: it has not been measured yet */
 }
 
 /* A thread that has more than its seat keeps that: a claim or a boost. */
 static bool has_more(const struct asym_seats *q, size_t t)
 {
-    return q->ret[t].nice_delta != 0 || (q->ret[t].cpu >= 0 && asym_seats_of(q, t)->claims != 0);
+    return q->ret[t].nice_delta != 0 || asym_seats_of(q, t)->claims != 0;
 }
 
 static bool may_have(const struct asym_seats *q, size_t t, int cpu)
@@ -56,13 +66,12 @@ static bool may_have(const struct asym_seats *q, size_t t, int cpu)
     return cpu < 0 || asym_mask_has(q->in->threads[t].allowed, cpu);
 }
 
-/* One that does most of the work, as the main thread of a frame loop, keeps its seat, too: it is the next to be alone. */
+/* One that is the next to be alone keeps its seat, too. */
 static bool may_exchange(const struct asym_seats *q, size_t t, size_t u)
 {
     const struct asym_assignment *a = &q->ret[t], *b = &q->ret[u];
     return b->cpu >= 0 && b->width != ASYM_PIN_ALL && !has_more(q, t) && !has_more(q, u) &&
-           !does_much_more(asym_seats_of(q, u), asym_seats_of(q, t)) && may_have(q, t, b->cpu) &&
-           may_have(q, u, a->cpu);
+           !is_next_alone(asym_seats_of(q, u), asym_seats_of(q, t)) && may_have(q, t, b->cpu) && may_have(q, u, a->cpu);
 }
 
 /* Returns the thread of its application with the fastest seat that t may have, of several the one that does least; t: none. */
@@ -100,7 +109,6 @@ static void take_seat(struct asym_assignment *a, struct asym_seats_thread *s, co
 {
     a->cpu = from->cpu;
     a->width = from->width;
-    s->claims = 0; /* a seat with a claim is not exchanged: this is of an earlier plan */
     s->given = had->given;
     s->kind = had->kind;
     s->smt = had->smt;
@@ -126,6 +134,44 @@ static void exchange(struct asym_seats *q, size_t t, size_t u)
     b->reason = &lends;
 }
 
+/* Returns the CPUs on which no thread has a seat, and that no busy thread of another program may use. */
+static struct asym_mask free_cpus(const struct asym_seats *q, size_t t)
+{
+    struct asym_mask cpus = asym_mask_minus(&q->in->machine->usable, q->in->spare);
+    const struct asym_seats_state *state = q->in->state;
+    for (size_t u = 0; u < q->in->n_threads; u++) {
+        const bool is_other = q->in->threads[u].app != q->in->threads[t].app;
+        if (u == t || (is_other && asym_seats_of(q, u)->duty < q->p->narrow))
+            continue;
+        if (q->ret[u].cpu >= 0 && q->ret[u].width == ASYM_PIN_CPU)
+            asym_mask_clear(&cpus, (unsigned)q->ret[u].cpu);
+        else if (is_other)
+            return (struct asym_mask){0};
+    }
+    return q->in->now < state->strangers_until ? (struct asym_mask){0} : cpus;
+}
+
+/* Where the threads of a program outnumber the CPUs they have wide masks, and all but one sleep. */
+static void sit_apart(struct asym_seats *q, size_t t)
+{
+    const struct asym_mask all = free_cpus(q, t), cpus = asym_mask_and(&all, q->in->threads[t].allowed);
+    double most = speed_now(q, t) * (1 + 1e-6);
+    int best = -1;
+    ASYM_MASK_FOREACH (c, &cpus) {
+        const double speed = asym_seats_sigma(q, t, asym_seats_speed(q, c), asym_seats_is_remote(q, t, c));
+        if (speed < most || (speed <= most && c != q->in->threads[t].preferred_cpu))
+            continue;
+        most = speed;
+        best = c;
+    }
+    if (best < 0 || has_more(q, t))
+        return;
+    struct asym_seats_thread *s = asym_seats_of(q, t);
+    q->ret[t] = (struct asym_assignment){.cpu = best, .width = ASYM_PIN_CPU, .reason = &alone};
+    s->given = best;
+    s->roams = false;
+}
+
 void asym_seats_exchange(struct asym_seats *q)
 {
     for (size_t t = 0; t < q->in->n_threads; t++) {
@@ -133,8 +179,12 @@ void asym_seats_exchange(struct asym_seats *q)
         /* In rounds that are too short for turns an exchange gains nothing, either. */
         if (!thread->alone || thread->spinning || q->in->now < asym_seats_of(q, t)->rests_until)
             continue;
+        if (q->ret[t].cpu < 0)
+            asym_seats_of(q, t)->claims = 0; /* of an earlier plan */
         const size_t u = find_seat(q, t);
         if (u != t)
             exchange(q, t, u);
+        else
+            sit_apart(q, t);
     }
 }

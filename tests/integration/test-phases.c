@@ -66,19 +66,33 @@ TEST_WITH(without_bpf_it_has_none, asym_service_set_up, asym_service_tear_down)
 }
 
 /* The main thread of an OpenMP program waits for all others like this, for longer than a sample. */
-TEST_WITH(a_thread_that_slept_through_the_sample_is_served, asym_service_set_up, asym_service_tear_down)
+static void serve_one_that_slept(const char *policy, const char *workers, const char *serial_ms,
+                                 const char *parallel_ms)
 {
     static const char *const command[] = {"tests/load-silent", "manager", NULL};
-    const char *const argv[] = {"--interval=200ms", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf",
-                                "--policy=pa", NULL};
+    char slow[32];
     double worst;
-    struct asym_talker talker = asym_talker_start_with(command, "3", "20", "400");
-    const pid_t asymd = asym_service_start(talker.pid, argv);
+    snprintf(slow, sizeof slow, "--slow=%d", asym_live_cpus() - 1);
+    const char *const argv[] = {
+        "--interval=200ms", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf", policy, slow, NULL};
+    struct asym_talker talker = asym_talker_start_with(command, workers, serial_ms, parallel_ms);
+    const pid_t asymd = asym_service_start_alike(talker.pid, argv);
     asym_talker_await_answer(&talker);
     const int answered = asym_talker_answered(&talker, &worst);
     print_message("%d of %d serial phases, at most %.1f ms after their begin\n", answered, ASYM_TALKER_LAST, worst);
     assert_true(answered >= ENOUGH);
     asym_talker_stop(&talker, asymd);
+}
+
+TEST_WITH(a_thread_that_slept_through_the_sample_is_served, asym_service_set_up, asym_service_tear_down)
+{
+    serve_one_that_slept("--policy=pa", "3", "20", "400");
+}
+
+/* Its threads outnumber the CPUs, so all have wide masks. asymd waits without real-time priority here: the phases are longer. */
+TEST_WITH(asym_serves_a_thread_that_slept_through_the_sample, asym_service_set_up, asym_service_tear_down)
+{
+    serve_one_that_slept("--policy=asym", "2", "60", "300");
 }
 
 /* Morad 2008, 6: the newly serial thread is rescheduled at once. */

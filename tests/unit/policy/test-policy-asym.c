@@ -879,20 +879,28 @@ TEST(a_thread_that_is_alone_takes_no_claim)
     }
 }
 
+/* Two threads were runnable in all of the other half of the time. */
+static void was_alone_for(unsigned t, double share)
+{
+    state_of(t)->needed = share != 0 ? 0.5 : 0;
+    state_of(t)->critical = share != 0 ? (0.5 + share) / 2 : 0;
+}
+
 /* In each row the thread on the slow CPU is alone, or all but alone. */
 TEST(not_every_thread_that_is_alone_gains_by_a_fast_cpu)
 {
     static const struct {
         bool spins, rests, mate_stays;
-        double mate_does, does; /* work */
+        double mate_alone, alone; /* shares of the time; 0 of its own: nothing is known of it */
         unsigned moved;
     } rows[] = {{.moved = 2},
                 {.spins = true},
                 {.rests = true},
                 {.mate_stays = true},
-                {.does = 0.1, .mate_does = 0.39, .moved = 2},
-                {.does = 0.1, .mate_does = 0.41},
-                {.mate_does = 0.41, .moved = 2}}; /* nothing is known of it */
+                {.alone = 0.1, .mate_alone = 0.39, .moved = 2},
+                {.alone = 0.1, .mate_alone = 0.41},
+                {.alone = 0.1, .mate_alone = -0.41, .moved = 2}, /* it never was */
+                {.mate_alone = 0.41, .moved = 2}};
     const struct asym_mask fast = {.w = {1}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         begin(2, 1, 1, 1);
@@ -901,8 +909,8 @@ TEST(not_every_thread_that_is_alone_gains_by_a_fast_cpu)
         const unsigned slow = policy_fixture_cpu(&w, 1) == 1;
         w.threads[slow].spinning = rows[i].spins;
         state_of(slow)->rests_until = rows[i].rests ? w.now + ASYM_SEC : 0;
-        state_of(slow)->pace = rows[i].does;
-        state_of(1 - slow)->pace = rows[i].mate_does;
+        was_alone_for(slow, rows[i].alone);
+        was_alone_for(1 - slow, rows[i].mate_alone);
         if (rows[i].mate_stays)
             w.threads[1 - slow].allowed = &fast;
         assert_int_equal(run_alone(slow), rows[i].moved);
@@ -934,6 +942,45 @@ TEST(a_thread_that_slept_in_the_last_plan_takes_a_seat_when_it_is_alone)
         assert_int_equal(policy_fixture_cpu(&w, u), cpu);
         assert_int_equal(policy_fixture_cpu(&w, 5), -1);
         w.threads[u].runnable = 0.6;
+    }
+}
+
+/*
+ * More threads than CPUs: masks are wide. In each row the main thread is alone. Another program needs that share of a CPU, or
+ * threads that asymd does not steer do, or it has a boost already.
+ */
+TEST(a_thread_that_is_alone_takes_a_cpu_that_no_busy_thread_of_others_may_use)
+{
+    static const struct {
+        double other, unsteered;
+        bool planned, boosted, spare;
+        int cpu;
+    } rows[] = {{.cpu = 0},
+                {.planned = true, .cpu = 0},
+                {.spare = true, .cpu = -1},
+                {.other = 0.1, .cpu = 0},
+                {.other = 1, .cpu = -1},
+                {.unsteered = 1.5, .cpu = -1},
+                {.boosted = true, .cpu = -1}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        begin(2, 1, 1, 2);
+        enter(6, 0.85);
+        if (rows[i].other > 0)
+            enter(1, rows[i].other);
+        w.threads[5].here = rows[i].planned;
+        w.unsteered = rows[i].unsteered;
+        for (unsigned k = 0; k < 30; k++)
+            policy_fixture_plan(&w);
+        assert_true(w.threads[0].answer.width == ASYM_PIN_ALL);
+        w.threads[5].here = true;
+        if (!rows[i].planned)
+            w.threads[5].answer = (struct asym_assignment){.cpu = -1, .nice_delta = rows[i].boosted ? -5 : 0};
+        if (rows[i].spare)
+            asym_mask_set(&w.spare, 0);
+        run_alone(5);
+        assert_int_equal(policy_fixture_cpu(&w, 5), rows[i].cpu);
+        assert_true(rows[i].cpu < 0 || w.threads[5].answer.width == ASYM_PIN_CPU);
+        assert_true(w.threads[0].answer.width == ASYM_PIN_ALL);
     }
 }
 
