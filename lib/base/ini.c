@@ -2,18 +2,21 @@
 #include "base/ini.h"
 
 #include <errno.h>
+#include <ini.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/parse.h"
 
-/* Comments do not count. */
+/* inih's buffer holds 200 bytes with line end and NUL. Comments do not count. */
 #define LINE_MAX_ 190
 
 struct reader {
     const struct asym_ini *ini;
+    struct asym_lines lines;
     bool inside; /* of a section */
     char section[ASYM_INI_SECTION_MAX + 1];
+    int failed;             /* -errno of the first wrong line */
     struct asym_error *err; /* what is wrong in this line */
 };
 
@@ -22,7 +25,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Length without a comment: ';' or '#' at the beginning of a line or ';' after white space starts one. */
+/* Length without a comment. As in inih, ';' or '#' at the beginning of a line or ';' after white space starts one. */
 static size_t without_comment(const char *line, size_t n)
 {
     if (n > 0 && (line[0] == ';' || line[0] == '#'))
@@ -33,7 +36,7 @@ static size_t without_comment(const char *line, size_t n)
     return n;
 }
 
-static int enter_section(struct reader *l, const char *line, size_t n, unsigned number)
+static int enter_section(struct reader *l, const char *line, size_t n)
 {
     const char *close = memchr(line, ']', n), *inside = line + 1;
     if (!close)
@@ -45,67 +48,83 @@ static int enter_section(struct reader *l, const char *line, size_t n, unsigned 
     if (n > ASYM_INI_SECTION_MAX)
         return asym_fail(l->err, -EINVAL, "the section's name is longer than 48 bytes");
     snprintf(l->section, sizeof l->section, "%.*s", (int)n, inside);
-    return l->ini->section(l->ini->ctx, l->section, number, l->err);
+    return l->ini->section(l->ini->ctx, l->section, l->lines.number, l->err);
 }
 
-static int take_key(struct reader *l, const char *line, size_t n, unsigned number)
+/* inih splits a line with one of these, and has no other error: the text it would give is no more than a line number. */
+static int check_key(struct reader *l, const char *line, size_t n)
 {
-    const char *name = line, *value = line;
-    char key[LINE_MAX_ + 1], text[ASYM_INI_VALUE_MAX + 1];
-    while (value < line + n && *value != '=' && *value != ':')
-        value++;
-    if (value == line + n)
+    if (n > LINE_MAX_)
+        return asym_fail(l->err, -EINVAL, "the line is too long; accepted are 190 bytes");
+    if (!memchr(line, '=', n) && !memchr(line, ':', n))
         return asym_fail(l->err, -EINVAL, "neither [%s] nor KEY = VALUE", l->ini->path ? "PATH" : "section");
     if (!l->inside)
         return asym_fail(l->err, -EINVAL, "a key before the first [%s]", l->ini->path ? "PATH" : "section");
-    size_t n_name = (size_t)(value - line), n_value = n - n_name - 1;
-    value++;
-    asym_parse_trim(&name, &n_name);
-    asym_parse_trim(&value, &n_value);
-    if (n_value > ASYM_INI_VALUE_MAX)
-        return asym_fail(l->err, -EINVAL, "the value is too long; accepted are 160 bytes");
-    snprintf(key, sizeof key, "%.*s", (int)n_name, name);
-    snprintf(text, sizeof text, "%.*s", (int)n_value, value);
-    return l->ini->key(l->ini->ctx, l->section, key, text, number, l->err);
+    return 1;
 }
 
-/* Indentation has no meaning: an indented line does not continue a value. */
-static int take_line(struct reader *l, const char *line, size_t n, unsigned number)
+/* Returns 1 for a line that inih splits; 0 for one that is done. Indentation has no meaning: none continues a value. */
+static int take_line(struct reader *l, const char **line, size_t *n)
 {
-    const bool is_section = n > 0 && line[0] == '[';
-    if (!asym_line_is_text(line, n))
+    const bool is_section = *n > 0 && **line == '[';
+    if (!asym_line_is_text(*line, *n))
         return asym_fail(l->err, -EINVAL, "binary data; accepted is text");
     if (!is_section || !l->ini->path) {
-        n = without_comment(line, n);
-        asym_parse_trim(&line, &n);
-        if (n == 0)
+        *n = without_comment(*line, *n);
+        asym_parse_trim(line, n);
+        if (*n == 0)
             return 0;
-        if (n > LINE_MAX_)
-            return asym_fail(l->err, -EINVAL, "the line is too long; accepted are 190 bytes");
     }
     if (!is_section)
-        return take_key(l, line, n, number);
+        return check_key(l, *line, *n);
     l->inside = false;
-    int r = l->ini->path ? l->ini->path(l->ini->ctx, line, n, number, l->err) : enter_section(l, line, n, number);
+    int r = l->ini->path ? l->ini->path(l->ini->ctx, *line, *n, l->lines.number, l->err) : enter_section(l, *line, *n);
     l->inside = r >= 0;
     return r;
+}
+
+/* Gives inih the next line that it splits. */
+static char *next_line(char *buf, int size, void *stream)
+{
+    struct reader *l = stream;
+    const char *line;
+    size_t n;
+    while (l->failed == 0 && asym_lines_next(&l->lines, &line, &n)) {
+        int r = take_line(l, &line, &n);
+        if (r < 0 && !l->ini->lenient)
+            l->failed = r;
+        if (r <= 0)
+            continue;
+        snprintf(buf, (size_t)size, "%.*s\n", (int)n, line);
+        return buf;
+    }
+    return NULL;
+}
+
+static int take_key(void *user, const char *section, const char *key, const char *value)
+{
+    struct reader *l = user;
+    (void)section; /* inih is given none */
+    int r = strlen(value) > ASYM_INI_VALUE_MAX
+                ? asym_fail(l->err, -EINVAL, "the value is too long; accepted are 160 bytes")
+                : l->ini->key(l->ini->ctx, l->section, key, value, l->lines.number, l->err);
+    if (r < 0 && !l->ini->lenient)
+        l->failed = r;
+    return 1;
 }
 
 int asym_ini_read(const struct asym_ini *ini, const char *text, size_t len, struct asym_error *err)
 {
     static const char bom[] = "\xef\xbb\xbf";
     struct asym_error why = {""};
-    struct reader l = {.ini = ini, .err = &why};
-    struct asym_lines lines = {.at = text, .end = text + len};
-    const char *line;
-    size_t n;
+    struct reader l = {.ini = ini, .lines = {.at = text, .end = text + len}, .err = &why};
     if (len >= 3 && memcmp(text, bom, 3) == 0)
-        lines.at += 3;
-    while (asym_lines_next(&lines, &line, &n)) {
-        int r = take_line(&l, line, n, lines.number);
-        if (r < 0 && !ini->lenient)
-            return asym_fail(err, r == -ENOMEM ? r : -EINVAL, "%.200s:%u: %.800s", ini->name, lines.number, why.text);
-    }
+        l.lines.at += 3;
+    if (ini_parse_stream(next_line, &l, take_key, &l) < 0)
+        return asym_fail(err, -ENOMEM, "%.200s: no memory", ini->name);
+    if (l.failed < 0)
+        return asym_fail(err, l.failed == -ENOMEM ? l.failed : -EINVAL, "%.200s:%u: %.800s", ini->name, l.lines.number,
+                         why.text);
     return 0;
 }
 
