@@ -172,8 +172,17 @@ static void sit_apart(struct asym_seats *q, size_t t)
     s->roams = false;
 }
 
+/* The last plan left all threads to the kernel. */
+static bool is_left_to_kernel(const struct asym_seats *q)
+{
+    const struct asym_seats_state *state = q->in->state;
+    return asym_machine_kernel_knows(q->in->machine) && q->in->now >= state->needs_help_until;
+}
+
 void asym_seats_exchange(struct asym_seats *q)
 {
+    if (is_left_to_kernel(q))
+        return;
     for (size_t t = 0; t < q->in->n_threads; t++) {
         const struct asym_policy_thread *thread = &q->in->threads[t];
         /* In rounds that are too short for turns an exchange gains nothing, either. */

@@ -879,6 +879,17 @@ TEST(a_thread_that_is_alone_takes_no_claim)
     }
 }
 
+TEST(a_thread_that_is_alone_is_left_to_a_kernel_that_knows)
+{
+    begin(2, 4, 1, 4);
+    let_kernel_know();
+    enter(4, 1);
+    for (unsigned k = 0; k < 20; k++)
+        policy_fixture_plan(&w);
+    run_alone(0);
+    assert_int_equal(policy_fixture_cpu(&w, 0), -1);
+}
+
 /* Two threads were runnable in all of the other half of the time. */
 static void was_alone_for(unsigned t, double share)
 {
