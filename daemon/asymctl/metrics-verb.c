@@ -9,7 +9,7 @@
 #include "daemon/asymctl/service-verb.h"
 #include "report/json.h"
 #include "report/openmetrics.h"
-#include "report/report-table.h"
+#include "report/columns.h"
 
 struct arguments {
     bool table, json;

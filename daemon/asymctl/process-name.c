@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "daemon/asymctl/wording.h"
 #include "linux/sys/proc-parse.h"
-#include "report/report-table.h"
+#include "report/columns.h"
 
 /* The most processes of a list. */
 #define MOST_LISTED 10

@@ -47,12 +47,6 @@ static const char *unlisted_of(const struct asym_settings *s)
     return s->daemon.unlisted ? "ignores" : "steers";
 }
 
-/* A glob may have a backslash, which asym_text_escape would double. */
-static const char *globs_of(const char *globs, char *buf, size_t size)
-{
-    return asym_text_is_printable(globs, strlen(globs)) ? globs : asym_text_show(globs, buf, size);
-}
-
 /* Prints a paragraph and a newline. It begins at column at, and its other lines at column indent. */
 static __attribute__((format(printf, 4, 5))) void say(const struct asym_terminal *terminal, size_t at, size_t indent,
                                                       const char *format, ...)
@@ -89,7 +83,7 @@ static int print_rules(const struct asym_settings *s, const char *name, const st
         say(terminal, at, NAME_WIDTH + 2, "%s", effect_of(&rule, text, sizeof text));
         for (size_t k = 0; k < rule.n_keys; k++) {
             fputs("    ", terminal->out);
-            say(terminal, 4, 8, "%s = %s", rule.key[k], globs_of(rule.globs[k], text, sizeof text));
+            say(terminal, 4, 8, "%s = %s", rule.key[k], asym_text_printable(rule.globs[k], text, sizeof text));
         }
         if (rule.lends_to_anyone) {
             fputs("    ", terminal->out);
@@ -110,19 +104,14 @@ static int print_rules(const struct asym_settings *s, const char *name, const st
 /* Returns the value with which a key is compared. NULL: not known. */
 static const char *value_of(const struct asym_rule_subject *s, unsigned need, char *buf, size_t size)
 {
-    const char *text = NULL;
+    size_t k = 0;
+    while (asym_rule_keys[k].need != need)
+        k++;
     if (need == ASYM_RULE_NEEDS_UID) {
         snprintf(buf, size, "%u", (unsigned)s->uid);
         return s->uid == (uid_t)-1 ? NULL : buf;
     }
-    if (need == ASYM_RULE_NEEDS_COMM)
-        text = s->comm;
-    else if (need == ASYM_RULE_NEEDS_EXE)
-        text = s->exe;
-    else if (need == ASYM_RULE_NEEDS_CGROUP)
-        text = s->cgroup;
-    else if (need == ASYM_RULE_NEEDS_CMDLINE)
-        text = s->cmdline;
+    const char *text = *(const char *const *)(const void *)((const char *)s + asym_rule_keys[k].subject);
     return text ? asym_text_show(text, buf, size) : NULL;
 }
 
@@ -135,7 +124,7 @@ static const char *miss_of(const struct asym_rule_view *rule, size_t k, const st
     const bool several = strpbrk(rule->globs[k], " \t");
     if (value)
         snprintf(buf, size, "%s: \"%s\" is %s %s", rule->key[k], value, several ? "none of" : "not",
-                 globs_of(rule->globs[k], globs, sizeof globs));
+                 asym_text_printable(rule->globs[k], globs, sizeof globs));
     else
         snprintf(buf, size, "%s: not known (it does not run, or this user may not read it)", rule->key[k]);
     return buf;
@@ -170,20 +159,12 @@ static void print_tested(const struct asym_rule_view *rule, const struct asym_ru
 static void print_subject(const struct asym_rule_subject *s, const struct asym_terminal *terminal)
 {
     enum { VALUE_AT = 15 };
-    static const struct {
-        const char *name;
-        unsigned need;
-    } rows[] = {
-        {"name", ASYM_RULE_NEEDS_COMM},
-        {"executable", ASYM_RULE_NEEDS_EXE},
-        {"control group", ASYM_RULE_NEEDS_CGROUP},
-        {"command line", ASYM_RULE_NEEDS_CMDLINE},
-        {"user", ASYM_RULE_NEEDS_UID},
-    };
+    /* In the order of the keys. */
+    static const char *const names[ASYM_RULE_MATCHES] = {"name", "executable", "control group", "command line", "user"};
     char buf[160];
-    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        const char *value = value_of(s, rows[i].need, buf, sizeof buf);
-        fprintf(terminal->out, "%-*s", VALUE_AT, rows[i].name);
+    for (size_t k = 0; k < ASYM_RULE_MATCHES; k++) {
+        const char *value = value_of(s, asym_rule_keys[k].need, buf, sizeof buf);
+        fprintf(terminal->out, "%-*s", VALUE_AT, names[k]);
         say(terminal, VALUE_AT, VALUE_AT, "%s", value ? value : "not known");
     }
     fputc('\n', terminal->out);
@@ -221,9 +202,9 @@ static json_t *match_json(const struct asym_rule_view *rule, bool misses_only)
     json_t *keys = misses_only ? json_array() : json_object();
     for (size_t k = 0; k < rule->n_keys; k++) {
         if (!misses_only)
-            json_object_set_new(keys, rule->key[k], asym_json_shown(rule->globs[k]));
+            asym_json_set(&keys, rule->key[k], asym_json_shown(rule->globs[k]));
         else if (rule->misses[k])
-            json_array_append_new(keys, json_string(rule->key[k]));
+            asym_json_append(&keys, json_string(rule->key[k]));
     }
     return keys;
 }
@@ -237,10 +218,10 @@ static json_t *rule_json(const struct asym_rule_view *rule, bool tested)
                              f->has_nice ? json_integer(f->nice) : json_null(), "policy_class",
                              asym_rule_class_name(f->policy_class), "library", f->library, "lends_to_anyone",
                              rule->lends_to_anyone, "match", match_json(rule, false));
-    if (!json || !tested)
-        return json;
-    json_object_set_new(json, "matches", json_boolean(first_miss(rule) == rule->n_keys));
-    json_object_set_new(json, "misses", match_json(rule, true));
+    if (tested) {
+        asym_json_set(&json, "matches", json_boolean(first_miss(rule) == rule->n_keys));
+        asym_json_set(&json, "misses", match_json(rule, true));
+    }
     return json;
 }
 
@@ -250,21 +231,17 @@ static int write_rules_json(const struct asym_settings *s, const char *name, con
 {
     struct asym_rule_view rule;
     json_t *list = json_array();
-    for (size_t i = 0; list && asym_rules_at(s->rules, i, subject, &rule); i++)
-        if ((!name || strcmp(rule.name, name) == 0) && json_array_append_new(list, rule_json(&rule, subject)) < 0) {
-            json_decref(list);
-            list = NULL;
-        }
-    ASYM_AUTO_JSON json_t *root = json_pack("{s:s, s:s, s:o}", "schema", "asymctl.rules/1", "default",
-                                            s->daemon.unlisted ? "ignore" : "steer", "rules", list);
-    if (!root)
-        return -ENOMEM;
+    for (size_t i = 0; asym_rules_at(s->rules, i, subject, &rule); i++)
+        if (!name || strcmp(rule.name, name) == 0)
+            asym_json_append(&list, rule_json(&rule, subject));
+    json_t *root = json_pack("{s:s, s:s, s:o}", "schema", "asymctl.rules/1", "default",
+                             s->daemon.unlisted ? "ignore" : "steer", "rules", list);
     if (subject) {
         const struct asym_rule_match found = asym_rules_match(s->rules, subject);
-        json_object_set_new(root, "rule", found.name ? asym_json_shown(found.name) : json_null());
-        json_object_set_new(root, "action", json_string(asym_rule_action_name(found.action)));
+        asym_json_set(&root, "rule", found.name ? asym_json_shown(found.name) : json_null());
+        asym_json_set(&root, "action", json_string(asym_rule_action_name(found.action)));
     }
-    return json_dumpf(root, out, JSON_INDENT(2)) < 0 || fputc('\n', out) < 0 ? -EIO : 0;
+    return asym_json_print(root, out);
 }
 
 struct arguments {
@@ -390,15 +367,6 @@ static int test_named(const struct arguments *a, const struct asym_settings *s, 
                                          : test(a, s, &(struct asym_rule_subject){.comm = name, .uid = (uid_t)-1});
 }
 
-static bool has_rule(const struct asym_settings *s, const char *name)
-{
-    struct asym_rule_view rule;
-    for (size_t i = 0; asym_rules_at(s->rules, i, NULL, &rule); i++)
-        if (strcmp(rule.name, name) == 0)
-            return true;
-    return false;
-}
-
 /* Without test, NAME is a rule, or else a program. */
 static int answer(const struct arguments *a, const struct asym_settings *s, const char *subject, bool is_test)
 {
@@ -406,7 +374,7 @@ static int answer(const struct arguments *a, const struct asym_settings *s, cons
     const struct asym_terminal terminal = asym_terminal_of(stdout);
     struct asym_error err = {""};
     uint32_t pid;
-    if (!is_test && (!subject || has_rule(s, subject)))
+    if (!is_test && (!subject || asym_rules_named(s->rules, subject)))
         return asym_verb_reported(a->json ? write_rules_json(s, subject, NULL, stdout)
                                           : print_rules(s, subject, &terminal));
     if (asym_root_open(NULL, &root, &err) < 0)

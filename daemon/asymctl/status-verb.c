@@ -17,7 +17,7 @@
 #include "daemon/asymctl/status.h"
 #include "daemon/asymctl/wording.h"
 #include "report/json.h"
-#include "report/report-table.h"
+#include "report/columns.h"
 #include "top/top.h"
 
 /* The column where the texts begin, behind the names of the lines. */

@@ -11,7 +11,7 @@
 #include "daemon/asymctl/process-name.h"
 #include "daemon/asymctl/wording.h"
 #include "report/json.h"
-#include "report/report-table.h"
+#include "report/columns.h"
 
 /* The time for which asymd measures who waits for whom, before asymctl shows it. */
 #define WAITS_MEASURED (2 * ASYM_SEC)

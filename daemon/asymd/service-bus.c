@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +8,256 @@
 #include "app/settings-setup.h"
 #include "base/clock.h"
 #include "base/macro.h"
+#include "base/text.h"
 #include "bus/bus.h"
 #include "daemon/asymd/bus-report.h"
 #include "daemon/asymd/service-control.h"
 #include "daemon/asymd/service-internal.h"
 #include "linux/observe/proc-owner.h"
 #include "linux/sys/cgroup-mounts.h"
+
+/* The table of org.asymd.Manager, and the functions behind its rows. tests/unit/asymd/test-bus-manager.c has its XML. */
+
+enum { TEXT_SIZE = 1024 };
+
+int asym_bus_manager_fail(sd_bus_error *error, int r, const struct asym_error *err)
+{
+    const char *name = r == -ESRCH     ? ASYM_BUS_ERROR_NO_SUCH_PROCESS
+                       : r == -EINVAL  ? SD_BUS_ERROR_INVALID_ARGS
+                       : r == -ENODATA ? ASYM_BUS_ERROR_NO_SIGNAL
+                                       : ASYM_BUS_ERROR_NOT_POSSIBLE;
+    char text[TEXT_SIZE];
+    sd_bus_error_set(error, name, *err->text ? asym_text_show(err->text, text, sizeof text) : strerror(-r));
+    return r;
+}
+
+/* Properties. */
+
+static int append_text(sd_bus_message *reply, const char *text)
+{
+    char valid[4096];
+    return sd_bus_message_append(reply, "s", asym_text_show(text ? text : "", valid, sizeof valid));
+}
+
+/* A getter reads only the facts of its property: any user can call it as often as the user likes. */
+
+static struct asym_service_facts facts(void *link)
+{
+    struct asym_service_facts f;
+    asym_service_facts(asym_bus_userdata(link), &f);
+    return f;
+}
+
+static int get_version(sd_bus *bus, const char *path, const char *interface, const char *property,
+                       sd_bus_message *reply, void *link, sd_bus_error *error)
+{
+    return append_text(reply, ASYM_VERSION);
+}
+
+/* A getter of sd-bus: append the expression. */
+#define GETTER(name, append)                                                                                           \
+    static int get_##name(sd_bus *bus, const char *path, const char *interface, const char *property,                  \
+                          sd_bus_message *reply, void *link, sd_bus_error *error)                                      \
+    {                                                                                                                  \
+        (void)bus, (void)path, (void)interface, (void)property, (void)link, (void)error;                               \
+        return append;                                                                                                 \
+    }
+
+GETTER(policy, append_text(reply, facts(link).policy))
+GETTER(policy_reason, append_text(reply, facts(link).policy_reason))
+GETTER(threads_steered, sd_bus_message_append(reply, "u", facts(link).threads_steered))
+GETTER(paused, sd_bus_message_append(reply, "b", (int)facts(link).paused))
+GETTER(paused_until, sd_bus_message_append(reply, "t", facts(link).paused_until))
+
+/* Methods that read. */
+
+static int send_reply(sd_bus_message *reply, int r)
+{
+    if (r >= 0)
+        r = sd_bus_send(NULL, reply, NULL);
+    sd_bus_message_unref(reply);
+    return r;
+}
+
+/* A number of a process or thread that the kernel could give. */
+static int read_id(sd_bus_message *m, int32_t *ret)
+{
+    uint32_t id;
+    int r = sd_bus_message_read(m, "u", &id);
+    if (r < 0)
+        return r;
+    *ret = id > 0 && id <= INT_MAX ? (int32_t)id : -1;
+    return 0;
+}
+
+/* The same answer for a process that does not exist and for one that the caller may not see. */
+static int unknown(const struct asym_service *s, sd_bus_error *error)
+{
+    return sd_bus_error_set(
+        error, ASYM_BUS_ERROR_NO_SUCH_PROCESS,
+        s->run->cli->n_pids > 0
+            ? "asymd knows no such process or thread: it follows only the processes of its --pid, once they have run"
+            : "asymd knows no such process or thread: it has ended, or has not run since asymd "
+              "started");
+}
+
+/* The texts of a configuration may be no UTF-8, so the answer is bytes. */
+static int get_configuration(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller,
+                             sd_bus_error *error)
+{
+    const struct asym_service *s = userdata;
+    ASYM_AUTO_FREE char *text = NULL;
+    size_t size = 0;
+    sd_bus_message *reply = NULL;
+    FILE *out = open_memstream(&text, &size);
+    int r = out ? asym_settings_print(s->run->settings, out) : -ENOMEM;
+    if (out && fclose(out) != 0 && r >= 0)
+        r = -ENOMEM;
+    if (r >= 0)
+        r = sd_bus_message_new_method_return(m, &reply);
+    if (r >= 0)
+        r = sd_bus_message_append_array(reply, 'y', text, size);
+    return send_reply(reply, r);
+}
+
+static int get_report(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    ASYM_AUTO_FREE char *json = NULL;
+    const char *topic;
+    uint64_t argument;
+    int r = sd_bus_message_read(m, "st", &topic, &argument);
+    if (r >= 0)
+        r = asym_bus_report(userdata, caller, topic, argument, asym_clock_now(), &json);
+    if (r == -EINVAL)
+        return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+                                "there is no report on this topic, or it takes no argument");
+    if (r == -ESRCH)
+        return unknown(userdata, error);
+    return r < 0 ? r : sd_bus_reply_method_return(m, "s", json);
+}
+
+/* Methods that change something. */
+
+static int answer(sd_bus_message *m, int r, const struct asym_error *err, sd_bus_error *error)
+{
+    return r < 0 ? asym_bus_manager_fail(error, r, err) : sd_bus_reply_method_return(m, "");
+}
+
+static int set_policy(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    struct asym_error err = {""};
+    const char *name;
+    int permanent;
+    int r = sd_bus_message_read(m, "sb", &name, &permanent);
+    if (r >= 0)
+        r = asym_service_set_policy(userdata, name, permanent, caller->uid, &err);
+    return answer(m, r, &err, error);
+}
+
+static int pause_steering(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    struct asym_error err = {""};
+    uint64_t seconds;
+    int r = sd_bus_message_read(m, "t", &seconds);
+    if (r >= 0)
+        r = asym_service_pause(userdata, seconds, &err);
+    return answer(m, r, &err, error);
+}
+
+static int resume(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    asym_service_resume(userdata);
+    return sd_bus_reply_method_return(m, "");
+}
+
+static int reload(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    struct asym_error err = {""};
+    int r = asym_service_reload(userdata, &err);
+    if (r >= 0)
+        return sd_bus_reply_method_return(m, "");
+    /* A bad configuration is no bad argument. */
+    return asym_bus_manager_fail(error, r == -EINVAL || r == -ESRCH ? -EOPNOTSUPP : r, &err);
+}
+
+static int set_program(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    struct asym_error err = {""};
+    enum asym_rule_action action;
+    const char *text;
+    int32_t pid = -1;
+    int r = read_id(m, &pid);
+    if (r >= 0)
+        r = sd_bus_message_read(m, "s", &text);
+    if (r >= 0 && pid < 0)
+        return unknown(userdata, error);
+    if (r >= 0 && strcmp(text, "auto") == 0)
+        return answer(m, asym_service_unset_program(userdata, pid, &err), &err, error);
+    if (r >= 0)
+        r = asym_service_parse_action(text, &action, &err);
+    if (r >= 0)
+        r = asym_service_set_program(userdata, pid, action, caller->uid, &err);
+    return answer(m, r, &err, error);
+}
+
+static int set_rule(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
+{
+    struct asym_error err = {""};
+    struct asym_set_rule set;
+    char file[4 * sizeof set.file], before[4 * sizeof set.before];
+    const char *action;
+    int32_t pid;
+    int r = read_id(m, &pid);
+    if (r >= 0)
+        r = sd_bus_message_read(m, "s", &action);
+    if (r >= 0 && pid < 0)
+        return unknown(userdata, error);
+    if (r >= 0)
+        r = asym_service_set_rule(userdata, pid, action, caller->uid, &set, &err);
+    return r < 0 ? asym_bus_manager_fail(error, r, &err)
+                 : sd_bus_reply_method_return(m, "ss", asym_text_show(set.file, file, sizeof file),
+                                              asym_text_show(set.before, before, sizeof before));
+}
+
+const struct asym_bus_method asym_bus_manager_methods[] = {
+    {"SetPolicy", true, set_policy},
+    {"Pause", true, pause_steering},
+    {"Resume", true, resume},
+    {"Reload", true, reload},
+    {"SetProgram", true, set_program},
+    {"SetRule", true, set_rule},
+    {"GetConfiguration", false, get_configuration},
+    {"GetReport", false, get_report},
+    {NULL, false, NULL},
+};
+
+/* The privileges stand in the table above: sd-bus would ask the bus daemon, and wait for the answer. */
+#define OPEN                                SD_BUS_VTABLE_UNPRIVILEGED
+#define CHANGES                             SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
+#define PROPERTY(name, type, getter, flags) SD_BUS_PROPERTY(name, type, get_##getter, 0, flags)
+
+const sd_bus_vtable asym_bus_manager_vtable[] = {
+    SD_BUS_VTABLE_START(0),
+    PROPERTY("Version", "s", version, SD_BUS_VTABLE_PROPERTY_CONST),
+    PROPERTY("Policy", "s", policy, CHANGES),
+    PROPERTY("PolicyReason", "s", policy_reason, CHANGES),
+    PROPERTY("ThreadsSteered", "u", threads_steered, CHANGES),
+    PROPERTY("Paused", "b", paused, CHANGES),
+    PROPERTY("PausedUntil", "t", paused_until, CHANGES),
+    SD_BUS_METHOD_WITH_ARGS("SetPolicy", SD_BUS_ARGS("s", name, "b", permanent), SD_BUS_NO_RESULT, asym_bus_on_method,
+                            OPEN),
+    SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_ARGS("t", seconds), SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
+    SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
+    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
+    SD_BUS_METHOD_WITH_ARGS("SetProgram", SD_BUS_ARGS("u", pid, "s", action), SD_BUS_NO_RESULT, asym_bus_on_method,
+                            OPEN),
+    SD_BUS_METHOD_WITH_ARGS("SetRule", SD_BUS_ARGS("u", pid, "s", action), SD_BUS_RESULT("s", file, "s", before),
+                            asym_bus_on_method, OPEN),
+    SD_BUS_METHOD_WITH_ARGS("GetConfiguration", SD_BUS_NO_ARGS, SD_BUS_RESULT("ay", ini), asym_bus_on_method, OPEN),
+    SD_BUS_METHOD_WITH_ARGS("GetReport", SD_BUS_ARGS("s", topic, "t", argument), SD_BUS_RESULT("s", json),
+                            asym_bus_on_method, OPEN),
+    SD_BUS_VTABLE_END,
+};
 
 /* The format is the kind for the log's rate limit. What users provoke must not push out what happens to the system bus. */
 static void say(void *userdata, enum asym_bus_topic topic, int priority, const char *text)

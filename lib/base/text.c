@@ -119,6 +119,11 @@ bool asym_text_is_printable(const char *bytes, size_t len)
     return len == 0;
 }
 
+const char *asym_text_printable(const char *text, char *buf, size_t size)
+{
+    return asym_text_is_printable(text, strlen(text)) ? text : asym_text_show(text, buf, size);
+}
+
 struct asym_text asym_text_in(char *buf, size_t size)
 {
     *buf = '\0';

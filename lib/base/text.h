@@ -22,6 +22,9 @@ const char *asym_text_show(const char *text, char *buf, size_t size);
 /** Returns true if all bytes are printable: valid UTF-8, and no character but a backslash that asym_text_escape escapes. */
 bool asym_text_is_printable(const char *bytes, size_t len);
 
+/** Returns text if it is printable, else its printable form in buf. A text that was made printable before keeps its backslashes. */
+const char *asym_text_printable(const char *text, char *buf, size_t size);
+
 /** A text that grows in a buffer of the caller. It ends in NUL at any time. */
 struct asym_text {
     char *buf;

@@ -41,9 +41,6 @@ struct asym_rule_key {
 /** In the order of asym_rule.match. */
 extern const struct asym_rule_key asym_rule_keys[ASYM_RULE_MATCHES];
 
-/** Call fn for every word of text, without the quotes around it, until it returns true. Returns whether it did. */
-bool asym_rule_any_word(const char *text, bool (*fn)(const char *word, size_t n, const void *ctx), const void *ctx);
-
 struct asym_rule {
     char *name, *origin;
     char *match[ASYM_RULE_MATCHES];     /**< globs or user IDs, separated by spaces, as written; NULL: not tested */
@@ -86,12 +83,6 @@ int asym_settings_print_sample(FILE *out);
  * Rules that name CPUs by what they are: those of the largest cache, or of the highest clock. They differ from machine to machine,
  * so a rule gets them after the machine was read.
  */
-
-/** Returns "big-cache" or "high-clock"; "" for a list. Static. */
-const char *asym_rule_cpus_name(enum asym_rule_cpus_name name);
-
-/** Returns the value of that name; ASYM_RULE_CPUS_LISTED: it is none of these names. */
-enum asym_rule_cpus_name asym_rule_cpus_named(const char *text);
 
 /**
  * Gives the CPUs of this machine to the rules that name them. Rules that name CPUs of an empty mask name none. Returns how many

@@ -9,7 +9,7 @@
 #include "base/macro.h"
 #include "base/text.h"
 #include "report/json.h"
-#include "report/report-table.h"
+#include "report/columns.h"
 
 /* The JSON of asymctl sim: asymctl.sim/1. */
 

@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "core/classify.h"
 #include "report/columns.h"
-#include "report/report-table.h"
 #include "report/json.h"
 
 static const char *mask_text(const struct asym_mask *m, char *buf, size_t size)

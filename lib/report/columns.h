@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** Formats text for the columns of a terminal. Texts must be valid UTF-8 without control characters (asym_text_escape). */
+/** Texts and tables for the columns of a terminal. Texts must be valid UTF-8 without control characters (asym_text_escape). */
 #ifndef ASYM_REPORT_COLUMNS_H
 #define ASYM_REPORT_COLUMNS_H
+
+#include <asym/types.h>
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-
-#include <asym/types.h>
 
 /** The columns of a line: without a terminal, and the least that the reports are made for. */
 enum { ASYM_COLUMNS_DEFAULT = 80, ASYM_COLUMNS_LEAST = 68 };
@@ -46,5 +46,46 @@ void asym_columns_text(const struct asym_terminal *terminal, const char *text);
 
 /** Print the text and pad it to that many columns. style: the parameters of an escape sequence ("33"); NULL: plain. */
 void asym_columns_cell(FILE *out, const char *text, size_t columns, const char *style);
+
+/* A table of texts that fits the terminal: it drops columns, and cuts one, before a line becomes too wide. */
+
+/** The most columns of a table. */
+#define ASYM_REPORT_TABLE_COLUMNS 16
+
+struct asym_report_table_column {
+    const char *heading; /**< printable */
+    unsigned drop;       /**< 0: always there; else the column with the highest number is dropped first */
+    bool right;          /**< numbers end in the same column */
+    size_t cut;          /**< the least width to which the cells are cut, in one column of the table; 0: not cut */
+};
+
+/** Two spaces stand between columns. All but the columns is zero in an empty table. */
+struct asym_report_table {
+    const struct asym_report_table_column *columns; /**< borrowed */
+    size_t n_columns;                               /**< 1 to ASYM_REPORT_TABLE_COLUMNS */
+    char **cells;                                   /**< owned, row by row */
+    size_t n_cells, capacity;
+    int error;      /**< -ENOMEM: a cell is missing */
+    char lost[160]; /**< the headings of the columns that the last print has dropped for lack of room: "a, b" */
+};
+
+/** Add the next cell, a printable text (asym_text_escape), which is copied. "-": there is no value. */
+void asym_report_table_add(struct asym_report_table *table, const char *text);
+
+/** Add a row of n_columns cells. */
+void asym_report_table_row(struct asym_report_table *table, const char *const *cells);
+
+/**
+ * Print the rows. The first line begins at column at, where the caller has stopped; further lines begin at column indent, which
+ * is not less. headings: print a line of headings first. A column that may be dropped is not there if none of its cells has a
+ * value. Returns 0; -EIO; table->error.
+ */
+int asym_report_table_print(struct asym_report_table *table, const struct asym_terminal *terminal, size_t at,
+                            size_t indent, bool headings);
+
+/** Returns the columns that a line needs at least so that none is dropped, with headings. */
+size_t asym_report_table_width(const struct asym_report_table *table);
+
+void asym_report_table_done(struct asym_report_table *table);
 
 #endif

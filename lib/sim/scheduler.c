@@ -4,6 +4,166 @@
 #include "base/mask.h"
 #include "sim/sim-internal.h"
 
+/* Load balancing by the number of threads, or by the number of threads per speed if the scheduler knows the speeds. */
+
+/* Returns whether a and b are at exactly that distance: nearer CPUs were searched before. */
+static bool reaches(const struct asym_sim *s, uint32_t a, uint32_t b, enum sim_reach reach)
+{
+    const enum sim_reach nearest = s->cpus[a].llc == s->cpus[b].llc     ? SIM_REACH_LLC
+                                   : s->cpus[a].node == s->cpus[b].node ? SIM_REACH_NODE
+                                                                        : SIM_REACH_ALL;
+    return nearest == reach;
+}
+
+/* The first thread of the queue that may run on cpu: like Linux, the one that has not run for longest, whose cache is cold. */
+static uint32_t movable(const struct asym_sim *s, uint32_t from, uint32_t cpu)
+{
+    /* Most waiting threads of a CPU have the same mask, so the last refused mask saves most tests. */
+    uint32_t refused = SIM_NONE;
+    if (!asym_mask_has(&s->cpus[from].pullers, (int)cpu))
+        return SIM_NONE;
+    for (uint32_t t = s->cpus[from].head; t != SIM_NONE; t = s->threads[t].next) {
+        if (s->threads[t].mask == refused)
+            continue;
+        if (asym_mask_has(sim_masks_at(s->masks, s->threads[t].mask), (int)cpu))
+            return t;
+        refused = s->threads[t].mask;
+    }
+    return SIM_NONE;
+}
+
+/*
+ * Searches the CPUs at exactly that distance with a thread that cpu may pull, so that cpu becomes less loaded than they were.
+ * Returns the most loaded one, and that thread; on a tie the first in order after cpu. SIM_NONE: none.
+ */
+static uint32_t busiest(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t *ret_thread)
+{
+    uint32_t best = SIM_NONE, first, end;
+    double most = sim_load(s, cpu, 1) * (1 + 1e-9);
+    sim_span(s, cpu, reach, &first, &end);
+    for (uint32_t from = cpu; (from = from + 1 < end ? from + 1 : first) != cpu;) {
+        if (sim_load(s, from, 0) <= most || s->cpus[from].n_queued == 0 || !reaches(s, cpu, from, reach))
+            continue;
+        const uint32_t thread = movable(s, from, cpu);
+        if (thread == SIM_NONE)
+            continue;
+        best = from;
+        most = sim_load(s, from, 0);
+        *ret_thread = thread;
+    }
+    return best;
+}
+
+bool sim_pull(struct asym_sim *s, uint32_t cpu)
+{
+    uint32_t thread = SIM_NONE;
+    for (int reach = SIM_REACH_LLC; reach < SIM_N_REACHES && s->n_waiting > 0; reach++) {
+        if (busiest(s, cpu, (enum sim_reach)reach, &thread) == SIM_NONE)
+            continue;
+        s->totals.events++;
+        sim_move(s, thread, cpu);
+        return true;
+    }
+    return false;
+}
+
+/* Linux's capacity_greater: a difference in speed of 5 % or less is no reason to move a running thread. */
+#define CAPACITY_MARGIN (1078.0 / 1024)
+
+/* Active balancing: an idle CPU takes over the running thread of the slowest CPU that is slower. */
+static void take_over(struct asym_sim *s, uint32_t cpu)
+{
+    uint32_t best = SIM_NONE;
+    double slowest = s->machine->cpus[cpu].speed / CAPACITY_MARGIN;
+    for (uint32_t i = 1; i < s->n_cpus; i++) {
+        const uint32_t from = (cpu + i) % s->n_cpus, thread = s->cpus[from].running;
+        if (thread == SIM_NONE || s->machine->cpus[from].speed >= slowest ||
+            !asym_mask_has(sim_masks_at(s->masks, s->threads[thread].mask), (int)cpu))
+            continue;
+        best = thread;
+        slowest = s->machine->cpus[from].speed;
+    }
+    if (best != SIM_NONE)
+        sim_move(s, best, cpu);
+}
+
+/* Returns whether a sibling of this CPU runs a thread, too. */
+static bool shares_core(const struct asym_sim *s, uint32_t cpu)
+{
+    const struct sim_core *core = &s->cores[s->cpus[cpu].core];
+    for (uint32_t c = core->first; c < core->first + core->n; c++)
+        if (c != cpu && s->cpus[c].running != SIM_NONE)
+            return true;
+    return false;
+}
+
+/* Active balancing of SMT: a CPU whose core is idle takes over one of two threads that share a core; the nearest first. */
+static void take_from_siblings(struct asym_sim *s, uint32_t cpu)
+{
+    if (s->scenario->machine.most_smt < 2 || sim_count(s, cpu) > 0 || !sim_core_is_idle(s, cpu))
+        return;
+    for (int reach = SIM_REACH_LLC; reach < SIM_N_REACHES; reach++) {
+        for (uint32_t i = 1; i < s->n_cpus; i++) {
+            const uint32_t from = (cpu + i) % s->n_cpus, thread = s->cpus[from].running;
+            if (thread == SIM_NONE || !reaches(s, cpu, from, (enum sim_reach)reach) || !shares_core(s, from) ||
+                !asym_mask_has(sim_masks_at(s->masks, s->threads[thread].mask), (int)cpu))
+                continue;
+            sim_move(s, thread, cpu);
+            return;
+        }
+    }
+}
+
+static void balance_by_load(struct asym_sim *s, uint32_t cpu)
+{
+    while (sim_pull(s, cpu))
+        ;
+    if (s->scenario->scheduler.capacity == ASYM_SIM_CAPACITY_ACTIVE && sim_count(s, cpu) == 0)
+        take_over(s, cpu);
+}
+
+static void balance_by_count(struct asym_sim *s, uint32_t cpu)
+{
+    uint32_t thread = SIM_NONE;
+    for (int reach = SIM_REACH_LLC; reach < SIM_N_REACHES && s->n_waiting > 0; reach++) {
+        const uint32_t here = sim_count(s, cpu), from = busiest(s, cpu, (enum sim_reach)reach, &thread);
+        if (from == SIM_NONE)
+            continue;
+        /* Moving half of the difference makes the counts equal. */
+        for (uint32_t n = (sim_count(s, from) - here) / 2; n > 0 && thread != SIM_NONE; n--) {
+            sim_move(s, thread, cpu);
+            thread = movable(s, from, cpu);
+        }
+    }
+    take_from_siblings(s, cpu);
+}
+
+void sim_balance(struct asym_sim *s, uint32_t cpu)
+{
+    (s->by_speed ? balance_by_load : balance_by_count)(s, cpu);
+}
+
+/* Lets idle CPUs try to pull again at the next tick. */
+static void kick(struct asym_sim *s)
+{
+    const uint64_t tick = s->scenario->scheduler.tick;
+    if (s->kick_at != SIM_NEVER || s->n_waiting == 0 || asym_mask_empty(&s->idle))
+        return;
+    s->kick_at = (s->now / tick + 1) * tick;
+    sim_heap_set(&s->heap, sim_slot_kick(s), s->kick_at);
+}
+
+void sim_kicked(struct asym_sim *s)
+{
+    const struct asym_mask idle = s->idle;
+    s->kick_at = SIM_NEVER;
+    if (s->n_waiting == 0)
+        return;
+    ASYM_MASK_FOREACH (c, &idle)
+        if (s->cpus[c].running == SIM_NONE)
+            sim_pend(s, (uint32_t)c, false);
+}
+
 static uint32_t place(struct asym_sim *s, uint32_t thread)
 {
     const struct sim_thread *t = &s->threads[thread];
@@ -40,7 +200,7 @@ void sim_wake(struct asym_sim *s, uint32_t thread)
     const struct sim_thread *other = c->running != SIM_NONE ? &s->threads[c->running] : NULL;
     const double margin = (double)s->scenario->scheduler.wake_margin * t->per_ns;
     sim_pend(s, cpu, !other || other->vruntime - t->vruntime > margin);
-    sim_kick(s);
+    kick(s);
 }
 
 void sim_obey(struct asym_sim *s, uint32_t thread)
@@ -51,7 +211,7 @@ void sim_obey(struct asym_sim *s, uint32_t thread)
         return;
     if (!asym_mask_has(allowed, t->cpu))
         sim_move(s, thread, sim_emptiest(s, allowed));
-    sim_kick(s);
+    kick(s);
 }
 
 /* Selects the running thread. */

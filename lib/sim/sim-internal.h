@@ -312,15 +312,12 @@ void sim_run_on(struct asym_sim *s, uint32_t cpu, uint32_t thread);
 /** Takes the running thread off. The caller marks the CPU for sim_settle, or chooses its next thread. */
 void sim_take_off(struct asym_sim *s, uint32_t cpu);
 
-/* load-balance.c */
+/* scheduler.c */
 /** Moves a waiting thread to this idle CPU's queue. Returns false when it finds none. */
 bool sim_pull(struct asym_sim *s, uint32_t cpu);
 void sim_balance(struct asym_sim *s, uint32_t cpu);
-/** Lets idle CPUs try to pull again at the next tick. */
-void sim_kick(struct asym_sim *s);
+/** Idle CPUs try to pull. */
 void sim_kicked(struct asym_sim *s);
-
-/* scheduler.c */
 /** Makes a sleeping or new thread runnable. */
 void sim_wake(struct asym_sim *s, uint32_t thread);
 /** Applies a changed mask: moves the thread if its CPU is not allowed. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/macro.h"
+#include "base/text.h"
 #include "report/columns.h"
 #include "report/json.h"
 
@@ -87,7 +88,7 @@ static unsigned put_cell(struct asym_top_page *page, unsigned at, enum asym_top_
 {
     char printable[512];
     const unsigned room = columns_of(c, page->width);
-    text = asym_top_printable(text, printable, sizeof printable);
+    text = asym_text_printable(text, printable, sizeof printable);
     const unsigned used = (unsigned)ASYM_MIN(asym_columns_of(text), (size_t)room);
     asym_top_put(page, at + (columns[c].right ? room - used : 0), room, style, text);
     return at + room + 1;
@@ -179,7 +180,7 @@ static size_t wrap(struct asym_top_page *page, unsigned width, const char *text,
         char line[LINE_MAX_BYTES], printable[LINE_MAX_BYTES];
         const size_t length = strcspn(text, "\n");
         snprintf(line, sizeof line, "%.*s", (int)ASYM_MIN(length, sizeof line - 1), text);
-        const char *rest = asym_top_printable(line, printable, sizeof printable);
+        const char *rest = asym_text_printable(line, printable, sizeof printable);
         text += length + (text[length] == '\n');
         do {
             const size_t bytes = row_of(rest, width);

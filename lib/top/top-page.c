@@ -24,11 +24,6 @@ void asym_top_page_start(struct asym_top_page *page, unsigned width)
     page->used = 0;
 }
 
-const char *asym_top_printable(const char *text, char *buf, size_t size)
-{
-    return asym_text_is_printable(text, strlen(text)) ? text : asym_text_show(text, buf, size);
-}
-
 unsigned asym_top_put(struct asym_top_page *page, unsigned column, unsigned columns, enum asym_top_style style,
                       const char *text)
 {
@@ -36,7 +31,7 @@ unsigned asym_top_put(struct asym_top_page *page, unsigned column, unsigned colu
     if (column >= page->width || columns == 0)
         return column;
     columns = ASYM_MIN(columns, page->width - column);
-    asym_columns_cut(asym_top_printable(text, printable, sizeof printable), columns, cut, sizeof cut);
+    asym_columns_cut(asym_text_printable(text, printable, sizeof printable), columns, cut, sizeof cut);
     const size_t bytes = strlen(cut) + 1;
     if (bytes == 1)
         return column;

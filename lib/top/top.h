@@ -213,12 +213,6 @@ int asym_top_print(const struct asym_top_page *page, FILE *out);
 
 void asym_top_page_done(struct asym_top_page *page);
 
-/**
- * Returns text if it is valid UTF-8 without control characters, else its printable form in buf. A text that asymd has made
- * printable before keeps its backslashes.
- */
-const char *asym_top_printable(const char *text, char *buf, size_t size);
-
 /*
  * The screen of asymctl top, from a frame, the view of the user and the order of the applications. A pure function.
  *

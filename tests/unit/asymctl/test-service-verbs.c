@@ -14,7 +14,6 @@
 #include "report/columns.h"
 #include "report/json.h"
 #include "report/openmetrics.h"
-#include "report/report-table.h"
 #include "support/fake-service.h"
 #include "support/shell.h"
 #include "support/test.h"
