@@ -104,7 +104,7 @@ static void judge(struct asym_bpf *b, asym_usec now)
     if (now - since < CHANGES_OVER)
         return;
     b->judged = now;
-    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
+    for (uint32_t i = 0; i < b->apps_end; i++) {
         struct asym_bpf_app *app = &b->apps[i];
         const double seconds = ASYM_MAX((double)app->ran_ns / 1e9, (double)(now - since) / ASYM_SEC);
         if (since > 0 && app->n_procs > 0 && (double)app->n_changes > CHANGES_MOST * seconds) {

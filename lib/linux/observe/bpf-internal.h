@@ -25,7 +25,7 @@ struct asym_bpf_user {
     uint32_t places;  /* of his applications, in threads, as count_places() of bpf-places.c found them */
     uint32_t orders;  /* of this snapshot, to follow his processes */
     uint32_t refused; /* so many threads, or fewer, found no room in this snapshot; 0: none looked */
-    struct asym_token_bucket answers; /* us of CPU time; capacity 0: the entry was never used */
+    struct asym_token_bucket answers; /* us of CPU time */
     bool has_changed;                 /* no user has paid the events of his applications yet */
 };
 
@@ -64,8 +64,8 @@ struct asym_bpf {
     struct asym_bpf_user users[ASYM_PHASES_APPS + 1]; /* one more than applications, for him who begins the next one */
     double cpu_share;                                 /* of one CPU, for all answers */
     struct asym_bpf_app apps[ASYM_PHASES_APPS];
-    uint32_t n_apps;
-    struct asym_hash app_index; /* of apps, by id */
+    uint32_t n_apps, apps_end, users_end; /* no entry from apps_end or users_end on was ever used */
+    struct asym_hash app_index;           /* of apps, by id */
     struct asym_bpf_proc *procs;
     struct asym_hash proc_index; /* of procs, by tgid */
     size_t n_procs, procs_capacity;

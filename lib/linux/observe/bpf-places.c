@@ -40,13 +40,14 @@ struct asym_bpf_proc *asym_bpf_proc_of(const struct asym_bpf *b, int32_t tgid)
 /* Returns the index of the user. There are more entries than applications, so one is free. */
 static uint32_t user_of(struct asym_bpf *b, uint32_t uid)
 {
-    uint32_t unused = 0;
-    for (uint32_t i = ASYM_LENGTH(b->users); i-- > 0;) {
-        if (b->users[i].answers.capacity > 0 && b->users[i].uid == uid)
+    uint32_t unused = b->users_end;
+    for (uint32_t i = b->users_end; i-- > 0;) {
+        if (b->users[i].uid == uid)
             return i;
         if (b->users[i].n_apps == 0)
             unused = i;
     }
+    b->users_end = ASYM_MAX(b->users_end, unused + 1);
     b->users[unused] = (struct asym_bpf_user){
         .uid = uid, .answers = asym_token_bucket_full(b->cpu_share, (double)BURST, asym_clock_now())};
     return unused;
@@ -66,6 +67,7 @@ static uint32_t add_app(struct asym_bpf *b, const struct asym_taskid *id, uint32
         if (asym_hash_reserve(&b->app_index, 1) < 0)
             return 0;
         b->apps[i] = (struct asym_bpf_app){.id = *id, .user = user};
+        b->apps_end = ASYM_MAX(b->apps_end, i + 1);
         asym_hash_add(&b->app_index, asym_hash_of_u64(id->start ^ (uint32_t)id->tgid), i);
         b->users[user].n_apps++;
         b->n_apps++;
@@ -143,9 +145,9 @@ static bool is_steered(const struct asym_proc *proc)
 static uint32_t count_places(struct asym_bpf *b)
 {
     uint32_t most = 0;
-    for (uint32_t i = 0; i < ASYM_LENGTH(b->users); i++)
+    for (uint32_t i = 0; i < b->users_end; i++)
         b->users[i].places = 0;
-    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
+    for (uint32_t i = 0; i < b->apps_end; i++) {
         struct asym_bpf_user *user = &b->users[b->apps[i].user];
         if (is_used(&b->apps[i]))
             user->places += NUMBER_IN_THREADS + asym_phases_threads(b->kernel, i + 1);
@@ -159,7 +161,7 @@ static uint32_t count_places(struct asym_bpf *b)
 static uint32_t largest_of(const struct asym_bpf *b, uint32_t user)
 {
     uint32_t largest = 0, most = 0;
-    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
+    for (uint32_t i = 0; i < b->apps_end; i++) {
         if (!is_used(&b->apps[i]) || b->apps[i].user != user || asym_phases_threads(b->kernel, i + 1) < most)
             continue;
         largest = i + 1;
@@ -185,9 +187,9 @@ static bool can_make_room(struct asym_bpf *b, uint32_t user, uint32_t n)
     const uint64_t limit = (uint64_t)b->users[user].places + n + NUMBER_IN_THREADS;
     const uint64_t unused = ASYM_PHASES_THREADS - asym_phases_threads(b->kernel, 0);
     uint64_t beyond = 0, largest = 0;
-    for (uint32_t i = 0; i < ASYM_LENGTH(b->users); i++)
+    for (uint32_t i = 0; i < b->users_end; i++)
         beyond += b->users[i].places > limit ? b->users[i].places - limit : 0;
-    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++)
+    for (uint32_t i = 0; i < b->apps_end; i++)
         if (is_used(&b->apps[i]) && b->users[b->apps[i].user].places > limit)
             largest = ASYM_MAX(largest, (uint64_t)asym_phases_threads(b->kernel, i + 1));
     return b->evictions > 0 && beyond > 0 && unused + beyond >= n && unused + b->evictions * largest >= n;
@@ -306,7 +308,7 @@ static void let_go(struct asym_bpf *b, asym_usec now)
         leave(b, i);
         left -= asks;
     }
-    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
+    for (uint32_t i = 0; i < b->apps_end; i++) {
         struct asym_bpf_app *app = &b->apps[i];
         if (app->rests_until == 0 || app->rests_until > now)
             continue;
@@ -321,7 +323,7 @@ void asym_bpf_follow_all(struct asym_bpf *b, const struct asym_snapshot *s)
     let_go(b, s->now);
     b->orders = b->evictions = ORDERS;
     b->is_full = false;
-    for (uint32_t i = 0; i < ASYM_LENGTH(b->users); i++)
+    for (uint32_t i = 0; i < b->users_end; i++)
         b->users[i].orders = b->users[i].refused = 0;
     for (size_t i = 0; i < s->n_procs; i++)
         b->is_full |= follow_listed(b, s, &s->procs[i]) == -ENOSPC;

@@ -98,7 +98,7 @@ static void take_event(void *ctx, const struct asym_phases_event *e)
 {
     struct asym_bpf *b = ctx;
     if (e->kind == ASYM_PHASES_LOST) {
-        for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
+        for (uint32_t i = 0; i < b->apps_end; i++) {
             int32_t alone = 0;
             if (!is_heard(&b->apps[i]))
                 continue;
@@ -117,7 +117,7 @@ static void take_event(void *ctx, const struct asym_phases_event *e)
 static void list_sleepers(struct asym_bpf *b)
 {
     unsigned left = SLEEPERS;
-    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
+    for (uint32_t i = 0; i < b->apps_end; i++) {
         const struct asym_bpf_app *app = &b->apps[i];
         const struct asym_bpf_counted *c = app->is_new && b->refresh ? asym_bpf_counted(b, app->alone) : NULL;
         if (!c || c->ran_ns + c->waited_ns > 0 || left == 0)
@@ -142,7 +142,7 @@ static int bpf_next(struct asym_source *source, struct asym_snapshot *ret)
     b->is_answer = false;
     if (r <= 0)
         return r;
-    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++) {
+    for (uint32_t i = 0; i < b->apps_end; i++) {
         b->apps[i].is_new = false;
         b->apps[i].told = s.refreshed ? b->apps[i].told : 0;
     }
@@ -237,7 +237,7 @@ bool asym_bpf_take(struct asym_source *source)
 static void hold(struct asym_bpf *b, uint32_t user)
 {
     const asym_usec due = asym_token_bucket_due(&b->users[user].answers);
-    for (uint32_t i = 0; i < ASYM_PHASES_APPS; i++)
+    for (uint32_t i = 0; i < b->apps_end; i++)
         if (b->apps[i].n_procs > 0 && b->apps[i].user == user)
             asym_phases_hold(b->kernel, i + 1, due);
 }
@@ -247,9 +247,9 @@ void asym_bpf_charge(struct asym_source *source, asym_usec cost)
     struct asym_bpf *b = of(source);
     const asym_usec now = asym_clock_now();
     unsigned n = 0;
-    for (uint32_t i = 0; i < ASYM_LENGTH(b->users); i++)
+    for (uint32_t i = 0; i < b->users_end; i++)
         n += b->users[i].has_changed;
-    for (uint32_t i = 0; i < ASYM_LENGTH(b->users); i++) {
+    for (uint32_t i = 0; i < b->users_end; i++) {
         struct asym_bpf_user *user = &b->users[i];
         if (!user->has_changed)
             continue;
@@ -264,11 +264,11 @@ void asym_bpf_charge(struct asym_source *source, asym_usec cost)
 static void divide(struct asym_bpf *b, asym_usec now)
 {
     unsigned n = 0;
-    for (uint32_t i = 0; i < ASYM_LENGTH(b->users); i++) {
+    for (uint32_t i = 0; i < b->users_end; i++) {
         asym_token_bucket_fill(&b->users[i].answers, now);
         n += b->users[i].answers.tokens < b->users[i].answers.capacity;
     }
-    for (uint32_t i = 0; i < ASYM_LENGTH(b->users); i++)
+    for (uint32_t i = 0; i < b->users_end; i++)
         b->users[i].answers.rate = b->cpu_share / ASYM_MAX(n, 1U);
 }
 
