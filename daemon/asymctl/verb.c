@@ -96,7 +96,8 @@ static size_t put_word(const struct asym_terminal *terminal, const char *word, s
     return at + (size_t)fprintf(terminal->out, " %s", word);
 }
 
-void asym_verb_usage(const struct asym_verb *verb, const struct asym_terminal *terminal)
+/* Print "usage: asymctl sim SCENARIO.ini [--policy=NAME,...]", wrapped as wide as the terminal. */
+static void verb_usage(const struct asym_verb *verb, const struct asym_terminal *terminal)
 {
     const bool is_command = verb->operands >= ASYM_OPERANDS_RUN;
     const size_t indent = (size_t)fprintf(terminal->out, "usage: asymctl %s", verb->name);
@@ -176,7 +177,7 @@ int asym_verb_wrong_usage(const struct asym_verb *verb, const char *what)
     char message[2048];
     snprintf(message, sizeof message, "asymctl: %s: %s", verb->name, what);
     asym_terminal_message(stderr, message);
-    asym_verb_usage(verb, &terminal);
+    verb_usage(verb, &terminal);
     return ASYM_EXIT_USAGE;
 }
 
@@ -209,7 +210,7 @@ static int help_of(const char *name)
     char option[64], path[ASYM_PATH_SIZE];
     if (!v)
         return asym_verb_unknown(name);
-    asym_verb_usage(v, &terminal);
+    verb_usage(v, &terminal);
     putchar('\n');
     asym_columns_text(&terminal, v->help);
     int width = 0;

@@ -59,9 +59,6 @@ struct asym_verb {
 /** Parse the words after the verb, and run it. argv[0] is the verb. Returns the exit status. */
 int asym_verb_run(const struct asym_verb *verb, int argc, char **argv);
 
-/** Print "usage: asymctl sim SCENARIO.ini [--policy=NAME,...]", wrapped as wide as the terminal. */
-void asym_verb_usage(const struct asym_verb *verb, const struct asym_terminal *terminal);
-
 /** Print "asymctl: " and what on stderr. Returns status. */
 int asym_verb_fail(enum asym_exit status, const char *what);
 

@@ -70,11 +70,8 @@ int asym_rules_check(const struct asym_rules *rules, struct asym_error *err);
 #define ASYM_ORIGIN_IN_LIBRARY " (library)"
 void asym_rules_print(const struct asym_rules *rules, FILE *out);
 
-/** settings-load.c: read a whole file of at most 1 MiB. The caller frees *ret_text. Returns 0; -EINVAL, -errno with err. */
+/** settings-load.c: read a file of at most 1 MiB. The caller frees *ret_text, which ends with NUL. Returns 0; -errno with err. */
 int asym_ini_file(const char *path, char **ret_text, size_t *ret_len, struct asym_error *err);
-
-/** settings-load.c: read a file of the library. A rule whose name is taken is skipped. Returns 0; -EINVAL, -errno with err. */
-int asym_settings_load_library(struct asym_settings *s, const char *path, struct asym_error *err);
 
 /** Print a configuration that changes nothing: every option commented out, with its default, help and range. */
 int asym_settings_print_sample(FILE *out);
@@ -90,17 +87,6 @@ int asym_settings_print_sample(FILE *out);
  */
 size_t asym_rules_name_cpus(struct asym_rules *rules, const struct asym_mask *big_cache,
                             const struct asym_mask *high_clock, const struct asym_mask *slow);
-
-/* All options of the settings by index: first those of the sections, then those of each policy. */
-
-struct asym_row {
-    const struct asym_option *option;
-    void *base; /**< the offset of option is into base */
-    char section[64];
-};
-
-/** Get row i of s. Returns false after the last row. */
-bool asym_row_at(const struct asym_settings *s, size_t i, struct asym_row *ret);
 
 /** Returns 0 when the section exists; -EINVAL with err, without FILE:LINE. Does not know the sections of rules. */
 int asym_section_check(const struct asym_settings *s, const char *section, struct asym_error *err);

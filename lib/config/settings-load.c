@@ -37,6 +37,7 @@ int asym_ini_file(const char *path, char **ret_text, size_t *ret_len, struct asy
         return asym_fail(err, (int)len, "%.200s: %s", path, strerror((int)-len));
     if (len > FILE_MAX_)
         return asym_fail(err, -EINVAL, "%.200s: the file is larger than 1 MiB; accepted are up to 1 MiB", path);
+    text[len] = '\0';
     *ret_text = ASYM_TAKE(text);
     *ret_len = (size_t)len;
     return 0;
@@ -159,7 +160,8 @@ int asym_settings_read_printed(struct asym_settings *s, const char *text, size_t
     return r;
 }
 
-int asym_settings_load_library(struct asym_settings *s, const char *path, struct asym_error *err)
+/* Read a file of the library. A rule whose name is taken is skipped. Returns 0; -EINVAL, -errno with err. */
+static int settings_load_library(struct asym_settings *s, const char *path, struct asym_error *err)
 {
     return load_file(s, path, false, true, err);
 }
@@ -277,7 +279,7 @@ static int include_group(struct asym_settings *s, const struct library *l, const
         return unknown_group(l, name, asym_settings_origin(s, "asymd", "include"), err);
     if (snprintf(path, sizeof path, "%s/%s" SUFFIX, l->path, name) >= (int)sizeof path)
         return asym_fail(err, -EINVAL, "%.200s: the name is too long", l->path);
-    return asym_settings_load_library(s, path, err);
+    return settings_load_library(s, path, err);
 }
 
 /* A group that is named twice is no mistake: its rules are there already, so all of them are skipped. */

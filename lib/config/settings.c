@@ -14,6 +14,67 @@
 #include "base/text.h"
 #include "config/option-value.h"
 
+/* Makes the table of all options of the sections from the rows of asym/settings-options.h. */
+
+#define IN(section_, part, type_, key_, ...)                                                                           \
+    {.section = section_,                                                                                              \
+     .key = #key_,                                                                                                     \
+     .type = ASYM_OPTION_##type_,                                                                                      \
+     .offset = offsetof(struct asym_settings, part.ASYM_FIELD_NAME(key_)),                                             \
+     __VA_ARGS__},
+
+#define IN_ASYMD(...)     IN("asymd", daemon, __VA_ARGS__)
+#define IN_CLASSIFY(...)  IN("classify", classify, __VA_ARGS__)
+#define IN_ENFORCE(...)   IN("enforce", enforce, __VA_ARGS__)
+#define IN_COUNTERS(...)  IN("counters", counters, __VA_ARGS__)
+#define IN_MACHINE(...)   IN("machine", machine, __VA_ARGS__)
+#define IN_RTX(...)       IN("rtx", rtx, __VA_ARGS__)
+#define IN_ASYMMETRY(...) IN("asymmetry", asymmetry, __VA_ARGS__)
+
+/* --print-config prints them in this order. */
+/* clang-format off */
+const struct asym_option asym_options[] = {
+    ASYM_OPTIONS_ASYMD(IN_ASYMD)
+    ASYM_OPTIONS_CLASSIFY(IN_CLASSIFY)
+    ASYM_OPTIONS_ENFORCE(IN_ENFORCE)
+    ASYM_OPTIONS_COUNTERS(IN_COUNTERS)
+    ASYM_OPTIONS_MACHINE(IN_MACHINE)
+    ASYM_OPTIONS_RTX(IN_RTX)
+    ASYM_OPTIONS_ASYMMETRY(IN_ASYMMETRY)
+    {.section = NULL},
+};
+/* clang-format on */
+
+/* All options by index: first those of the sections, then those of each policy. */
+struct asym_row {
+    const struct asym_option *option;
+    void *base; /* the offset of option is into base */
+    char section[64];
+};
+
+/* Gets row i of s. Returns false after the last row. */
+static bool row_at(const struct asym_settings *s, size_t i, struct asym_row *ret)
+{
+    for (const struct asym_option *o = asym_options; o->section; o++, i--) {
+        if (i == 0) {
+            *ret = (struct asym_row){.option = o, .base = (void *)(uintptr_t)s};
+            snprintf(ret->section, sizeof ret->section, "%s", o->section);
+            return true;
+        }
+    }
+    for (size_t p = 0; p < s->priv->n_policies; p++) {
+        const struct asym_policy *policy = asym_policy_at(p);
+        for (const struct asym_option *o = policy->options; o && o->key; o++, i--) {
+            if (i == 0) {
+                *ret = (struct asym_row){.option = o, .base = s->priv->params[p]};
+                snprintf(ret->section, sizeof ret->section, "policy.%s", policy->name);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 void asym_settings_free(struct asym_settings *s)
 {
     struct asym_row row;
@@ -21,7 +82,7 @@ void asym_settings_free(struct asym_settings *s)
         free(s);
         return;
     }
-    for (size_t i = 0; i < s->priv->n_rows && asym_row_at(s, i, &row); i++) {
+    for (size_t i = 0; i < s->priv->n_rows && row_at(s, i, &row); i++) {
         asym_option_done(row.option, row.base);
         free(s->priv->origins[i]);
         free(s->priv->overridden[i]);
@@ -52,7 +113,7 @@ static int fill(struct asym_settings *s)
         if (!(priv->params[priv->n_policies] = calloc(1, asym_policy_at(priv->n_policies)->params_size + 1)))
             return -ENOMEM;
     n = 0;
-    while (asym_row_at(s, n, &row))
+    while (row_at(s, n, &row))
         n++;
     priv->origins = calloc(n + 1, sizeof(char *));
     priv->overridden = calloc(n + 1, sizeof(char *));
@@ -67,7 +128,7 @@ int asym_settings_new(struct asym_settings **ret_settings)
     struct asym_settings *s = calloc(1, sizeof *s);
     struct asym_row row;
     int r = s && (s->priv = calloc(1, sizeof *s->priv)) ? fill(s) : -ENOMEM;
-    for (size_t i = 0; r >= 0 && asym_row_at(s, i, &row); i++)
+    for (size_t i = 0; r >= 0 && row_at(s, i, &row); i++)
         r = asym_option_default(row.option, row.section, row.base);
     if (r >= 0)
         *ret_settings = s;
@@ -119,63 +180,10 @@ struct asym_engine_config asym_settings_engine_config(const struct asym_settings
         .policy = policy, .params = asym_settings_params(s, policy), .classify = s->classify, .enforce = s->enforce};
 }
 
-/* Makes the table of all options of the sections from the rows of asym/settings-options.h. */
-
-#define IN(section_, part, type_, key_, ...)                                                                           \
-    {.section = section_,                                                                                              \
-     .key = #key_,                                                                                                     \
-     .type = ASYM_OPTION_##type_,                                                                                      \
-     .offset = offsetof(struct asym_settings, part.ASYM_FIELD_NAME(key_)),                                             \
-     __VA_ARGS__},
-
-#define IN_ASYMD(...)     IN("asymd", daemon, __VA_ARGS__)
-#define IN_CLASSIFY(...)  IN("classify", classify, __VA_ARGS__)
-#define IN_ENFORCE(...)   IN("enforce", enforce, __VA_ARGS__)
-#define IN_COUNTERS(...)  IN("counters", counters, __VA_ARGS__)
-#define IN_MACHINE(...)   IN("machine", machine, __VA_ARGS__)
-#define IN_RTX(...)       IN("rtx", rtx, __VA_ARGS__)
-#define IN_ASYMMETRY(...) IN("asymmetry", asymmetry, __VA_ARGS__)
-
-/* --print-config prints them in this order. */
-/* clang-format off */
-const struct asym_option asym_options[] = {
-    ASYM_OPTIONS_ASYMD(IN_ASYMD)
-    ASYM_OPTIONS_CLASSIFY(IN_CLASSIFY)
-    ASYM_OPTIONS_ENFORCE(IN_ENFORCE)
-    ASYM_OPTIONS_COUNTERS(IN_COUNTERS)
-    ASYM_OPTIONS_MACHINE(IN_MACHINE)
-    ASYM_OPTIONS_RTX(IN_RTX)
-    ASYM_OPTIONS_ASYMMETRY(IN_ASYMMETRY)
-    {.section = NULL},
-};
-/* clang-format on */
-
-bool asym_row_at(const struct asym_settings *s, size_t i, struct asym_row *ret)
-{
-    for (const struct asym_option *o = asym_options; o->section; o++, i--) {
-        if (i == 0) {
-            *ret = (struct asym_row){.option = o, .base = (void *)(uintptr_t)s};
-            snprintf(ret->section, sizeof ret->section, "%s", o->section);
-            return true;
-        }
-    }
-    for (size_t p = 0; p < s->priv->n_policies; p++) {
-        const struct asym_policy *policy = asym_policy_at(p);
-        for (const struct asym_option *o = policy->options; o && o->key; o++, i--) {
-            if (i == 0) {
-                *ret = (struct asym_row){.option = o, .base = s->priv->params[p]};
-                snprintf(ret->section, sizeof ret->section, "policy.%s", policy->name);
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 const char *asym_settings_origin(const struct asym_settings *s, const char *section, const char *key)
 {
     struct asym_row row;
-    for (size_t i = 0; asym_row_at(s, i, &row); i++)
+    for (size_t i = 0; row_at(s, i, &row); i++)
         if (strcmp(row.section, section) == 0 && strcmp(row.option->key, key) == 0 && s->priv->origins[i])
             return s->priv->origins[i];
     return "default";
@@ -184,7 +192,7 @@ const char *asym_settings_origin(const struct asym_settings *s, const char *sect
 const char *asym_settings_overridden(const struct asym_settings *s, const char *section, const char *key)
 {
     struct asym_row row;
-    for (size_t i = 0; asym_row_at(s, i, &row); i++)
+    for (size_t i = 0; row_at(s, i, &row); i++)
         if (strcmp(row.section, section) == 0 && strcmp(row.option->key, key) == 0)
             return s->priv->overridden[i];
     return NULL;
@@ -210,7 +218,7 @@ int asym_section_check(const struct asym_settings *s, const char *section, struc
     struct asym_row row;
     char hint[96], shown[96], policies[32][64];
     const char *last = NULL;
-    for (size_t i = 0; asym_row_at(s, i, &row); i++) {
+    for (size_t i = 0; row_at(s, i, &row); i++) {
         if (strcmp(row.section, section) == 0)
             return 0;
         consider_section(&n, &row, &last);
@@ -236,7 +244,7 @@ static int unknown_key(const struct asym_settings *s, const char *section, const
     struct asym_nearest n = {.wanted = key};
     struct asym_row row;
     const char *elsewhere = NULL;
-    for (size_t i = 0; asym_row_at(s, i, &row); i++) {
+    for (size_t i = 0; row_at(s, i, &row); i++) {
         if (strcmp(row.section, section) == 0)
             asym_nearest_list(&n, row.option->key);
         else if (strcmp(row.option->key, key) == 0 && row.option->section)
@@ -271,7 +279,7 @@ int asym_settings_assign(struct asym_settings *s, const char *section, const cha
     int r = asym_section_check(s, section, err);
     if (r < 0)
         return r;
-    for (size_t i = 0; asym_row_at(s, i, &row); i++) {
+    for (size_t i = 0; row_at(s, i, &row); i++) {
         if (strcmp(row.section, section) != 0 || strcmp(row.option->key, key) != 0)
             continue;
         char *copy = strdup(origin);
@@ -298,7 +306,7 @@ int asym_settings_each(const struct asym_settings *s,
     struct asym_row row;
     char text[ASYM_MASK_LIST_MAX];
     int r = 0;
-    for (size_t i = 0; r == 0 && asym_row_at(s, i, &row); i++)
+    for (size_t i = 0; r == 0 && row_at(s, i, &row); i++)
         r = fn(ctx, row.section, row.option, asym_option_format(row.option, row.base, text, sizeof text),
                s->priv->origins[i] ? s->priv->origins[i] : "default");
     return r;

@@ -83,6 +83,17 @@ static void take_baseline(struct asym_thread_state *m, const struct asym_seen *s
         m->extent = covers_online(seen, machine) ? ASYM_ORIGINAL_ONLINE : ASYM_ORIGINAL_NARROW;
 }
 
+/* How much longer asymd does not steer a process that forked, in microseconds; 0: it may. */
+static asym_usec fork_holdoff_left(const struct asym_proc *proc, asym_usec now,
+                                   const struct asym_enforce_settings *settings)
+{
+    if (proc->last_fork == 0)
+        return 0;
+    /* The time stamp of an event may be later than that of the snapshot that carries it. */
+    asym_usec ago = now > proc->last_fork ? now - proc->last_fork : 0;
+    return ago < settings->fork_holdoff ? settings->fork_holdoff - ago : 0;
+}
+
 /* The fork guard may handle a fork or exec this much later than its time stamp. */
 #define GUARD_LATE (100 * ASYM_MSEC)
 
@@ -91,7 +102,7 @@ static bool forked_since(const struct asym_thread_state *m, const struct asym_se
                          const struct asym_circumstances *c)
 {
     const asym_usec last = ASYM_MAX(seen->proc->last_fork, seen->proc->last_exec);
-    return asym_fork_holdoff_left(seen->proc, c->now, c->settings) > 0 || (last != 0 && last + GUARD_LATE >= m->set_at);
+    return fork_holdoff_left(seen->proc, c->now, c->settings) > 0 || (last != 0 && last + GUARD_LATE >= m->set_at);
 }
 
 /* When a process forks or execs, the fork guard restores mask and nice value before the engine sees the event. */
@@ -301,16 +312,6 @@ static double seconds(asym_usec t)
     return (double)t / (double)ASYM_SEC;
 }
 
-asym_usec asym_fork_holdoff_left(const struct asym_proc *proc, asym_usec now,
-                                 const struct asym_enforce_settings *settings)
-{
-    if (proc->last_fork == 0)
-        return 0;
-    /* The time stamp of an event may be later than that of the snapshot that carries it. */
-    asym_usec ago = now > proc->last_fork ? now - proc->last_fork : 0;
-    return ago < settings->fork_holdoff ? settings->fork_holdoff - ago : 0;
-}
-
 /* Facts of a process that exclude all its threads, whatever they do. */
 static const struct {
     uint32_t flag;
@@ -352,7 +353,7 @@ static enum asym_exclusion passing(const struct asym_proc *proc, asym_usec now,
     /* A program sizes itself by the mask it starts with: after exec as after fork. */
     const asym_usec begun = ASYM_MAX(proc->born, proc->last_exec);
     asym_usec age = now > begun ? now - begun : 0;
-    asym_usec left = asym_fork_holdoff_left(proc, now, settings);
+    asym_usec left = fork_holdoff_left(proc, now, settings);
     if (age < settings->settle) {
         ret_figure[0] = asym_reason_seconds(settings->settle);
         return ASYM_WHY_SETTLING;

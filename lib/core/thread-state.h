@@ -144,10 +144,6 @@ bool asym_task_is_active(const struct asym_task *task);
 /** Returns the CPUs that the rule of the process names; NULL: none. */
 const struct asym_mask *asym_rule_cpus(const struct asym_proc *proc);
 
-/** How much longer asymd does not steer a process that forked, in microseconds; 0: it may. */
-asym_usec asym_fork_holdoff_left(const struct asym_proc *proc, asym_usec now,
-                                 const struct asym_enforce_settings *settings);
-
 /**
  * Returns why asymd steers no thread of the process for as long as flags and rule of proc stay; ASYM_WHY_NONE: they do not forbid
  * it. Time plays no part.

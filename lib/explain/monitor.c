@@ -10,7 +10,6 @@
 #include "base/token-bucket.h"
 #include "core/thread-state.h"
 #include "core/task-table.h"
-#include "explain/history.h"
 
 /* The window of an application consists of slices. The present one is not full yet. */
 enum { SLICES = 6, SECONDS = 60 };

@@ -260,8 +260,6 @@ void sim_profile(const struct asym_sim *s, const struct asym_sim_program *progra
 /* thread-moves.c: threads that wait for a CPU, by virtual runtime. */
 void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread);
 void sim_queue_remove(struct asym_sim *s, uint32_t thread);
-/** Notes that the CPUs of the thread's mask may pull it from the queue of its CPU. */
-void sim_queue_open(struct asym_sim *s, const struct sim_thread *t);
 
 /* cpu-search.c: searches for a CPU. */
 enum sim_reach { SIM_REACH_LLC, SIM_REACH_NODE, SIM_REACH_ALL, SIM_N_REACHES };

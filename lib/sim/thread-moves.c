@@ -19,7 +19,8 @@ static void link_between(struct asym_sim *s, struct sim_cpu *c, uint32_t thread,
     *(next == SIM_NONE ? &c->tail : &s->threads[next].prev) = thread;
 }
 
-void sim_queue_open(struct asym_sim *s, const struct sim_thread *t)
+/* Notes that the CPUs of the thread's mask may pull it from the queue of its CPU. */
+static void queue_open(struct asym_sim *s, const struct sim_thread *t)
 {
     struct sim_cpu *c = &s->cpus[t->cpu];
     const struct asym_mask *mask = sim_masks_at(s->masks, t->mask);
@@ -45,7 +46,7 @@ void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread)
     t->queued_at = s->now;
     c->n_queued++;
     s->n_waiting++;
-    sim_queue_open(s, t);
+    queue_open(s, t);
 }
 
 void sim_queue_remove(struct asym_sim *s, uint32_t thread)
@@ -127,7 +128,7 @@ void sim_set_mask(struct asym_sim *s, uint32_t thread, const struct asym_mask *m
     t->mask = sim_masks_get(s->masks, mask);
     sim_masks_put(s->masks, old);
     if (t->state == SIM_QUEUED)
-        sim_queue_open(s, t);
+        queue_open(s, t);
 }
 
 void sim_recount(struct asym_sim *s, uint32_t cpu)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Histories in few slots: the one that was used least recently makes room. */
-#include "explain/history.h"
+#include "explain/monitor.h"
 #include "support/test.h"
 
 enum { SLOTS = 3, THREADS = 8 };

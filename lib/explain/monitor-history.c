@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "explain/history.h"
+#include "explain/monitor.h"
 
 #include <errno.h>
 #include <stdlib.h>
