@@ -206,7 +206,8 @@ int asym_observation_run(struct asym_observation *o, const struct asym_observati
             r = asym_cycle_enforce(&o->cycle);
         if (r >= 0)
             r = watch->cycle(watch->ctx, &o->cycle);
-        asym_progress_line_show(&line, (double)(now - o->began) / ASYM_SEC, (double)o->time / ASYM_SEC, "s");
+        /* The sample has taken time, too. */
+        asym_progress_line_show(&line, asym_progress_line_elapsed(&line), (double)o->time / ASYM_SEC, "s");
         sleep_until(ASYM_MIN(now + o->run.settings->daemon.interval, end));
         now = asym_clock_now();
     }
