@@ -3,12 +3,18 @@
 #ifndef ASYM_TESTS_SUPPORT_ROUNDS_H
 #define ASYM_TESTS_SUPPORT_ROUNDS_H
 
+#include <stdbool.h>
 #include <stdlib.h>
+
+static inline bool asym_rounds_are_all(void)
+{
+    return getenv("ASYM_NIGHTLY") != NULL;
+}
 
 /** Returns how many of so many rounds to make: all, or a fifth. */
 static inline unsigned asym_rounds(unsigned all)
 {
-    return getenv("ASYM_NIGHTLY") ? all : (all + 4) / 5;
+    return asym_rounds_are_all() ? all : (all + 4) / 5;
 }
 
 /**
@@ -18,7 +24,7 @@ static inline unsigned asym_rounds(unsigned all)
 static inline unsigned asym_rounds_stride(void)
 {
 #ifdef __SANITIZE_ADDRESS__
-    return getenv("ASYM_NIGHTLY") ? 1 : 7;
+    return asym_rounds_are_all() ? 1 : 7;
 #else
     return 1;
 #endif
