@@ -44,7 +44,7 @@
 #define STACK   (256 * 1024) /* untouched pages take no memory */
 
 /* The longest wait for the answer to the subscription. The kernel answers before send returns. */
-#define ANSWER_MS 200
+#define ANSWER_WAIT (200 * ASYM_MSEC)
 
 /*
  * The CPU time that the watching thread may spend at once before it has to sleep, what it saves in a sleep, and the longest
@@ -184,14 +184,17 @@ static bool in_initial_namespace(void)
 static int await_answer(struct asym_process_events *b, uint32_t asked)
 {
     struct pollfd fd = {.fd = b->fd, .events = POLLIN};
+    const asym_usec end = asym_clock_now() + ANSWER_WAIT;
     for (int tries = 0; tries < KEPT_MAX; tries++) {
         char buf[SLOT];
         int status;
         ssize_t len = recv(b->fd, buf, sizeof buf, 0);
-        if (len < 0 && errno == EAGAIN && poll(&fd, 1, ANSWER_MS) == 0)
-            return -ENOMSG;
         if (len < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
             return -errno;
+        /* The events of others go on meanwhile. */
+        const asym_usec now = asym_clock_now();
+        if (len < 0 && errno == EAGAIN && (now >= end || poll(&fd, 1, (int)((end - now) / ASYM_MSEC) + 1) == 0))
+            return -ENOMSG;
         if (len >= 0 && asym_process_events_parse_answer(buf, (size_t)len, asked, &status) == 0)
             return -status;
     }

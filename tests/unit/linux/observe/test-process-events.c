@@ -50,6 +50,7 @@ static struct {
     ino_t namespace;
     int socket, bind, send, status;
     bool silent;                      /* the kernel does not answer the subscription */
+    bool busy;                        /* a process ends 50 ms after each begin of a wait */
     bool others_before;               /* answers to other subscribers come first */
     atomic_int receive, receive_then; /* errors of the next call and of the one after it */
     atomic_int priority;
@@ -198,6 +199,10 @@ static void check_spent(void)
 /* The watching thread sleeps in debt: it waits for one descriptor, which tells it to stop. */
 WRAPPED(int, poll, struct pollfd *fds, nfds_t n, int ms)
 {
+    if (kernel.busy) {
+        kernel.now += ASYM_MIN(ms, 50) * 1000;
+        put_exit(77, 0);
+    }
     if (!kernel.skips_sleeps || n != 1 || ms <= 0)
         return __real_poll(fds, n, ms);
     const int r = __real_poll(fds, n, 0);
@@ -328,6 +333,14 @@ TEST_WITH(a_refusal_says_which_and_what_is_done_instead, set_up, tear_down)
             close(kernel.fd);
         kernel.fd = -1;
     }
+}
+
+/* A container of an ordinary user hears the events of the machine, and no answer. */
+TEST_WITH(the_wait_for_the_answer_ends_while_events_come, set_up, tear_down)
+{
+    kernel.silent = kernel.busy = true;
+    assert_int_equal(asym_process_events_open(&process_events, NULL), -EPERM);
+    assert_in_range(kernel.now - START, 200000, 250000);
 }
 
 TEST_WITH(in_a_pid_namespace_nothing_is_opened, set_up, tear_down)
