@@ -67,7 +67,7 @@ def write(path, text):
         file.write(text)
 
 
-def traced_lines():
+def traced_lines(burners):
     """What the kernel recorded of asymd and load-silent while load-silent ran."""
     found = []
 
@@ -87,16 +87,16 @@ def traced_lines():
         for event, chosen in TRACED.items():
             write(f"events/{event}/filter", chosen or "common_pid > 0")
             write(f"events/{event}/enable", "1")
-        run("bpf", 20, 40, 0, watch)
+        run("bpf", 20, 40, burners, watch)
     finally:
         os.rmdir(TRACEFS)
     return found
 
 
-def steps():
+def steps(burners):
     """Microseconds from the sleep of the last mate to each step of the answer; one list a phase that took a mask."""
     phases, begun, now = [], None, []
-    for asymd, line in traced_lines():
+    for asymd, line in traced_lines(burners):
         pid, at, what = re.match(r"\s*.+-(\d+)\s+\[\d+\].*?\s(\d+\.\d+): (.*)", line).groups()
         at, is_asymd = float(at) * 1e6, int(pid) == asymd
         if "prev_comm=load-silent" in what and "prev_state=S" in what:
@@ -114,16 +114,18 @@ def steps():
 
 
 def print_trace():
+    """A thread that is answered while it waits for its turn sees that when it runs again: the kernel's record has no such delay."""
     if not os.access("/sys/kernel/tracing/instances", os.W_OK):
         print("no trace of a phase: tracefs is not mounted at /sys/kernel/tracing")
         return
-    phases = steps()
-    if not phases:
-        print("no trace of a phase: none took a mask")
-        return
     names = "the BPF program wakes asymd", "asymd runs", "its first sched_setaffinity(2) begins", "its last one has ended"
-    print(f"one phase of 20 ms, from the sleep of the last other thread; medians of {len(phases)} that took a mask: " +
-          ", ".join(f"{name} after {statistics.median(p[i] for p in phases):.0f} us" for i, name in enumerate(names)))
+    for beside, burners in LOADS.items():
+        phases = steps(burners)
+        if not phases:
+            sys.exit(f"{beside}: no phase of the trace took a mask")
+        took = [sorted(p[i] for p in phases) for i in range(len(names))]
+        print(f"{beside}, {len(phases)} phases of 20 ms that took a mask, from the sleep of the last other thread, median and 99 %: " +
+              ", ".join(f"{name} after {t[len(t) // 2]:.0f} and {t[len(t) * 99 // 100]:.0f} us" for name, t in zip(names, took)), flush=True)
 
 
 def cpu_seconds(pid):
