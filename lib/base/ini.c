@@ -95,7 +95,10 @@ static char *next_line(char *buf, int size, void *stream)
             l->failed = r;
         if (r <= 0)
             continue;
-        snprintf(buf, (size_t)size, "%.*s\n", (int)n, line);
+        if (snprintf(buf, (size_t)size, "%.*s\n", (int)n, line) >= size) {
+            l->failed = asym_fail(l->err, -EINVAL, "the line is too long");
+            return NULL;
+        }
         return buf;
     }
     return NULL;

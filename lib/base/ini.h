@@ -12,7 +12,7 @@
 struct asym_ini {
     const char *name; /**< the file, for messages */
     int (*section)(void *ctx, const char *section, unsigned line, struct asym_error *err);
-    /** In place of section, where sections are paths. Gets the line: of any length, with brackets, comments are none. */
+    /** In place of section, where sections are paths. Gets the line, of any length and with its brackets; it has no comment. */
     int (*path)(void *ctx, const char *text, size_t len, unsigned line, struct asym_error *err);
     int (*key)(void *ctx, const char *section, const char *key, const char *value, unsigned line,
                struct asym_error *err);

@@ -19,7 +19,7 @@ struct asym_bus_link {
     bool is_system;
     bool has_more;       /**< there is work that neither the socket nor the timeout of sd-bus shows: process it now */
     bool is_drained;     /**< sd-bus has no message left of the read that ended the handshake */
-    bool ended;          /**< closed at the next asym_bus_sweep() */
+    bool ended;          /**< closed at the next sweep (bus.c) */
     uid_t uid;           /**< of a direct client */
     const char *why_end; /**< why asymd ended it; NULL: the client did. Static */
 };

@@ -32,6 +32,7 @@ union asym_pools {
     };
     struct asym_pool all[15];
 };
+_Static_assert(sizeof(union asym_pools) == sizeof(((union asym_pools *)0)->all), "all of them");
 
 struct asym_engine {
     struct asym_engine_config config; /* params points into params */

@@ -94,7 +94,9 @@ static const struct asym_enforce_settings *settings_for(const struct asym_step *
 
 static bool has_exchange(const struct asym_step *st)
 {
-    return st->s->urgent == ASYM_URGENT_PHASE && st->e->config.policy->exchange;
+    const struct asym_engine *e = st->e;
+    return st->s->urgent == ASYM_URGENT_PHASE && e->config.policy->exchange && !e->dirty &&
+           st->s->machine->generation == e->generation;
 }
 
 /* The CPU of a thread that sleeps is the one that an exchange gives to another. */

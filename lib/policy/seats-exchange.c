@@ -28,10 +28,15 @@ static double speed_in(const struct asym_seats *q, size_t t, size_t u)
     return asym_seats_sigma(q, t, asym_seats_speed(q, cpu), asym_seats_is_remote(q, t, cpu)) * asym_seats_of(q, u)->smt;
 }
 
-/* A thread that slept when the last plan was made has no seat; one of a crowd has a wide one. Both may be anywhere. */
+/* A thread that slept when the last plan was made has none, and one of a crowd may be on any CPU. */
+static bool has_seat(const struct asym_seats *q, size_t t)
+{
+    return q->ret[t].cpu >= 0 && q->ret[t].width != ASYM_PIN_ALL;
+}
+
 static double speed_now(const struct asym_seats *q, size_t t)
 {
-    if (q->ret[t].cpu >= 0 && q->ret[t].width != ASYM_PIN_ALL)
+    if (has_seat(q, t))
         return speed_in(q, t, t);
     const struct asym_mask cpus = asym_mask_and(q->in->threads[t].allowed, &q->in->machine->usable);
     double sum = 0;
@@ -70,7 +75,7 @@ static bool may_have(const struct asym_seats *q, size_t t, int cpu)
 static bool may_exchange(const struct asym_seats *q, size_t t, size_t u)
 {
     const struct asym_assignment *a = &q->ret[t], *b = &q->ret[u];
-    return b->cpu >= 0 && b->width != ASYM_PIN_ALL && !has_more(q, t) && !has_more(q, u) &&
+    return has_seat(q, u) && !has_more(q, t) && !has_more(q, u) &&
            !is_next_alone(asym_seats_of(q, u), asym_seats_of(q, t)) && may_have(q, t, b->cpu) && may_have(q, u, a->cpu);
 }
 
@@ -115,7 +120,7 @@ static void take_seat(struct asym_assignment *a, struct asym_seats_thread *s, co
     s->roams = had->roams;
 }
 
-/* Where t has no seat, u has none afterwards. It sleeps; its state keeps the seat for the next plan. */
+/* Where t has no seat, u keeps its CPU as one of all: it sleeps. */
 static void exchange(struct asym_seats *q, size_t t, size_t u)
 {
     struct asym_assignment *a = &q->ret[t], *b = &q->ret[u];
@@ -129,32 +134,60 @@ static void exchange(struct asym_seats *q, size_t t, size_t u)
     if (had.cpu >= 0)
         take_seat(b, r, &had, &was);
     else
-        *b = (struct asym_assignment){.cpu = -1};
+        b->width = ASYM_PIN_ALL;
+    a->counted = true;
     a->reason = &alone;
     b->reason = &lends;
 }
 
-/* Returns the CPUs on which no thread has a seat, and that no busy thread of another program may use. */
-static struct asym_mask free_cpus(const struct asym_seats *q, size_t t)
+/* The CPUs that a thread may have beside what the last plan gave to all. */
+struct rest {
+    struct asym_mask cpus; /* no thread has its seat there, or on a sibling */
+    size_t n_wide;         /* busy threads that have wide masks */
+};
+
+static bool is_busy_wide(const struct asym_seats *q, size_t u)
 {
-    struct asym_mask cpus = asym_mask_minus(&q->in->machine->usable, q->in->spare);
-    const struct asym_seats_state *state = q->in->state;
-    for (size_t u = 0; u < q->in->n_threads; u++) {
-        const bool is_other = q->in->threads[u].app != q->in->threads[t].app;
-        if (u == t || (is_other && asym_seats_of(q, u)->duty < q->p->narrow))
-            continue;
-        if (q->ret[u].cpu >= 0 && q->ret[u].width == ASYM_PIN_CPU)
-            asym_mask_clear(&cpus, (unsigned)q->ret[u].cpu);
-        else if (is_other)
-            return (struct asym_mask){0};
-    }
-    return q->in->now < state->strangers_until ? (struct asym_mask){0} : cpus;
+    return (q->ret[u].cpu < 0 || q->ret[u].width != ASYM_PIN_CPU) && asym_seats_of(q, u)->duty >= q->p->narrow;
 }
 
-/* Where the threads of a program outnumber the CPUs they have wide masks, and all but one sleep. */
-static void sit_apart(struct asym_seats *q, size_t t)
+static struct rest find_rest(const struct asym_seats *q)
 {
-    const struct asym_mask all = free_cpus(q, t), cpus = asym_mask_and(&all, q->in->threads[t].allowed);
+    const struct asym_machine *m = q->in->machine;
+    const struct asym_seats_state *state = q->in->state;
+    struct rest rest = {.cpus = asym_mask_minus(&m->usable, q->in->spare)};
+    if (q->in->unsteered >= q->p->narrow || q->in->now < state->strangers_until)
+        return (struct rest){.n_wide = 0};
+    for (size_t u = 0; u < q->in->n_threads; u++) {
+        const int cpu = q->ret[u].width == ASYM_PIN_CPU ? q->ret[u].cpu : -1;
+        rest.n_wide += is_busy_wide(q, u);
+        if (cpu < 0)
+            continue;
+        asym_mask_clear(&rest.cpus, (unsigned)cpu);
+        for (int s = m->cpus[cpu].sibling; s != cpu; s = m->cpus[s].sibling)
+            asym_mask_clear(&rest.cpus, (unsigned)s);
+    }
+    return rest;
+}
+
+/* Returns whether no busy thread of another program may use the rest. */
+static bool is_own(const struct asym_seats *q, const struct rest *rest, size_t t)
+{
+    const struct asym_policy_app *app = &q->in->apps[q->in->threads[t].app];
+    size_t n = 0;
+    for (size_t u = app->first_thread; u < app->first_thread + app->n_threads; u++)
+        n += is_busy_wide(q, u);
+    return n == rest->n_wide;
+}
+
+/*
+ * Where the threads of a program outnumber the CPUs they have wide masks, and all but one sleep. The kernel chooses among the CPUs
+ * of the fastest type.
+ */
+static void sit_apart(struct asym_seats *q, size_t t, const struct rest *rest)
+{
+    const struct asym_mask cpus = asym_mask_and(&rest->cpus, q->in->threads[t].allowed);
+    struct asym_seats_thread *s = asym_seats_of(q, t);
     double most = speed_now(q, t) * (1 + 1e-6);
     int best = -1;
     ASYM_MASK_FOREACH (c, &cpus) {
@@ -164,12 +197,14 @@ static void sit_apart(struct asym_seats *q, size_t t)
         most = speed;
         best = c;
     }
-    if (best < 0 || has_more(q, t))
+    if (best < 0)
         return;
-    struct asym_seats_thread *s = asym_seats_of(q, t);
-    q->ret[t] = (struct asym_assignment){.cpu = best, .width = ASYM_PIN_CPU, .reason = &alone};
+    if (q->ret[t].cpu >= 0)
+        leave_seat(q, t);
+    q->ret[t] = (struct asym_assignment){.cpu = best, .width = ASYM_PIN_TYPE, .counted = true, .reason = &alone};
     s->given = best;
-    s->roams = false;
+    s->kind = 0;
+    s->smt = 1;
 }
 
 /* The last plan left all threads to the kernel. */
@@ -179,21 +214,30 @@ static bool is_left_to_kernel(const struct asym_seats *q)
     return asym_machine_kernel_knows(q->in->machine) && q->in->now >= state->needs_help_until;
 }
 
+/* In rounds that are too short for turns an exchange gains nothing, either. */
+static bool gains(const struct asym_seats *q, size_t t)
+{
+    return q->in->threads[t].alone && !q->in->threads[t].spinning && q->in->now >= asym_seats_of(q, t)->rests_until;
+}
+
 void asym_seats_exchange(struct asym_seats *q)
 {
-    if (is_left_to_kernel(q))
-        return;
-    for (size_t t = 0; t < q->in->n_threads; t++) {
-        const struct asym_policy_thread *thread = &q->in->threads[t];
-        /* In rounds that are too short for turns an exchange gains nothing, either. */
-        if (!thread->alone || thread->spinning || q->in->now < asym_seats_of(q, t)->rests_until)
+    struct rest rest;
+    bool has_rest = false;
+    for (size_t t = is_left_to_kernel(q) ? q->in->n_threads : 0; t < q->in->n_threads; t++) {
+        if (!gains(q, t))
             continue;
         if (q->ret[t].cpu < 0)
             asym_seats_of(q, t)->claims = 0; /* of an earlier plan */
         const size_t u = find_seat(q, t);
         if (u != t)
             exchange(q, t, u);
-        else
-            sit_apart(q, t);
+        if (u != t || has_seat(q, t) || has_more(q, t))
+            continue;
+        if (!has_rest)
+            rest = find_rest(q);
+        has_rest = true;
+        if (is_own(q, &rest, t))
+            sit_apart(q, t, &rest);
     }
 }

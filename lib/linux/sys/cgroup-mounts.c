@@ -70,6 +70,7 @@ static void unescape(char *path)
 static void take_proc(struct asym_cgroup_mounts *mounts, const char *options)
 {
     static const char key[] = "hidepid=";
+    mounts->is_known = true;
     *mounts->hidepid = '\0';
     for (const char *at = options; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
         if (strncmp(at, key, strlen(key)) == 0)
@@ -131,7 +132,6 @@ static void read_mounts(const struct asym_root *root, struct asym_cgroup_mounts 
     unsigned found = 0;
     *ret = (struct asym_cgroup_mounts){.n = 0};
     ASYM_AUTO_CLOSE int fd = asym_root_openat(root, "proc/mounts", O_RDONLY | O_NONBLOCK);
-    ret->is_known = fd >= 0;
     if (fd >= 0)
         take_lines(ret, fd);
     for (size_t i = 0; i < ret->n; i++)

@@ -20,7 +20,7 @@ struct asym_cgroup_mount {
 struct asym_cgroup_mounts {
     struct asym_cgroup_mount mount[8];
     size_t n;
-    bool is_known;    /**< proc/mounts could be read */
+    bool is_known;    /**< proc/mounts has a line of /proc */
     char hidepid[24]; /**< the value of this option of /proc; "": it hides no process */
 };
 

@@ -790,15 +790,6 @@ static unsigned one_on(unsigned first, unsigned n, bool fast)
     return 0;
 }
 
-static unsigned one_without(unsigned n)
-{
-    for (unsigned t = 0; t < n; t++)
-        if (policy_fixture_cpu(&w, t) < 0)
-            return t;
-    fail();
-    return 0;
-}
-
 /* The thread is alone for a moment. Returns how many threads have moved. */
 static unsigned run_alone(unsigned t)
 {
@@ -928,9 +919,18 @@ TEST(not_every_thread_that_is_alone_gains_by_a_fast_cpu)
     }
 }
 
+static unsigned one_that_lends(unsigned n)
+{
+    for (unsigned t = 0; t < n; t++)
+        if (is_why(w.threads[t].answer.reason, "another thread of its program"))
+            return t;
+    fail();
+    return 0;
+}
+
 /*
- * The main thread of a program slept in the last plan, so it has no seat. It takes that of a worker, which has none until the next
- * plan, and gives it back.
+ * The main thread of a program slept in the last plan, so it has no seat. It takes that of a worker, which may use
+ * all CPUs until the next plan, and gives it back.
  */
 TEST(a_thread_that_slept_in_the_last_plan_takes_a_seat_when_it_is_alone)
 {
@@ -946,12 +946,13 @@ TEST(a_thread_that_slept_in_the_last_plan_takes_a_seat_when_it_is_alone)
         run_alone(5);
         const int cpu = policy_fixture_cpu(&w, 5);
         assert_in_range(cpu, 0, 3);
-        const unsigned u = one_without(5);
-        assert_true(is_why(w.threads[u].answer.reason, "another thread of its program"));
+        const unsigned u = one_that_lends(5);
+        assert_true(w.threads[u].answer.width == ASYM_PIN_ALL);
         w.threads[u].runnable = 0;
         run_alone(u);
         assert_int_equal(policy_fixture_cpu(&w, u), cpu);
-        assert_int_equal(policy_fixture_cpu(&w, 5), -1);
+        assert_true(w.threads[u].answer.width != ASYM_PIN_ALL);
+        assert_true(w.threads[5].answer.width == ASYM_PIN_ALL);
         w.threads[u].runnable = 0.6;
     }
 }
@@ -990,8 +991,32 @@ TEST(a_thread_that_is_alone_takes_a_cpu_that_no_busy_thread_of_others_may_use)
             asym_mask_set(&w.spare, 0);
         run_alone(5);
         assert_int_equal(policy_fixture_cpu(&w, 5), rows[i].cpu);
-        assert_true(rows[i].cpu < 0 || w.threads[5].answer.width == ASYM_PIN_CPU);
+        assert_true(rows[i].cpu < 0 || w.threads[5].answer.width == ASYM_PIN_TYPE);
         assert_true(w.threads[0].answer.width == ASYM_PIN_ALL);
+    }
+}
+
+/* The fast CPU, or its hardware thread, is the seat of a thread of another program, however little that one does. */
+TEST(a_thread_that_is_alone_takes_no_core_on_which_another_has_a_seat)
+{
+    for (int seat = -1; seat < 2; seat++) {
+        begin(2, 1, 2, 2);
+        enter(7, 0.85);
+        enter(1, 0.1);
+        w.threads[6].here = false;
+        for (unsigned k = 0; k < 30; k++)
+            policy_fixture_plan(&w);
+        assert_true(w.threads[0].answer.width == ASYM_PIN_ALL);
+        if (seat >= 0) {
+            w.threads[7].answer.cpu = seat;
+            w.threads[7].answer.width = ASYM_PIN_CPU;
+        } else {
+            w.threads[7].answer.width = ASYM_PIN_ALL;
+        }
+        w.threads[6].here = true;
+        w.threads[6].answer.cpu = -1;
+        run_alone(6);
+        assert_true((policy_fixture_cpu(&w, 6) >= 0) == (seat < 0));
     }
 }
 
