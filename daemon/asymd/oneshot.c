@@ -10,7 +10,6 @@
 #include "app/crash-recovery.h"
 #include "app/machine-check.h"
 #include "app/policy-setup.h"
-#include "app/speeds.h"
 #include "base/clock.h"
 #include "base/macro.h"
 #include "linux/enforce/enforce.h"

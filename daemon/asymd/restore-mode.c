@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "app/crash-recovery.h"
-#include "app/speeds.h"
 #include "daemon/asymd/mode.h"
 #include "linux/enforce/enforce.h"
 

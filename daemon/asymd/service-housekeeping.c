@@ -2,7 +2,7 @@
 /* The work of the service every second: the ledger, the CPUs, the bus, the status line; and the CPU budget. */
 #include "daemon/asymd/service-internal.h"
 
-#include "app/speeds.h"
+#include "app/crash-recovery.h"
 
 /* The shortest period of the CPU budget. A longer interval makes it longer: a sample belongs to the whole time until the next. */
 #define BUDGET_PERIOD ASYM_SEC

@@ -231,13 +231,8 @@ int asym_service_prompt_cycle(struct asym_service *s);
 /** End the loop after an error of a cycle (-errno). Returns 0; -errno: the loop cannot end. */
 int asym_service_give_up(struct asym_service *s, int error);
 
-/* service-log.c */
-
 /** Log once that asymd cannot write the ledger (r: -errno), and once that it can again (r >= 0). */
 void asym_service_report_apply(struct asym_service *s, int r);
-
-/** Log what the last cycle has changed, and which applications have changed their class. */
-void asym_service_log_cycle(struct asym_service *s);
 
 /** Log how many rules lend something to programs of any user. */
 void asym_service_log_rules(const struct asym_service *s);

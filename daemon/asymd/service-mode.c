@@ -11,7 +11,6 @@
 #include "base/mask.h"
 #include "app/crash-recovery.h"
 #include "app/policy-setup.h"
-#include "app/speeds.h"
 #include "daemon/asymd/mode.h"
 #include "linux/enforce/enforce.h"
 

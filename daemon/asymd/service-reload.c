@@ -10,7 +10,7 @@
 #include "app/machine-setup.h"
 #include "app/policy-setup.h"
 #include "app/settings-setup.h"
-#include "app/speeds.h"
+#include "app/crash-recovery.h"
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"

@@ -10,7 +10,6 @@
 
 #include "app/crash-recovery.h"
 #include "app/observer-setup.h"
-#include "app/speeds.h"
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
