@@ -12,8 +12,6 @@ allowed="$allowed|__(memcpy|memset|memmove|snprintf|vsnprintf)_chk|__isoc[0-9]+_
 allowed="$allowed|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__(popcount|clz|ctz)[ds]i2"
 # those functions of libm that depend on their arguments only
 allowed="$allowed|(fabs|floor|ceil|round|lround|trunc|fmod|fmin|fmax|sqrt|cbrt|hypot|exp|exp2|log|log2|log10|pow)f?"
-# inih, with the lines that its caller gives it: it opens no file
-allowed="$allowed|ini_parse_stream"
 # symbols that the sanitizers and coverage add
 allowed="$allowed|__(asan|ubsan|sanitizer|gcov|llvm)_.*)\$"
 memory='^(malloc|calloc|realloc|reallocarray|free)$'
