@@ -120,6 +120,8 @@ static int follow(struct asym_bpf *b, const struct asym_taskid *id, uint32_t app
                   asym_hash_reserve(&b->proc_index, 1) < 0))
         return -ENOMEM;
     const int r = asym_phases_follow(b->kernel, id->tgid, app);
+    if (r < 0 && proc)
+        proc->is_counted = false; /* the kernel follows it no more */
     if (r < 0)
         return r;
     if (!proc) {
@@ -281,12 +283,15 @@ static int follow_listed(struct asym_bpf *b, const struct asym_snapshot *s, cons
     const struct asym_app *app = &s->apps[proc->app];
     const uint32_t number = asym_bpf_number_of(b, &app->id);
     struct asym_bpf_proc *followed = asym_bpf_proc_of(b, proc->id.tgid);
-    if (followed && is_steered(proc))
+    const bool is_other = followed && !asym_taskid_equal(&followed->id, &proc->id);
+    if (is_other)
+        followed->is_counted = false; /* it has the number of one that has ended */
+    else if (followed && is_steered(proc))
         followed->listed = s->now;
     if (!is_steered(proc) || (number == 0 && app->n_threads < 2) ||
         (number != 0 && b->apps[number - 1].rests_until > s->now))
         return 0;
-    if (!followed || followed->app != number || !asym_taskid_equal(&followed->id, &proc->id))
+    if (!followed || followed->app != number || is_other)
         return begin(b, s, proc, number);
     /* The next reconciliation gives its new threads the places that are made here. */
     if (!asym_phases_misses(b->kernel, number) || app->n_threads <= asym_phases_threads(b->kernel, number) ||

@@ -1132,6 +1132,32 @@ TEST_F(a_successor_with_the_same_pid_is_followed_anew)
     assert_int_equal(kernel.app_of[1], 2);
 }
 
+/* The count of the process that has ended says nothing of the one that has its number now. */
+static void succeed(uint32_t n_threads, int refuses)
+{
+    measure();
+    now += 100 * ASYM_MSEC;
+    take();
+    assert_int_equal(of_main, ASYM_PROCFS_SLEPT);
+    procs[0].id.start = apps[0].id.start = tasks[0].id.start = 77;
+    apps[0].n_threads = n_threads;
+    kernel.refuses = refuses;
+    memset(kernel.threads, 0, sizeof kernel.threads);
+    take();
+    take();
+    assert_int_equal(of_main, ASYM_PROCFS_UNKNOWN);
+}
+
+TEST_F(a_successor_of_one_thread_is_not_followed)
+{
+    succeed(1, 0);
+}
+
+TEST_F(a_successor_without_a_place_is_not_followed)
+{
+    succeed(2, -ENOSPC);
+}
+
 TEST_F(without_a_place_a_program_is_sampled_and_it_says_so)
 {
     kernel.refuses = -ENOSPC;
