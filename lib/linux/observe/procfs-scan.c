@@ -356,7 +356,7 @@ static int begin_scan(struct asym_procfs *p, struct asym_process *proc)
         return -ESRCH;
     if (p->config.group == ASYM_GROUP_CGROUP || (p->config.group == ASYM_GROUP_JOB && !proc->has_tty))
         asym_procfs_read_cgroup(p, proc);
-    if (proc->due != ASYM_DUE_THREADS)
+    if (r >= 0)
         proc->due = ASYM_DUE_IF_RAN;
     proc->denied = r == -EACCES || r == -EPERM;
     if (r == -ENOMEM)

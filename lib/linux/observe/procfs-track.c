@@ -117,8 +117,8 @@ int asym_procfs_list_threads(struct asym_procfs *p, struct asym_process *proc)
             asym_procfs_mark_gone(p, proc, t);
     }
     asym_procfs_sweep_threads(proc);
-    if (r < 0 || proc->due == ASYM_DUE_THREADS)
-        proc->due = r < 0 ? ASYM_DUE_THREADS : ASYM_DUE_READ;
+    if (r < 0)
+        proc->due = ASYM_DUE_THREADS;
     return r;
 }
 

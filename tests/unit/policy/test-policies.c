@@ -86,6 +86,22 @@ TEST(busyfcs_keeps_fast_cpus_busy_before_slow_ones)
     }
 }
 
+/* Sets of CPUs are filled one after the other: the second one put a thread beside that of the first, which has an idle core. */
+TEST(busyfcs_leaves_no_core_idle_beside_two_threads_of_another)
+{
+    static const uint64_t cpus[] = {1 << 0 | 1 << 2, 1 << 1 | 1 << 3, 1 << 1 | 1 << 3};
+    TURNS(w, "busyfcs", 4, 2, 3);
+    w.machine.cpus[1].core = w.machine.cpus[0].core;
+    w.machine.smt_gain = 0.27;
+    assert_int_equal(asym_machine_finish(&w.machine), 0);
+    for (size_t i = 0; i < 3; i++)
+        w.load->masks[i] = w.load->cpusets[i] = (struct asym_mask){.w = {cpus[i]}};
+    gen_load_share_masks(w.load);
+    turn(&w);
+    for (int c = 1; c < 4; c++)
+        assert_int_equal(count_on(&w, c), 1);
+}
+
 TEST(rr_gives_all_threads_equal_fast_time)
 {
     unsigned had[7] = {0};

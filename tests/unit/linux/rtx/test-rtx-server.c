@@ -881,6 +881,24 @@ TEST_WITH(a_page_without_magic_is_read_no_more, set_up, tear_down)
     }
 }
 
+/* It has overspent, but asks for nothing: there is nothing to defer, and asymd hears it. */
+TEST_WITH(a_client_in_debt_that_does_not_wake_asymd_is_not_deferred, set_up, tear_down)
+{
+    asym_rtxd_server_set(server, 20, 1);
+    const int i = good_client();
+    take_sample();
+    tell(i, false);
+    assert_true(serve_once(10));
+    const asym_usec again = asym_rtxd_server_due(server);
+    asym_rtxd_server_charge(server, 60 * ASYM_MSEC);
+    take_sample();
+    assert_true(again > 11);
+    assert_false(serve_once(11));
+    assert_int_equal(asym_rtxd_server_due(server), again);
+    wake(i);
+    assert_true(is_readable());
+}
+
 /* A full snapshot has its phase, and the client is deferred: its end is still reported, and nothing is due for it. */
 TEST_WITH(a_client_that_ends_while_deferred_has_ended_its_serial_phase, set_up, tear_down)
 {
