@@ -265,14 +265,6 @@ static void place(struct queue *q, struct asym_spread *sp)
     asym_spread_fill_seats(sp);
 }
 
-static void stay(const struct queue *q, struct asym_spread *sp)
-{
-    sp->is_again = true;
-    for (size_t t = 0; t < q->in->n_threads; t++)
-        if (q->in->threads[t].preferred_cpu >= 0)
-            asym_spread_put(sp, (uint32_t)t, q->in->threads[t].preferred_cpu);
-}
-
 static void take_memory(const struct asym_policy_input *in, struct queue *q)
 {
     *q = (struct queue){
@@ -324,7 +316,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     if (q.state->period == 0 || in->now != q.state->last)
         advance(&q);
     else
-        stay(&q, &sp);
+        asym_spread_stay(&sp);
     q.state->last = in->now;
     line_up(&q);
     place(&q, &sp);

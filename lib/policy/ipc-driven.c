@@ -279,15 +279,14 @@ static void read_threads(struct turns *q)
 {
     const struct asym_policy_input *in = q->in;
     const bool is_new = in->now != ((struct state *)in->state)->last;
-    q->ranked.sp->is_again = !is_new;
+    if (!is_new)
+        asym_spread_stay(q->ranked.sp);
     for (size_t t = 0; t < in->n_threads; t++) {
         struct thread_state *s = state_of(in, t);
         if (s->generation != in->machine->generation)
             *s = (struct thread_state){.generation = in->machine->generation};
         if (is_new)
             take_sample(q, t);
-        else if (in->threads[t].preferred_cpu >= 0)
-            asym_spread_put(q->ranked.sp, (uint32_t)t, in->threads[t].preferred_cpu);
         q->ranked.gain[t] = s->gain;
         q->ranked.holds[t] = s->holds;
     }

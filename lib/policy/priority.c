@@ -361,9 +361,7 @@ static void place(struct ranks *r)
 static void stay(struct ranks *r)
 {
     const struct asym_policy_input *in = r->sp.in;
-    for (size_t i = 0; i < in->n_threads; i++)
-        if (in->threads[r->order[i]].preferred_cpu >= 0)
-            asym_spread_put(&r->sp, r->order[i], in->threads[r->order[i]].preferred_cpu);
+    asym_spread_stay(&r->sp);
     for (size_t i = 0; i < in->n_threads; i++)
         if (r->sp.ret[r->order[i]].cpu < 0)
             asym_spread_put(&r->sp, r->order[i], most_speed(r, r->order[i]));

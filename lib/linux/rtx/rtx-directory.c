@@ -214,8 +214,6 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 static int check_empty(const struct asym_rtxd_server *s)
 {
     ASYM_AUTO_CLOSE int earlier = open_path(s->dir, TOP, 0, RESOLVE_CACHED);
-    if (earlier == -ENOSYS || earlier == -EINVAL)
-        return -ENOSYS;
     if (earlier < 0)
         return 0;
     return s->for_all ? -ENOTEMPTY : nftw(s->path, remove_one, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
@@ -284,23 +282,15 @@ static int open_directory(struct asym_rtxd_server *s, const char *state_dir)
     return r;
 }
 
-static const char *text_of(int r)
-{
-    switch (r) {
-    case -ENOSYS:
-        return "this kernel cannot open a file without a wait (Linux 5.12 can)";
-    case -ENOTEMPTY:
-        return "it has the pages of an earlier asymd: unmount it, and mount it anew (asymd(8))";
-    default:
-        return strerror(-r);
-    }
-}
-
 int asym_rtxd_directory_open(struct asym_rtxd_server *s, const char *state_dir, struct asym_error *err)
 {
     const int n = snprintf(s->path, sizeof s->path, "%s/rtx", state_dir);
     const int r = n < 0 || (size_t)n >= sizeof s->path ? -ENAMETOOLONG : open_directory(s, state_dir);
-    return r < 0 ? asym_fail(err, r, "%s/rtx: %s", state_dir, text_of(r)) : 0;
+    return r < 0 ? asym_fail(err, r, "%s/rtx: %s", state_dir,
+                             r == -ENOTEMPTY
+                                 ? "it has the pages of an earlier asymd: unmount it, and mount it anew (asymd(8))"
+                                 : strerror(-r))
+                 : 0;
 }
 
 void asym_rtxd_directory_close(struct asym_rtxd_server *s)

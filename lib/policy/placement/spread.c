@@ -107,6 +107,14 @@ uint32_t *asym_spread_all(const struct asym_policy_input *in)
     return all;
 }
 
+void asym_spread_stay(struct asym_spread *sp)
+{
+    sp->is_again = true;
+    for (uint32_t t = 0; t < sp->in->n_threads; t++)
+        if (sp->in->threads[t].preferred_cpu >= 0)
+            asym_spread_put(sp, t, sp->in->threads[t].preferred_cpu);
+}
+
 size_t asym_spread_able(struct asym_spread *sp, uint32_t *list, size_t n, const struct asym_mask *cpus)
 {
     size_t able = 0, others = 0;

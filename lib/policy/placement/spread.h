@@ -40,13 +40,16 @@ struct asym_spread {
     uint32_t n_sets;
     uint32_t *list, *scratch; /* n_threads each */
 
-    uint8_t *holds; /* per thread: 1 + the row of the seat that asym_spread_give gave it; 0: none */
-    bool is_again; /* set by the policy: a second plan at the same time, in which rule 3 moves no thread from its CPU */
+    uint8_t *holds;    /* per thread: 1 + the row of the seat that asym_spread_give gave it; 0: none */
+    bool is_again;     /* a second plan at the same time, in which rule 3 moves no thread from its CPU */
     const bool *stays; /* per thread, set by the policy: rule 3 does not move it; NULL: it moves any thread */
 };
 
 /** Takes its memory from in->arena and marks all of ret as not placed (cpu -1). The caller asks asym_arena_is_short. */
 void asym_spread_init(struct asym_spread *sp, const struct asym_policy_input *in, struct asym_assignment *ret);
+
+/** Begins a second plan at the same time: each thread stays on its preferred CPU. */
+void asym_spread_stay(struct asym_spread *sp);
 
 /** Moves the threads that may run on one of cpus to the front of list, in their order. Returns how many. */
 size_t asym_spread_able(struct asym_spread *sp, uint32_t *list, size_t n, const struct asym_mask *cpus);
