@@ -27,7 +27,6 @@
 #include "base/mask.h"
 #include "base/sort.h"
 #include "policy/monitoring.h"
-#include "policy/placement/ranked.h"
 #include "policy/placement/spread.h"
 
 /* The policy measures at most this many core types, the fastest ones. */

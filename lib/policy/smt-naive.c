@@ -6,7 +6,7 @@
  *
  *     COFRAC = min(1, (1 - FRAC) / (1 - 1/P)), SOLOFRAC = 1 - COFRAC, CS = 1 - the sum of SOLOFRAC
  *
- * lib/policy/smt/smt-place.h describes the windows (the exception to rule 3) and the additions to the source.
+ * lib/policy/smt/smt.h describes the windows (the exception to rule 3) and the additions to the source.
  *
  * In smt-icount (5.3, Icount) the fetch unit of a core makes the shares: it fetches less often for a thread with a higher
  * handicap, which is the priority number of the thread. The policy only decides which threads share a core: it spreads them,
@@ -17,7 +17,7 @@
 
 #include <stddef.h>
 
-#include "policy/smt/smt-place.h"
+#include "policy/smt/smt.h"
 
 static int place(struct asym_smt *s, const struct asym_policy_input *in, struct asym_assignment *ret)
 {

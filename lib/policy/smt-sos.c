@@ -27,7 +27,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
-#include "policy/smt/smt-measure.h"
+#include "policy/smt/smt.h"
 
 /* A pairing must be better than the current one by this factor: measurements vary, and a move has a cost. */
 #define WORTH_IT 1.01

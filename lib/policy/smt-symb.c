@@ -6,14 +6,14 @@
  *
  *     COFRAC' = min(1, (1 - FRAC) / (1 - X)), X = IPC together / IPC alone
  *
- * The source prints MAX, and 1/X in place of X: see lib/policy/smt/smt-place.h. The sample phase runs threads alone, then
+ * The source prints MAX, and 1/X in place of X: see lib/policy/smt/smt.h. The sample phase runs threads alone, then
  * together; it is repeated after the time `symbios`.
  */
 #include <asym/policy.h>
 
 #include <stddef.h>
 
-#include "policy/smt/smt-measure.h"
+#include "policy/smt/smt.h"
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {

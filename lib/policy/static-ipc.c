@@ -7,7 +7,6 @@
  */
 #include <asym/policy.h>
 
-#include "policy/placement/ranked.h"
 #include "policy/placement/spread.h"
 
 struct thread_state {

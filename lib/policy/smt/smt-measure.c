@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "policy/smt/smt-measure.h"
+#include "policy/smt/smt.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "policy/smt/smt-place.h"
+#include "policy/smt/smt.h"
 
 #include <errno.h>
 #include <string.h>
@@ -91,7 +91,7 @@ static double beside(const struct asym_smt *s, uint32_t t)
     return ASYM_MIN(core->n, core->contexts);
 }
 
-/* lib/policy/smt/smt-measure.h explains why some threads are not measured. */
+/* lib/policy/smt/smt.h explains why some threads are not measured. */
 static bool is_measured(const struct asym_smt *s, uint32_t t)
 {
     const struct asym_smt_core *core = asym_smt_core_of(s, t);

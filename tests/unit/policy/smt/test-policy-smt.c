@@ -5,7 +5,7 @@
 #include <asym/engine.h>
 
 #include "base/mask.h"
-#include "policy/smt/smt-place.h"
+#include "policy/smt/smt.h"
 #include "support/generate.h"
 #include "support/reason-text.h"
 #include "support/test.h"

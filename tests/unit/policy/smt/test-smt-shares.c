@@ -2,7 +2,7 @@
 /* Tests the arithmetic of shares on a core against the worked examples and the equations of Snavely 2002. */
 #include <math.h>
 
-#include "policy/smt/smt-place.h"
+#include "policy/smt/smt.h"
 #include "support/generate.h"
 #include "support/test.h"
 
