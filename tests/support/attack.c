@@ -86,6 +86,14 @@ double asym_attack_share(pid_t pid, double seconds, double most)
     return least;
 }
 
+void asym_attack_settle(pid_t pid, double most, double seconds)
+{
+    const struct asym_live_stretch stretch = asym_live_begin();
+    asym_live_sleep_available(1);
+    while (share(pid, 1) >= most && asym_live_available(&stretch) < seconds)
+        ;
+}
+
 double asym_attack_stop(pid_t pid, double most)
 {
     const struct asym_live_stretch stretch = asym_live_begin();

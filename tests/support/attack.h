@@ -25,6 +25,12 @@ double asym_attack_cpu(pid_t pid);
 #define ASYM_ATTACK_PERIODS 3
 double asym_attack_share(pid_t pid, double seconds, double most);
 
+/**
+ * Wait until the process uses less than most of a CPU for a second: it has started, and has lengthened its interval. Waits for so
+ * many available seconds at most.
+ */
+void asym_attack_settle(pid_t pid, double most, double seconds);
+
 /** The seconds after which an attack ends that is measured by asym_attack_share() after settle available seconds. */
 #define ASYM_ATTACK_LIFETIME(settle, period) (60 + ASYM_LIVE_STRETCH_MOST * ((settle) + ASYM_ATTACK_PERIODS * (period)))
 
