@@ -200,7 +200,7 @@ static void check_spent(void)
 WRAPPED(int, poll, struct pollfd *fds, nfds_t n, int ms)
 {
     if (kernel.busy) {
-        kernel.now += ASYM_MIN(ms, 50) * 1000;
+        kernel.now += (unsigned long long)ASYM_MIN(ms, 50) * 1000;
         put_exit(77, 0);
     }
     if (!kernel.skips_sleeps || n != 1 || ms <= 0)
