@@ -279,6 +279,7 @@ struct asym_procfs {
     size_t left;            /* processes that it has not read yet */
     int list_fd;            /* /proc while it is listed, else -1 */
     int online_fd, autogroup_fd;
+    bool has_switches; /* all_online and autogroups are of this sample */
     struct asym_procfs_scan scan;
 };
 
@@ -380,7 +381,7 @@ static inline void asym_procfs_expire_match(struct asym_process *proc)
 }
 /** Request unread facts again if it is time for that. */
 void asym_procfs_retry(struct asym_procfs *p, struct asym_process *proc);
-/** Update all_online. Called once a sample. */
+/** Update all_online. */
 void asym_procfs_note_online(struct asym_procfs *p);
 /** Set or clear ASYM_PROC_COUNTS_LATE. */
 void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc);

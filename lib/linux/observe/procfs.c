@@ -81,6 +81,24 @@ static asym_usec interval_of(const struct asym_procfs *p, struct asym_process *p
     return before > 0 && p->config.root->live ? p->now - before : 0;
 }
 
+static bool has_autogroups(struct asym_procfs *p)
+{
+    char text[8];
+    return asym_procfs_read_kept(p, &p->autogroup_fd, "proc/sys/kernel/sched_autogroup_enabled", text, sizeof text) >
+               0 &&
+           *text == '1';
+}
+
+/* Once a sample, and not in one in which all processes sleep: it is most of what that would cost. */
+static void read_switches(struct asym_procfs *p)
+{
+    if (p->has_switches)
+        return;
+    asym_procfs_note_online(p);
+    p->autogroups = has_autogroups(p);
+    p->has_switches = true;
+}
+
 static int sample_process(struct asym_procfs *p, struct asym_process *proc)
 {
     const bool goes_on = p->scan.cut != NULL;
@@ -90,6 +108,7 @@ static int sample_process(struct asym_procfs *p, struct asym_process *proc)
     if (!goes_on && !p->config.process_events && p->config.root->live)
         notice_threads(p, proc);
     if (moved || proc->due != ASYM_DUE_IF_RAN) {
+        read_switches(p);
         int r = asym_procfs_scan(p, proc);
         if (r < 0)
             return r;
@@ -133,14 +152,6 @@ void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[A
                                        : NULL;
 }
 
-static bool has_autogroups(struct asym_procfs *p)
-{
-    char text[8];
-    return asym_procfs_read_kept(p, &p->autogroup_fd, "proc/sys/kernel/sched_autogroup_enabled", text, sizeof text) >
-               0 &&
-           *text == '1';
-}
-
 /* Takes process events first, so that the processes to read are up to date. */
 static void begin_sample(struct asym_procfs *p)
 {
@@ -155,13 +166,12 @@ static void begin_sample(struct asym_procfs *p)
     for (uint32_t i = 0; i < p->cgroups.n; i++)
         p->cgroups.groups[i].members.n_procs = p->cgroups.groups[i].members.n_threads = 0;
     asym_jobs_begin(&p->jobs);
-    asym_procfs_note_online(p);
     asym_procfs_take_answers(p);
     if (p->config.process_events && p->n_samples > 0 && asym_procfs_take_events(p) < 0)
         p->rescan = true;
     const bool known = p->config.process_events && p->n_samples > 0 && !p->rescan;
     p->stage = known ? ASYM_PROCFS_SAMPLING : ASYM_PROCFS_LISTING;
-    p->autogroups = has_autogroups(p);
+    p->has_switches = false;
     p->left = p->n_procs;
     p->listed_denied = p->coverage.n_denied;
     p->coverage.n_threads = p->coverage.n_unkept = p->coverage.n_foreign = p->coverage.n_unread = p->coverage.n_failed =

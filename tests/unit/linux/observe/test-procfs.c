@@ -216,6 +216,9 @@ static void sample(struct fixture *f)
 {
     if (!f->source)
         open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
+    /* A sample can take less than the microsecond that divides two. */
+    while (f->root.live && asym_clock_now() == f->s.now)
+        ;
     assert_int_equal(f->source->next(f->source, &f->s), 1);
     /* All files of a captured machine are from one moment. */
     assert_int_equal(f->s.interval > 0, f->sampled && f->root.live);
@@ -2237,6 +2240,20 @@ TEST_F(a_live_machine_s_switches_are_read_anew_and_opened_once)
     tree_unlink(&f->tree, file);
     sample_with(f, t);
     assert_int_equal(proc_of(f, t.pid)->nice_group, 3);
+}
+
+TEST_F(a_sample_in_which_all_sleep_reads_no_switch)
+{
+    struct asym_procfs *p;
+    open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
+    p = asym_procfs_of(f->source);
+    f->root.live = true;
+    tree_write(&f->tree, "proc/sys/kernel/sched_autogroup_enabled", "1\n");
+    sample_has(f, n_tasks, 0);
+    assert_true(p->online_fd < 0 && p->autogroup_fd < 0);
+    sample_with(f, (struct thread){.pid = getppid(), .tid = getppid(), .comm = "a", .state = 'R', .session = 3});
+    assert_true(p->online_fd >= 0 && p->autogroup_fd >= 0);
+    assert_int_equal(proc_of(f, getppid())->nice_group, 3);
 }
 
 /* A later process group with the number is another application, whether asymd has seen the end of the first one or not. */
