@@ -15,6 +15,7 @@
 #include "support/listener.h"
 #include "support/live.h"
 #include "support/process.h"
+#include "support/rounds.h"
 #include "support/test.h"
 
 #define PROGRAMS ASYM_TEST_BIN "/tests/omp/"
@@ -228,6 +229,10 @@ TEST(asymctl_run_says_where_it_cannot)
     unlink("/tmp/asym-suid-test");
 }
 
+/*
+ * The kernel counts a wait for a CPU when it ends. Beside many other programs one lasts for a third of a second: then a thread that
+ * never pauses looks in one observation as if it had.
+ */
 TEST(a_program_that_spins_and_does_not_report_is_suspected)
 {
     static char text[262144];
@@ -239,7 +244,10 @@ TEST(a_program_that_spins_and_does_not_report_is_suspected)
     snprintf(pid, sizeof pid, "--pid=%d", (int)p.pid);
     asym_live_sleep(0.7);
     const char *const dry[] = {"daemon/asymd", "--dry-run", "--json", pid, NULL};
-    assert_int_equal(asym_live_run(dry, text, sizeof text), 0);
+    const double end = asym_live_now() + ASYM_LIVE_PATIENCE;
+    do
+        assert_int_equal(asym_live_run(dry, text, sizeof text), 0);
+    while (!strstr(text, "\"rtx\": \"suspect\"") && asym_live_now() < end);
     assert_non_null(strstr(text, "\"rtx\": \"suspect\""));
     fputs("end\n", p.say);
     assert_int_equal(end_program(&p), 0);
@@ -285,7 +293,7 @@ static void it_is_clean_under(const char *sanitizer)
     snprintf(path, sizeof path, PROGRAMS "churn-%s", sanitizer);
     snprintf(tool, sizeof tool, PROGRAMS "ompt-%s.so", sanitizer);
     asym_listener_open(&l);
-    struct program p = start_program(path, tool, NULL, "3");
+    struct program p = start_program(path, tool, NULL, asym_rounds_are_all() ? "3" : "1");
     assert_true(asym_listener_take(&l, 20, &h));
     assert_non_null(fgets(answer, sizeof answer, p.answers));
     print_message("%s: %s", sanitizer, answer);

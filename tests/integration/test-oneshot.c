@@ -42,7 +42,8 @@ TEST_WITH(in_a_child_pid_namespace_nothing_is_steered_and_it_says_so, asym_servi
     pid_t load = asym_service_spin("4");
     asym_live_settle(load, 4);
     snprintf(command, sizeof command,
-             "unshare --pid --fork --kill-child \"$A\" --once --slow=1 --set=asymd.state_dir=%s", asym_service_dir());
+             "unshare --pid --fork --kill-child \"$A\" --once --duration=300ms --slow=1 --set=asymd.state_dir=%s",
+             asym_service_dir());
     assert_int_equal(run_shell(command), 0);
     assert_said("steered 0 of 0 threads");
     assert_said("in PID namespaces that asymd cannot map");
@@ -64,12 +65,13 @@ TEST_WITH(under_hidepid_it_reports_that_others_are_not_seen, asym_service_set_up
 TEST_WITH(want_of_descriptors_is_reported, asym_service_set_up, asym_service_tear_down)
 {
     char command[256];
-    pid_t load = asym_service_spin("40");
+    const pid_t load = asym_live_start((const char *const[]){"tests/load-pulse", "40", "600", NULL}, -1);
     asym_live_settle(load, 40);
-    snprintf(command, sizeof command, "ulimit -n 16; \"$A\" --dry-run --duration=100ms --pid=%d", (int)load);
+    snprintf(command, sizeof command, "ulimit -n 16; \"$A\" --dry-run --duration=500ms --pid=%d", (int)load);
     assert_int_equal(run_shell(command), 0);
     assert_said("followed 40 threads");
     assert_said("without a kept descriptor");
+    asym_live_end(load, SIGKILL);
     /* The test does not fix how many asymd needs, only that asymd reports too few. Inherited descriptors would count, too. */
     int status = 0;
     for (int n = 9; status == 0 && n >= 4; n--) {
@@ -216,6 +218,16 @@ static int dry_run(pid_t load, const char *policy, bool *ret_boosts)
     return n;
 }
 
+/* The kernel counts a wait for a CPU when it ends: on a busy machine a short observation may miss a thread. */
+static void await_moves(pid_t load, const char *policy, int n, bool *ret_boosts)
+{
+    const double end = asym_live_now() + ASYM_LIVE_PATIENCE;
+    int moves;
+    while ((moves = dry_run(load, policy, ret_boosts)) != n && asym_live_now() < end)
+        ;
+    assert_int_equal(moves, n);
+}
+
 /*
  * For a serial program, with and without a boost, and for a parallel one: the dry run does not take the service's masks for the
  * threads' own.
@@ -233,7 +245,7 @@ TEST_WITH(beside_a_service_it_plans_as_if_there_were_none, asym_service_set_up, 
         bool boosts;
         pid_t load = asym_service_spin(cases[i].threads), service = asym_service_start(load, more);
         assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, n, ASYM_LIVE_PATIENCE));
-        assert_int_equal(dry_run(load, cases[i].policy, &boosts), n);
+        await_moves(load, cases[i].policy, n, &boosts);
         assert_int_equal(boosts, cases[i].boosted);
         /* The service still steers all threads, and restores them at its end. */
         assert_int_equal(asym_live_narrow_threads(load, cpus), n);
