@@ -130,11 +130,15 @@ static void group_cpus(struct ranks *r)
 {
     const struct asym_machine *m = r->sp.in->machine;
     const bool by_row = r->sp.in->n_threads <= asym_mask_count(&m->usable);
-    r->n_groups = by_row ? m->n_rows : m->n_types;
+    const unsigned n = by_row ? m->n_rows : m->n_types;
     ASYM_MASK_FOREACH (c, &m->usable) {
         const unsigned row = asym_machine_row(m, c, m->cpus[c].smt_rank > 0);
         asym_mask_set(&r->groups[by_row ? row : (unsigned)m->cpus[c].type], (unsigned)c);
     }
+    /* Where the first hardware thread of each core is of another type, as --slow may say, the row of this type has no CPU. */
+    for (unsigned i = 0; i < n; i++)
+        if (!asym_mask_empty(&r->groups[i]))
+            r->groups[r->n_groups++] = r->groups[i];
 }
 
 /*

@@ -515,6 +515,21 @@ TEST(lower_priority_never_has_more_speed)
         churn("priority", seed, check_priority_and_ratios);
 }
 
+/* The hardware threads of a core are of two types: the slower one has no CPU that is the first of its core. */
+TEST(priority_plans_for_cores_of_two_types)
+{
+    static const double speeds[] = {2, 1, 2, 1};
+    begin("priority", speeds, 4, 1);
+    for (unsigned c = 0; c < 4; c++)
+        w.machine.cpus[c].core = (int16_t)(c / 2);
+    assert_int_equal(asym_machine_finish(&w.machine), 0);
+    for (unsigned k = 1; k <= 6; k++) {
+        enter_many(1);
+        policy_fixture_plan(&w);
+        assert_true(w.count[0] >= w.count[1] && w.count[2] >= w.count[3]);
+    }
+}
+
 /*
  * Figure 3.5: a higher number is a higher priority. CPU 1 and CPU 2 have a power ratio of 1, as the text says; CPU 1 and
  * CPU 0 one of 2, or it could not call its third step balanced.
