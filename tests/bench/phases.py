@@ -105,6 +105,9 @@ def steps(burners):
             # asymd has done what the phase needs.
             phases += [now] if len(now) > 3 else []
             begun = None if len(now) > 1 else begun
+        elif begun and is_asymd and what.startswith("sys_sched_setaffinity(") and len(now) < 2:
+            # It ran already, for a sample, when it was woken, or before.
+            now = [at - begun] * 3
         elif begun and (f"comm=asymd pid={asymd} " in what and not now or f"next_pid={asymd} " in what and len(now) == 1 or
                         is_asymd and what.startswith("sys_sched_setaffinity(") and len(now) == 2):
             now.append(at - begun)
