@@ -95,15 +95,6 @@ uint32_t asym_cgroups_find(struct asym_cgroups *c, enum asym_hierarchy hierarchy
     return c->n;
 }
 
-static int read_effective(const struct asym_cgroups *c, const struct asym_cgroup *g, size_t len, struct asym_mask *ret)
-{
-    static const enum asym_cgroup_kind kinds[] = {
-        [ASYM_HIERARCHY_UNIFIED] = ASYM_CGROUP_UNIFIED, [ASYM_HIERARCHY_CPUSET] = ASYM_CGROUP_CPUSET};
-    if (g->hierarchy == ASYM_HIERARCHY_NAMED)
-        return -1;
-    return asym_cgroup_cpus(c->root, &c->mounts, kinds[g->hierarchy], g->path, len, ret);
-}
-
 /* In a cgroup namespace, the path of a cgroup outside begins with "/..". asymd cannot read such a cgroup. */
 static bool leads_out(const char *path)
 {
@@ -118,20 +109,14 @@ const struct asym_mask *asym_cgroups_cpus(struct asym_cgroups *c, uint32_t id, a
     struct asym_cgroup *g = &c->groups[id - 1];
     if (g->cpus && now - g->read_at < CPUSET_AGE)
         return g->cpus;
-    struct asym_mask cpus = c->possible, m;
-    for (size_t len = leads_out(g->path) ? 0 : strlen(g->path);;) {
-        while (len > 0 && g->path[len - 1] == '/')
-            len--;
-        if (read_effective(c, g, len, &m) == 0) {
-            m = asym_mask_and(&m, &c->possible);
-            cpus = asym_mask_empty(&m) ? cpus : m;
-            break;
-        }
-        if (len == 0)
-            break;
-        while (len > 0 && g->path[len - 1] != '/')
-            len--;
-    }
+    const enum asym_cgroup_kind kind = g->hierarchy == ASYM_HIERARCHY_CPUSET ? ASYM_CGROUP_CPUSET : ASYM_CGROUP_UNIFIED;
+    struct asym_mask cpus, m;
+    if (g->hierarchy == ASYM_HIERARCHY_NAMED ||
+        asym_cgroup_cpus(c->root, &c->mounts, kind, g->path, leads_out(g->path) ? 0 : strlen(g->path), &m) < 0)
+        m = c->possible;
+    cpus = asym_mask_and(&m, &c->possible);
+    if (asym_mask_empty(&cpus))
+        cpus = c->possible;
     g->cpus = asym_mask_table_get(pool, &cpus);
     g->read_at = now;
     return g->cpus;

@@ -166,7 +166,7 @@ const struct asym_cgroup_mount *asym_cgroup_mounts_next(const struct asym_cgroup
     return *i < mounts->n ? &mounts->mount[*i] : NULL;
 }
 
-int asym_cgroup_cpus(const struct asym_root *root, const struct asym_cgroup_mounts *mounts, enum asym_cgroup_kind kind,
+static int read_cpus(const struct asym_root *root, const struct asym_cgroup_mounts *mounts, enum asym_cgroup_kind kind,
                      const char *path, size_t len, struct asym_mask *ret)
 {
     char file[8192];
@@ -184,4 +184,19 @@ int asym_cgroup_cpus(const struct asym_root *root, const struct asym_cgroup_moun
             return 0;
         }
     return -ENOENT;
+}
+
+int asym_cgroup_cpus(const struct asym_root *root, const struct asym_cgroup_mounts *mounts, enum asym_cgroup_kind kind,
+                     const char *path, size_t len, struct asym_mask *ret)
+{
+    for (;;) {
+        while (len > 0 && path[len - 1] == '/')
+            len--;
+        if (read_cpus(root, mounts, kind, path, len, ret) == 0)
+            return 0;
+        if (len == 0)
+            return -ENOENT;
+        while (len > 0 && path[len - 1] != '/')
+            len--;
+    }
 }

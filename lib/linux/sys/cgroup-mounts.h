@@ -41,8 +41,8 @@ const struct asym_cgroup_mount *asym_cgroup_mounts_next(const struct asym_cgroup
                                                         enum asym_cgroup_kind kind, size_t *i);
 
 /**
- * Read the effective CPUs of a cgroup: path begins with "/", and only its first len bytes count. kind: UNIFIED or CPUSET.
- * Returns 0; -ENOENT: it has no cpuset, or an empty one.
+ * Read the effective CPUs of a cgroup, or of its nearest ancestor with a cpuset that is not empty. path begins with "/", and only
+ * its first len bytes count; len 0: the root. kind: UNIFIED or CPUSET. Returns 0; -ENOENT: there is none.
  */
 int asym_cgroup_cpus(const struct asym_root *root, const struct asym_cgroup_mounts *mounts, enum asym_cgroup_kind kind,
                      const char *path, size_t len, struct asym_mask *ret);

@@ -151,56 +151,32 @@ int asym_thread_may_boost(void)
     return result;
 }
 
-/* Returns a descriptor; -ESRCH when the thread has ended; -errno. */
-static int open_file(int32_t tgid, int32_t tid, const char *name)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)tgid, (int)tid, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 ? fd : errno == ENOENT ? -ESRCH : -errno;
-}
-
 int asym_thread_get_stat(int32_t tgid, int32_t tid, struct asym_stat *ret)
 {
-    char text[1024];
-    ASYM_AUTO_CLOSE int fd = open_file(tgid, tid, "stat");
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)tgid, (int)tid);
+    ASYM_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return fd;
+        return errno == ENOENT ? -ESRCH : -errno;
     ssize_t n = read(fd, text, sizeof text);
     return n < 0 ? -errno : asym_parse_stat(text, (size_t)n, ret);
 }
 
-/* The effective CPUs of a cgroup or of its nearest ancestor with a cpuset. */
-static int read_cpuset(const struct asym_cgroup_mounts *mounts, const char *group, size_t len, bool v1,
-                       struct asym_mask *ret)
-{
-    const enum asym_cgroup_kind kind = v1 ? ASYM_CGROUP_CPUSET : ASYM_CGROUP_UNIFIED;
-    ASYM_AUTO_CLOSE int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    const struct asym_root root = {.fd = fd, .live = true};
-    while (asym_cgroup_cpus(&root, mounts, kind, group, len, ret) < 0) {
-        if (len == 0)
-            return -ENOENT;
-        while (len > 0 && group[--len] != '/')
-            ;
-    }
-    return 0;
-}
-
 int asym_thread_get_cpuset(const struct asym_cgroup_mounts *mounts, int32_t tgid, int32_t tid, struct asym_mask *ret)
 {
-    char text[8192];
+    char path[64], text[8192];
     const char *group;
     size_t len;
     int v1;
-    ASYM_AUTO_CLOSE int fd = open_file(tgid, tid, "cgroup");
-    if (fd < 0)
-        return fd;
-    ssize_t n = read(fd, text, sizeof text);
+    ASYM_AUTO_CLOSE int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const struct asym_root root = {.fd = fd, .live = true};
+    snprintf(path, sizeof path, "proc/%d/task/%d/cgroup", (int)tgid, (int)tid);
+    const ssize_t n = asym_root_read(&root, path, text, sizeof text);
     if (n < 0)
-        return -errno;
+        return n == -ENOENT ? -ESRCH : (int)n;
     /* In v2 the root cgroup has no such file. In v1 and v2 it has every CPU, offline ones included. */
     if (asym_parse_cgroup(text, (size_t)n, &group, &len, &v1) < 0 || len <= 1 ||
-        read_cpuset(mounts, group, len, v1 != 0, ret) < 0)
+        asym_cgroup_cpus(&root, mounts, v1 ? ASYM_CGROUP_CPUSET : ASYM_CGROUP_UNIFIED, group, len, ret) < 0)
         memset(ret, 0xff, sizeof *ret);
     return 0;
 }
