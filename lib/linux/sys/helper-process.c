@@ -75,8 +75,8 @@ static int drop_capabilities(void)
 }
 
 /*
- * It cannot extend any file, and the user "nobody" can write to few files. Landlock would forbid that, but the kernel does not let
- * a process that it restricts inspect another one outside of its domain.
+ * The helper can extend no file. Its user, "nobody", may write to few files. Landlock would forbid all, but a process under
+ * Landlock cannot inspect a process outside of its domain.
  */
 static int restrict_files(void)
 {
