@@ -139,7 +139,7 @@ static uint32_t started_from(struct asym_sim *s, uint32_t thread)
 
 uint32_t sim_place_new(struct asym_sim *s, uint32_t thread)
 {
-    const struct asym_mask *allowed = sim_masks_at(s->masks, s->threads[thread].mask);
+    const struct asym_mask *allowed = asym_mask_table_at(&s->masks, s->threads[thread].mask);
     if (s->scenario->scheduler.placement == ASYM_SIM_RANDOM)
         return (uint32_t)any_of(s, allowed);
     const struct asym_mask idle = asym_mask_and(allowed, &s->idle);

@@ -128,8 +128,8 @@ static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t threa
         .runnable = share(needed, passed),
         .running = share(ran, passed),
         .critical = passed == 0 ? 0 : ASYM_MIN(critical / (double)passed, 1),
-        .mask = sim_masks_at(s->masks, t->mask),
-        .cpuset = sim_masks_at(s->masks, SIM_ALL_CPUS),
+        .mask = asym_mask_table_at(&s->masks, t->mask),
+        .cpuset = asym_mask_table_at(&s->masks, SIM_ALL_CPUS),
     };
     memcpy(task->comm, app->comm, sizeof task->comm);
     app->n_tasks++;
@@ -216,7 +216,7 @@ static int carry_out(struct asym_sim *s, const struct asym_action *a)
     if (thread == SIM_NONE)
         return -ESRCH;
     struct sim_thread *t = &s->threads[thread];
-    if (a->kind == ASYM_ACTION_STEER && !asym_mask_equal(sim_masks_at(s->masks, t->mask), &a->expect))
+    if (a->kind == ASYM_ACTION_STEER && !asym_mask_equal(asym_mask_table_at(&s->masks, t->mask), &a->expect))
         return -EBUSY;
     if (asym_mask_empty(&a->mask) || !asym_mask_within(&a->mask, &s->machine->usable))
         return -EINVAL;

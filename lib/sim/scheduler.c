@@ -25,7 +25,7 @@ static uint32_t movable(const struct asym_sim *s, uint32_t from, uint32_t cpu)
     for (uint32_t t = s->cpus[from].head; t != SIM_NONE; t = s->threads[t].next) {
         if (s->threads[t].mask == refused)
             continue;
-        if (asym_mask_has(sim_masks_at(s->masks, s->threads[t].mask), (int)cpu))
+        if (asym_mask_has(asym_mask_table_at(&s->masks, s->threads[t].mask), (int)cpu))
             return t;
         refused = s->threads[t].mask;
     }
@@ -78,7 +78,7 @@ static void take_over(struct asym_sim *s, uint32_t cpu)
     for (uint32_t i = 1; i < s->n_cpus; i++) {
         const uint32_t from = (cpu + i) % s->n_cpus, thread = s->cpus[from].running;
         if (thread == SIM_NONE || s->machine->cpus[from].speed >= slowest ||
-            !asym_mask_has(sim_masks_at(s->masks, s->threads[thread].mask), (int)cpu))
+            !asym_mask_has(asym_mask_table_at(&s->masks, s->threads[thread].mask), (int)cpu))
             continue;
         best = thread;
         slowest = s->machine->cpus[from].speed;
@@ -106,7 +106,7 @@ static void take_from_siblings(struct asym_sim *s, uint32_t cpu)
         for (uint32_t i = 1; i < s->n_cpus; i++) {
             const uint32_t from = (cpu + i) % s->n_cpus, thread = s->cpus[from].running;
             if (thread == SIM_NONE || !reaches(s, cpu, from, (enum sim_reach)reach) || !shares_core(s, from) ||
-                !asym_mask_has(sim_masks_at(s->masks, s->threads[thread].mask), (int)cpu))
+                !asym_mask_has(asym_mask_table_at(&s->masks, s->threads[thread].mask), (int)cpu))
                 continue;
             sim_move(s, thread, cpu);
             return;
@@ -167,7 +167,7 @@ void sim_kicked(struct asym_sim *s)
 static uint32_t place(struct asym_sim *s, uint32_t thread)
 {
     const struct sim_thread *t = &s->threads[thread];
-    const struct asym_mask *allowed = sim_masks_at(s->masks, t->mask);
+    const struct asym_mask *allowed = asym_mask_table_at(&s->masks, t->mask);
     if (t->cpu < 0)
         return sim_place_new(s, thread);
     if (!asym_mask_has(allowed, t->cpu))
@@ -206,7 +206,7 @@ void sim_wake(struct asym_sim *s, uint32_t thread)
 void sim_obey(struct asym_sim *s, uint32_t thread)
 {
     const struct sim_thread *t = &s->threads[thread];
-    const struct asym_mask *allowed = sim_masks_at(s->masks, t->mask);
+    const struct asym_mask *allowed = asym_mask_table_at(&s->masks, t->mask);
     if (t->state != SIM_RUNNING && t->state != SIM_QUEUED)
         return;
     if (!asym_mask_has(allowed, t->cpu))

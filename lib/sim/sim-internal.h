@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/mask-table.h"
 #include "sim/rng.h"
 #include "sim/sim.h"
 
@@ -158,8 +159,6 @@ struct sim_proc {
     struct sim_rng rng;
 };
 
-struct sim_masks; /* affinity-masks.c */
-
 struct sim_program {
     uint32_t first_proc, n_procs;
     bool active;
@@ -184,8 +183,8 @@ struct asym_sim {
     struct sim_llc *llcs;
     struct sim_core *cores;
     uint32_t *by_llc, *pending;
-    uint64_t *alive; /* a bit per process, so that a snapshot skips processes that do not run */
-    struct sim_masks *masks;
+    uint64_t *alive;              /* a bit per process, so that a snapshot skips processes that do not run */
+    struct asym_mask_table masks; /* of threads */
     uint32_t n_cpus, n_threads, n_procs, n_programs, n_llcs, n_cores, n_pending;
     uint32_t n_ended; /* runs that have ended */
     uint64_t seed, now, end;
@@ -235,15 +234,8 @@ static inline uint64_t sim_balance_phase(const struct asym_sim *s, uint32_t cpu)
     return s->scenario->scheduler.balance * (cpu + 1) / s->n_cpus + 1;
 }
 
-/* affinity-masks.c: the masks of threads. Equal masks are stored once and counted by their users. */
 /** The number of the mask of all CPUs. */
 enum { SIM_ALL_CPUS = 1 };
-int sim_masks_new(uint32_t n_most, const struct asym_mask *all, struct sim_masks **ret_masks);
-void sim_masks_free(struct sim_masks *m);
-const struct asym_mask *sim_masks_at(const struct sim_masks *m, uint32_t id);
-/** Returns the number of mask and adds a user. There is room for n_most masks. */
-uint32_t sim_masks_get(struct sim_masks *m, const struct asym_mask *mask);
-void sim_masks_put(struct sim_masks *m, uint32_t id);
 
 /* thread-progress.c: the progress of running threads. */
 /** Updates the running thread's counts up to now. */
@@ -293,6 +285,10 @@ double sim_take_critical(struct asym_sim *s, uint32_t thread);
 
 /* thread-moves.c: puts threads on CPUs and queues, and takes them off. */
 void sim_set_nice(struct asym_sim *s, uint32_t thread, int nice);
+/** Makes room for the masks of all threads, and numbers that of all CPUs. Returns 0; -ENOMEM. */
+int sim_masks_init(struct asym_sim *s);
+/** Returns the number of the mask. It stays valid until the next call, or as long as a thread has it. */
+uint32_t sim_mask_id(struct asym_sim *s, const struct asym_mask *mask);
 /** Sets the mask; the caller then calls sim_obey. */
 void sim_set_mask(struct asym_sim *s, uint32_t thread, const struct asym_mask *mask);
 /** Takes a thread off its CPU or queue. state: SIM_ASLEEP or SIM_NEW. */

@@ -165,7 +165,7 @@ static void begin_life(struct asym_sim *s, struct sim_proc *p, uint64_t arrived)
     const int nice = program->nice_low + (span > 0 ? (int)sim_rng_below(&p->rng, (uint32_t)span + 1) : 0);
     struct asym_mask allowed = program->affinity;
     if (asym_mask_empty(&allowed))
-        allowed = *sim_masks_at(s->masks, SIM_ALL_CPUS);
+        allowed = *asym_mask_table_at(&s->masks, SIM_ALL_CPUS);
     p->generation++;
     set_alive(s, p, true);
     p->step = p->depth = 0;
@@ -175,10 +175,8 @@ static void begin_life(struct asym_sim *s, struct sim_proc *p, uint64_t arrived)
     p->born = s->now;
     for (uint32_t i = 0; i < p->n; i++) {
         struct sim_thread *t = &s->threads[p->first + i];
-        const uint32_t mask = sim_masks_get(s->masks, &allowed);
-        sim_masks_put(s->masks, t->mask);
         *t = (struct sim_thread){
-            .proc = (uint32_t)(p - s->procs), .cpu = -1, .node = -1, .mask = mask, .newborn = true};
+            .proc = (uint32_t)(p - s->procs), .cpu = -1, .node = -1, .mask = sim_mask_id(s, &allowed), .newborn = true};
         t->memory = &s->scenario->memories[0];
         sim_set_nice(s, p->first + i, nice);
         (void)sim_take_critical(s, p->first + i);

@@ -175,7 +175,7 @@ static int set_up(struct asym_sim *s, int only, uint64_t seed)
     if (r >= 0)
         r = build_machine(s);
     if (r >= 0)
-        r = sim_masks_new(s->n_threads + 2, &s->machine->usable, &s->masks);
+        r = sim_masks_init(s);
     if (r >= 0)
         r = sim_heap_init(&s->heap, sim_slot_kick(s) + 1);
     if (r < 0)
@@ -195,7 +195,7 @@ static int set_up(struct asym_sim *s, int only, uint64_t seed)
         r = sim_ports_new(s);
     /* Each thread uses a mask from the start. */
     for (uint32_t i = 0; r >= 0 && i < s->n_threads; i++)
-        s->threads[i].mask = sim_masks_get(s->masks, &s->machine->usable);
+        s->threads[i].mask = SIM_ALL_CPUS;
     if (r >= 0)
         sim_begin(s);
     return r;
@@ -224,7 +224,7 @@ void asym_sim_free(struct asym_sim *s)
     for (uint32_t i = 0; s->programs && i < s->n_programs; i++)
         free(s->programs[i].waiting);
     sim_heap_done(&s->heap);
-    sim_masks_free(s->masks);
+    asym_mask_table_done(&s->masks);
     void *owned[] = {s->criticals, s->machine, s->cpus,   s->threads, s->procs, s->programs,
                      s->llcs,      s->cores,   s->by_llc, s->pending, s->alive, s->newborn};
     for (size_t i = 0; i < ASYM_LENGTH(owned); i++)

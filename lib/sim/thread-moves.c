@@ -23,7 +23,7 @@ static void link_between(struct asym_sim *s, struct sim_cpu *c, uint32_t thread,
 static void queue_open(struct asym_sim *s, const struct sim_thread *t)
 {
     struct sim_cpu *c = &s->cpus[t->cpu];
-    const struct asym_mask *mask = sim_masks_at(s->masks, t->mask);
+    const struct asym_mask *mask = asym_mask_table_at(&s->masks, t->mask);
     c->pullers = c->n_queued > 1 ? asym_mask_or(&c->pullers, mask) : *mask;
 }
 
@@ -121,12 +121,35 @@ void sim_set_nice(struct asym_sim *s, uint32_t thread, int nice)
         sim_rerate(s, (uint32_t)t->cpu);
 }
 
+/* So many masks are stored before those go that no thread has: a sweep frees half of them, so it seldom comes. */
+static size_t most_masks(const struct asym_sim *s)
+{
+    return 2 * ((size_t)s->n_threads + 1);
+}
+
+int sim_masks_init(struct asym_sim *s)
+{
+    const int r = asym_mask_table_reserve(&s->masks, most_masks(s));
+    if (r >= 0)
+        asym_mask_table_id(&s->masks, &s->machine->usable);
+    return r;
+}
+
+uint32_t sim_mask_id(struct asym_sim *s, const struct asym_mask *mask)
+{
+    if (s->masks.index.n == most_masks(s)) {
+        asym_mask_table_mark(&s->masks, SIM_ALL_CPUS);
+        for (uint32_t i = 0; i < s->n_threads; i++)
+            asym_mask_table_mark(&s->masks, s->threads[i].mask);
+        asym_mask_table_sweep(&s->masks);
+    }
+    return asym_mask_table_id(&s->masks, mask);
+}
+
 void sim_set_mask(struct asym_sim *s, uint32_t thread, const struct asym_mask *mask)
 {
     struct sim_thread *t = &s->threads[thread];
-    const uint32_t old = t->mask;
-    t->mask = sim_masks_get(s->masks, mask);
-    sim_masks_put(s->masks, old);
+    t->mask = sim_mask_id(s, mask);
     if (t->state == SIM_QUEUED)
         queue_open(s, t);
 }

@@ -96,7 +96,7 @@ static enum sim_reach between(const struct asym_sim *s, uint32_t a, uint32_t b)
 static uint32_t first_for(const struct asym_sim *s, uint32_t from, uint32_t cpu)
 {
     uint32_t t = s->cpus[from].head;
-    while (t != SIM_NONE && !asym_mask_has(sim_masks_at(s->masks, s->threads[t].mask), (int)cpu))
+    while (t != SIM_NONE && !asym_mask_has(asym_mask_table_at(&s->masks, s->threads[t].mask), (int)cpu))
         t = s->threads[t].next;
     return t;
 }
@@ -215,6 +215,35 @@ TEST(searches_find_what_a_search_of_all_finds)
         asym_sim_free(s);
         asym_scenario_free(scenario);
     }
+}
+
+/* The table of masks frees those that no thread has any more, and only those. */
+TEST(a_thread_keeps_its_mask_while_others_get_new_ones)
+{
+    char text[1024];
+    struct asym_scenario *scenario;
+    struct asym_error err = {""};
+    struct asym_sim *s;
+    struct sim_rng rng = {5};
+    snprintf(text, sizeof text, "%s%s", wide[0], wide_load);
+    if (asym_scenario_parse(text, strlen(text), "wide", &scenario, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(asym_sim_new(scenario, -1, 1, &s), 0);
+    struct asym_mask *given = calloc(s->n_threads, sizeof *given);
+    assert_non_null(given);
+    for (uint32_t i = 0; i < s->n_threads; i++)
+        given[i] = s->machine->usable;
+    for (unsigned n = 0; n < 5 * s->n_threads; n++) {
+        const uint32_t thread = n % s->n_threads;
+        given[thread] = (struct asym_mask){.w = {sim_rng_below(&rng, UINT32_MAX) + UINT64_C(1)}};
+        sim_set_mask(s, thread, &given[thread]);
+    }
+    for (uint32_t i = 0; i < s->n_threads; i++)
+        assert_true(asym_mask_equal(asym_mask_table_at(&s->masks, s->threads[i].mask), &given[i]));
+    assert_true(asym_mask_equal(asym_mask_table_at(&s->masks, SIM_ALL_CPUS), &s->machine->usable));
+    free(given);
+    asym_sim_free(s);
+    asym_scenario_free(scenario);
 }
 
 /* As in Linux, all CPUs have the same period, and each has its own time in it. */
