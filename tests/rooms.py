@@ -37,7 +37,7 @@ ROOMS = {
     "lib/linux/observe": "lib/base lib/linux/sys",
     "lib/linux/perf": "lib/base lib/core lib/linux/sys",
     "lib/linux/enforce": "lib/base lib/linux/sys lib/linux/observe",
-    "lib/linux/speed-cap": "lib/base",
+    "lib/linux/speed-cap": "lib/base lib/linux/enforce",
     "lib/linux/rtx": "lib/base lib/linux/sys",
     "lib/linux/check": "lib/base lib/linux/sys lib/linux/perf",
     "lib/report": "lib/base lib/core lib/linux/topology lib/linux/rtx lib/linux/check",

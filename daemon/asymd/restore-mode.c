@@ -27,7 +27,7 @@ static enum asym_exit mode_restore(struct asym_run *run)
     if (r < 0)
         return asym_mode_fail(run, r, &err);
     asym_ledger_restore(ledger, &report);
-    int speeds = asym_speeds_open(run, &err);
+    int speeds = asym_speeds_open(run, ledger, &err);
     if (speeds < 0)
         asym_log_say(&run->log, LOG_ERR, "speeds of CPUs: %s", err.text);
     else

@@ -11,10 +11,10 @@
 #include "linux/enforce/enforce.h"
 #include "linux/speed-cap/asymmetry.h"
 
-int asym_speeds_open(struct asym_run *run, struct asym_error *err)
+int asym_speeds_open(struct asym_run *run, struct asym_ledger *ledger, struct asym_error *err)
 {
     struct asym_error said = {""};
-    int r = asym_asymmetry_open(run->settings->daemon.state_dir, asym_speed_methods, &run->asymmetry, &said);
+    int r = asym_asymmetry_open(ledger, asym_speed_methods, &run->asymmetry, &said);
     if (r < 0)
         return asym_fail(err, r, "%s", said.text);
     if (*said.text)
@@ -173,7 +173,7 @@ int asym_crash_recovery_clear(struct asym_run *run, struct asym_ledger **ret_led
         return r;
     *ret_ledger = ledger;
     asym_crash_recovery_restore(run, ledger, EARLIER);
-    r = asym_speeds_open(run, err);
+    r = asym_speeds_open(run, ledger, err);
     if (r < 0)
         return r;
     asym_speeds_restore(run, EARLIER);

@@ -25,16 +25,16 @@ int asym_crash_recovery_restore(struct asym_run *run, struct asym_ledger *ledger
  */
 bool asym_crash_recovery_left(const char *dir, bool silent, char *buf, size_t size);
 
-/** Open the ledgers of threads and of speeds, and restore what they record. Returns 0; -errno with err: cannot open one. */
+/** Open the ledger, and restore what it records of threads and of speeds. Returns 0; -errno with err: cannot open it. */
 int asym_crash_recovery_clear(struct asym_run *run, struct asym_ledger **ret_ledger, struct asym_error *err);
 
-/** Do the same and close the ledgers, for a start that fails: a wrong setting must not leave threads steered. */
+/** Do the same and close the ledger, for a start that fails: a wrong setting must not leave threads steered. */
 void asym_crash_recovery_abandon(struct asym_run *run);
 
 /* [asymmetry] on a live machine: slows CPUs, and restores their speed. */
 
-/** Open the ledger of speeds, with what an earlier asymd has left to restore, and lock it. Returns 0; -errno with err. */
-int asym_speeds_open(struct asym_run *run, struct asym_error *err);
+/** Read what an earlier asymd has left in the ledger, which run then borrows, and log a bad record. Returns 0; -ENOMEM with err. */
+int asym_speeds_open(struct asym_run *run, struct asym_ledger *ledger, struct asym_error *err);
 
 /**
  * Slow the CPUs as the settings say, or restore them if the settings name none. The machine then has the speeds obtained, and

@@ -19,6 +19,8 @@ struct asym_process_event;
  * keeps it in memory, and writes it to DIR/ledger before each change, so that it survives a kill -9. Several threads may
  * use it at once.
  *
+ * The file also has the records of capped CPUs (linux/speed-cap), so that one file has all that a crash leaves to restore.
+ *
  * The file is text. Each record is a line, and is appended. asymd rewrites the file (temporary file, rename) when most of
  * it is stale. A torn last line is skipped. A file of another boot (boot_id differs) is ignored.
  */
@@ -69,7 +71,19 @@ struct asym_ledger_own {
 bool asym_ledger_own(struct asym_ledger *l, const struct asym_taskid *id, const struct asym_mask *mask, int8_t nice,
                      struct asym_ledger_own *ret);
 
-/** Unlocks and frees the ledger. Removes the file if it has no entries. NULL is accepted. */
+/** The begin of a record of capped CPUs. The ledger keeps the rest of the line as it is. */
+#define ASYM_LEDGER_CAP "C "
+
+/** Returns the records of capped CPUs, a line each; "": none. Owned by l, until the next asym_ledger_set_caps. */
+const char *asym_ledger_caps(const struct asym_ledger *l);
+
+/**
+ * Replaces the records of capped CPUs, and writes the file. Returns 0; -ENOMEM: they are as before; -errno: the file is as before,
+ * and a later write tries again.
+ */
+int asym_ledger_set_caps(struct asym_ledger *l, const char *lines);
+
+/** Unlocks and frees the ledger. Removes the file if it has no records. NULL is accepted. */
 void asym_ledger_close(struct asym_ledger *l);
 
 /** Returns the number of threads in the ledger. */

@@ -6,11 +6,12 @@
  *     T tid tgid start since session  original_nice original_reset full_cpuset boosted set_nice before_nice
  *       original set before [via]
  *     G tid tgid start
+ *     C (the record of capped CPUs, linux/speed-cap/asymmetry.c)
  *
  * (A T record is one line.) A T record replaces what earlier records say of the thread. A G record says that the thread
  * needs nothing any more. Masks are CPU lists, "-" when empty. via is the transit CPU: a record has it while the thread
  * may have that mask, between before and set. The file is not synced: it need not survive a reboot,
- * because no mask does.
+ * because no mask and no cap does.
  */
 #include "linux/enforce/ledger-internal.h"
 
@@ -128,6 +129,8 @@ static int write_table(struct asym_ledger *l, int fd)
     read_boot_id(boot, sizeof boot);
     int n = snprintf(header, sizeof header, MAGIC "%s\n", boot);
     int r = append(l, header, (size_t)n);
+    if (r >= 0)
+        r = append(l, asym_ledger_caps(l), strlen(asym_ledger_caps(l)));
     for (size_t i = 0; r >= 0 && i < l->n; i++)
         r = asym_ledger_note(l, &l->entries[i]);
     return r < 0 ? r : asym_write_all(fd, l->batch, l->batch_len);
@@ -181,6 +184,25 @@ static int rewrite(struct asym_ledger *l)
     l->n_records = l->n;
     l->owed = false;
     return 0;
+}
+
+const char *asym_ledger_caps(const struct asym_ledger *l)
+{
+    return l->caps ? l->caps : "";
+}
+
+int asym_ledger_set_caps(struct asym_ledger *l, const char *lines)
+{
+    char *copy = strdup(lines);
+    if (!copy)
+        return -ENOMEM;
+    asym_ledger_lock(l);
+    const bool differs = strcmp(asym_ledger_caps(l), copy) != 0;
+    free(l->caps);
+    l->caps = copy;
+    const int r = differs || l->owed ? rewrite(l) : 0;
+    asym_ledger_unlock(l);
+    return r;
 }
 
 /* False if another program has removed, replaced, truncated or written the file. */
@@ -306,12 +328,24 @@ static int take_gone(struct asym_ledger *l, char *const *field)
     return 0;
 }
 
+static int take_cap(struct asym_ledger *l, const char *record)
+{
+    char *both = NULL;
+    if (asprintf(&both, "%s" ASYM_LEDGER_CAP "%s\n", asym_ledger_caps(l), record) < 0)
+        return -ENOMEM;
+    free(l->caps);
+    l->caps = both;
+    return 0;
+}
+
 static int take_line(struct asym_ledger *l, char *line)
 {
     char *field[N_FIELDS + 1];
     struct asym_ledger_entry e;
     size_t n = 0;
     const char *kind = strsep(&line, " ");
+    if (strcmp(kind, "C") == 0 && line)
+        return take_cap(l, line);
     while (n < ASYM_LENGTH(field) && line)
         field[n++] = strsep(&line, " ");
     if (strcmp(kind, "G") == 0 && n == START + 1)

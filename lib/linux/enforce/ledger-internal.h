@@ -82,6 +82,7 @@ struct asym_ledger {
     struct asym_ledger_pending pending[ASYM_LEDGER_PENDING_MAX]; /**< a ring */
     size_t next_pending;
     asym_usec pending_until; /**< the latest until in the ring: after it, no search is needed */
+    char *caps;              /**< the records of capped CPUs; NULL: none */
     char *dir;
     int dir_fd, lock_fd, fd;
     int cpu_fds[ASYM_N_CPU_LISTS]; /**< kept open: to open one takes longer than to change a mask; -1: not open */

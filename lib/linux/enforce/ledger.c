@@ -159,7 +159,7 @@ void asym_ledger_close(struct asym_ledger *l)
     if (!l)
         return;
     /* On a full disk asymd cannot rewrite the file, but it can remove it. */
-    if ((l->fd >= 0 || l->owed) && l->n == 0 && asym_ledger_is_attached(l))
+    if ((l->fd >= 0 || l->owed) && l->n == 0 && !*asym_ledger_caps(l) && asym_ledger_is_attached(l))
         unlinkat(l->dir_fd, "ledger", 0);
     /* Close the lock last: the next asymd that gets it must find the file in its final state. */
     asym_close_p(&l->fd);
@@ -172,6 +172,7 @@ void asym_ledger_close(struct asym_ledger *l)
     free(l->tgids);
     asym_hash_done(&l->index);
     free(l->batch);
+    free(l->caps);
     free(l->dir);
     free(l);
 }

@@ -1,39 +1,138 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/speed-cap/asymmetry-internal.h"
+#include "linux/speed-cap/asymmetry.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "base/parse.h"
+#include "base/text.h"
 
 /* The kernel's worker needs microseconds, on an overloaded machine some tenths of a second. */
 #define SETTLE_STEP  2000000 /* ns */
 #define SETTLE_STEPS 500
 
-int asym_asymmetry_open(const char *dir, const struct asym_cap_method *const *methods,
+/** Says whose limits a unit has. */
+enum asym_unit_state {
+    ASYM_UNIT_PENDING, /**< asymd is changing them: any state found there is asymd's */
+    ASYM_UNIT_REFUSED, /**< pending, and the write of the cap failed */
+    ASYM_UNIT_SET,     /**< asymd has set them */
+    ASYM_UNIT_FOREIGN, /**< another program changed them: asymd only reads them */
+};
+
+/** A capped unit: CPUs that change together, a frequency domain or a core. */
+struct asym_capped_unit {
+    const struct asym_cap_method *method; /* borrowed */
+    int cpu;                              /* the CPU by which asymd reads and writes the unit */
+    struct asym_mask cpus;
+    struct asym_cap_state original, set;
+    enum asym_unit_state state;
+    bool missing; /* it was offline at the last check */
+    bool leaving; /* it was offline when asymd had to restore it; the check restores it when it is back */
+    /* The last write. settling: the file may still show from. */
+    struct asym_cap_state from, to;
+    bool settling;
+    int error; /* of the last write; 0, -errno */
+};
+
+struct asym_asymmetry {
+    struct asym_ledger *ledger; /* borrowed */
+    const struct asym_cap_method *const *methods;
+    struct asym_capped_unit *held;
+    size_t n;
+    struct asym_caps caps;
+};
+
+/* The record of a unit in the ledger: METHOD CPU CPUS LOW HIGH SET_LOW SET_HIGH pending|set. */
+enum { METHOD, CPU, CPUS, LOW, HIGH, SET_LOW, SET_HIGH, STATE, N_FIELDS };
+
+/* Replaces the records by those of the units to restore. Returns 0; -errno. */
+static int save(const struct asym_asymmetry *a)
+{
+    ASYM_AUTO_FREE char *text = NULL;
+    char cpus[ASYM_MASK_LIST_MAX];
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    for (size_t i = 0; f && i < a->n; i++) {
+        const struct asym_capped_unit *h = &a->held[i];
+        if (h->state != ASYM_UNIT_FOREIGN)
+            fprintf(f, ASYM_LEDGER_CAP "%s %d %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", h->method->name,
+                    h->cpu, asym_mask_format_list(&h->cpus, cpus, sizeof cpus), h->original.low, h->original.high,
+                    h->set.low, h->set.high, h->state == ASYM_UNIT_SET ? "set" : "pending");
+    }
+    return !f || fclose(f) != 0 ? -ENOMEM : asym_ledger_set_caps(a->ledger, text);
+}
+
+static bool take_numbers(char *const *field, struct asym_capped_unit *ret)
+{
+    uint64_t cpu, *const numbers[N_FIELDS] = {[CPU] = &cpu,
+                                              [LOW] = &ret->original.low,
+                                              [HIGH] = &ret->original.high,
+                                              [SET_LOW] = &ret->set.low,
+                                              [SET_HIGH] = &ret->set.high};
+    for (size_t i = 0; i < N_FIELDS; i++)
+        if (numbers[i] && asym_parse_u64(field[i], strlen(field[i]), numbers[i]) < 0)
+            return false;
+    ret->cpu = (int)ASYM_MIN(cpu, (uint64_t)ASYM_MAX_CPUS);
+    return asym_mask_parse_list(field[CPUS], strlen(field[CPUS]), &ret->cpus) == 0 &&
+           asym_mask_has(&ret->cpus, ret->cpu);
+}
+
+static int take_record(struct asym_asymmetry *a, char *record)
+{
+    char *field[N_FIELDS];
+    struct asym_capped_unit h = {.method = NULL};
+    size_t n = 0;
+    while (n < N_FIELDS && record)
+        field[n++] = strsep(&record, " ");
+    if (n < N_FIELDS || record)
+        return -EBADMSG;
+    for (size_t i = 0; a->methods[i]; i++)
+        if (strcmp(a->methods[i]->name, field[METHOD]) == 0)
+            h.method = a->methods[i];
+    if (!h.method || !take_numbers(field, &h))
+        return -EBADMSG;
+    h.state = strcmp(field[STATE], "pending") == 0 ? ASYM_UNIT_PENDING : ASYM_UNIT_SET;
+    struct asym_capped_unit *grown = reallocarray(a->held, a->n + 1, sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    a->held = grown;
+    a->held[a->n++] = h;
+    return 0;
+}
+
+static int load(struct asym_asymmetry *a, struct asym_error *err)
+{
+    ASYM_AUTO_FREE char *text = strdup(asym_ledger_caps(a->ledger));
+    if (!text)
+        return -ENOMEM;
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && *line;) {
+        char shown[256];
+        asym_text_show(line, shown, sizeof shown);
+        const int r = take_record(a, line + strlen(ASYM_LEDGER_CAP));
+        if (r == -ENOMEM)
+            return r;
+        if (r < 0)
+            asym_fail(err, r, "asymd cannot restore the speed of CPUs by this record of the ledger: %s", shown);
+    }
+    return 0;
+}
+
+int asym_asymmetry_open(struct asym_ledger *ledger, const struct asym_cap_method *const *methods,
                         struct asym_asymmetry **ret_asymmetry, struct asym_error *err)
 {
     struct asym_asymmetry *a = calloc(1, sizeof *a);
     if (!a)
         return asym_fail(err, -ENOMEM, "no memory for frequency caps");
-    a->methods = methods;
-    a->dir = strdup(dir);
-    a->dir_fd = !a->dir ? -1 : open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int r = !a->dir ? -ENOMEM : a->dir_fd < 0 ? -errno : asym_asymmetry_load(a);
-    if (r == -EBADMSG) {
-        asym_asymmetry_rename_bad_file(a);
-        asym_asymmetry_save(a); /* the valid records are still to be restored */
-        asym_fail(err, r, "%s/cpus has invalid records; asymd keeps the file as cpus.bad", dir);
-        r = 0;
-    }
-    if (r < 0) {
+    *a = (struct asym_asymmetry){.ledger = ledger, .methods = methods};
+    if (load(a, err) < 0) {
         asym_asymmetry_close(a);
-        return asym_fail(err, r, "%s: %s", dir, strerror(-r));
+        return asym_fail(err, -ENOMEM, "no memory for frequency caps");
     }
     *ret_asymmetry = a;
     return 0;
@@ -43,9 +142,7 @@ void asym_asymmetry_close(struct asym_asymmetry *a)
 {
     if (!a)
         return;
-    asym_close_p(&a->dir_fd);
     free(a->held);
-    free(a->dir);
     free(a);
 }
 
@@ -163,7 +260,7 @@ void asym_asymmetry_restore(struct asym_asymmetry *a, struct asym_speed_restore_
             a->held[left++] = a->held[i];
     a->n = left;
     a->caps.cpus = (struct asym_mask){0};
-    asym_asymmetry_save(a);
+    save(a);
     *ret_report = report;
 }
 
@@ -296,11 +393,12 @@ static int carry_out(struct asym_asymmetry *a, const struct plan *p, struct asym
     free(a->held);
     a->held = p->held;
     a->n = p->n + p->n_waiting;
-    int r = asym_asymmetry_save(a);
+    int r = save(a);
     if (r < 0) {
-        /* Only the waiting units are in the file. */
+        /* asymd did not cap the other units, so a later write of the ledger must not record them. */
         memmove(a->held, a->held + p->n, p->n_waiting * sizeof *a->held);
         a->n = p->n_waiting;
+        save(a);
         return asym_fail(err, r, "cannot record the limits to restore: %s", strerror(-r));
     }
     for (size_t i = 0; r >= 0 && i < p->n; i++)
@@ -313,7 +411,7 @@ static int carry_out(struct asym_asymmetry *a, const struct plan *p, struct asym
     for (size_t i = 0; r >= 0 && i < p->n; i++)
         r = confirm(a, &a->held[i], err);
     if (r >= 0)
-        r = asym_asymmetry_save(a);
+        r = save(a);
     if (r < 0)
         asym_asymmetry_restore(a, &report);
     return r;
@@ -401,9 +499,8 @@ int asym_asymmetry_check(struct asym_asymmetry *a, struct asym_mask *ret_let_go)
     }
     if (left != a->n || !asym_mask_empty(&let_go)) {
         a->n = left;
-        asym_asymmetry_save(a);
+        save(a);
     }
-    asym_asymmetry_save_again(a);
     *ret_let_go = let_go;
     return changed;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * Slows CPUs by caps, remembers their limits from before, and restores them. asymd writes the original limits to DIR/cpus
- * before the first change, so that they survive a kill -9. A file of another boot is stale. The caller holds the lock of the
- * ledger in DIR.
+ * Slows CPUs by caps, remembers their limits from before, and restores them. asymd writes the original limits to the ledger
+ * before the first change, so that they survive a kill -9. A boot removes all caps, as it makes the ledger stale.
  */
 #ifndef ASYM_LINUX_SPEED_CAP_ASYMMETRY_H
 #define ASYM_LINUX_SPEED_CAP_ASYMMETRY_H
@@ -12,18 +11,19 @@
 #include <asym/error.h>
 #include <asym/machine.h>
 
+#include "linux/enforce/enforce.h"
 #include "linux/speed-cap/cap.h"
 
 struct asym_asymmetry;
 
 /**
- * Loads the file that an earlier asymd has left in dir. methods: NULL-terminated, borrowed; they restore the recorded limits.
- * Returns 0; -ENOMEM; -errno. If records are invalid, it returns 0 with a message in err, and keeps the file as cpus.bad.
+ * Loads the records that an earlier asymd has left in the ledger, which is borrowed. methods: NULL-terminated, borrowed; they
+ * restore the recorded limits. Returns 0; -ENOMEM. If a record is invalid, it returns 0 with the record in err, and drops it.
  */
-int asym_asymmetry_open(const char *dir, const struct asym_cap_method *const *methods,
+int asym_asymmetry_open(struct asym_ledger *ledger, const struct asym_cap_method *const *methods,
                         struct asym_asymmetry **ret_asymmetry, struct asym_error *err);
 
-/** Frees a, which may be NULL. The file stays. */
+/** Frees a, which may be NULL. The records stay. */
 void asym_asymmetry_close(struct asym_asymmetry *a);
 
 /**
@@ -50,8 +50,8 @@ const struct asym_caps *asym_asymmetry_caps(const struct asym_asymmetry *a);
 struct asym_speed_restore_report {
     size_t restored; /**< frequency domains (cores) that asymd has restored */
     size_t foreign;  /**< domains with a limit that another program has changed, which asymd leaves */
-    size_t offline;  /**< domains that are offline; they stay in the file until asymd can restore them */
-    size_t failed;   /**< domains whose write failed; they stay in the file */
+    size_t offline;  /**< domains that are offline; they stay in the ledger until asymd can restore them */
+    size_t failed;   /**< domains whose write failed; they stay in the ledger */
     int error;       /**< of the first that failed, -errno */
 };
 

@@ -358,6 +358,31 @@ static ino_t inode_of(const char *name)
     return stat(in_dir(name), &st) < 0 ? 0 : st.st_ino;
 }
 
+TEST_WITH(records_of_capped_cpus_stay_beside_threads, set_up, tear_down)
+{
+    static const char caps[] = "C cpufreq 4 4-5 1 2 3 4 set\nC the ledger keeps any text\n";
+    open_it();
+    assert_string_equal(asym_ledger_caps(ledger), "");
+    record(4);
+    assert_int_equal(asym_ledger_set_caps(ledger, caps), 0);
+    for (int32_t tid = 5; tid < 400; tid++) { /* the file is rewritten meanwhile */
+        record(tid);
+        drop(ledger, tid);
+    }
+    assert_int_equal(flush(ledger), 0);
+    open_it();
+    assert_string_equal(err.text, "");
+    assert_string_equal(asym_ledger_caps(ledger), caps);
+    assert_int_equal(asym_ledger_count(ledger), 1);
+    drop(ledger, 4);
+    assert_int_equal(flush(ledger), 0);
+    open_it();
+    assert_string_equal(asym_ledger_caps(ledger), caps);
+    assert_int_equal(asym_ledger_set_caps(ledger, ""), 0);
+    close_it();
+    assert_int_equal(size_of("ledger"), -1);
+}
+
 /* 10 valid records, and 64 + 3 * 10 in all: with one more record asymd rewrites the file. */
 TEST_WITH(the_file_is_rewritten_when_most_of_it_is_stale, set_up, tear_down)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Caps CPUs and restores them, with a method that obeys, refuses or ignores, or whose limits another program changes. */
+#include <sys/stat.h>
 
 #include "base/mask.h"
 #include "linux/speed-cap/asymmetry.h"
@@ -83,9 +84,22 @@ static const struct asym_cap_method *const methods[] = {&method, NULL};
 struct fixture {
     struct tree dir;
     struct asym_machine machine;
+    struct asym_ledger *ledger;
     struct asym_asymmetry *a;
     struct asym_error err;
 };
+
+static void open_it(struct fixture *f)
+{
+    assert_int_equal(asym_ledger_open(f->dir.path, &f->ledger, &f->err), 0);
+    assert_int_equal(asym_asymmetry_open(f->ledger, methods, &f->a, &f->err), 0);
+}
+
+static void close_it(struct fixture *f)
+{
+    asym_asymmetry_close(f->a);
+    asym_ledger_close(f->ledger);
+}
 
 /* Eight CPUs, two to a frequency domain. */
 static void set_up(struct fixture *f)
@@ -100,12 +114,12 @@ static void set_up(struct fixture *f)
     }
     f->machine.usable = f->machine.online;
     assert_int_equal(asym_machine_finish(&f->machine), 0);
-    assert_int_equal(asym_asymmetry_open(f->dir.path, methods, &f->a, &f->err), 0);
+    open_it(f);
 }
 
 static void tear_down(struct fixture *f)
 {
-    asym_asymmetry_close(f->a);
+    close_it(f);
     tree_remove(&f->dir);
 }
 
@@ -114,8 +128,8 @@ static void tear_down(struct fixture *f)
 /* Drops the state in memory, as a kill does. */
 static void reopen(struct fixture *f)
 {
-    asym_asymmetry_close(f->a);
-    assert_int_equal(asym_asymmetry_open(f->dir.path, methods, &f->a, &f->err), 0);
+    close_it(f);
+    open_it(f);
 }
 
 static int set(struct fixture *f, const char *list, double share)
@@ -134,11 +148,16 @@ static bool as_before(void)
     return true;
 }
 
-static bool file_is_there(const struct fixture *f)
+/* Does the file record a capped CPU? */
+static bool is_recorded(const struct fixture *f)
 {
-    char path[128];
-    snprintf(path, sizeof path, "%s/cpus", f->dir.path);
-    return access(path, F_OK) == 0;
+    struct asym_ledger *l;
+    struct asym_error err = {""};
+    assert_int_equal(asym_ledger_peek(f->dir.path, &l, &err), 0);
+    assert_string_equal(err.text, "");
+    const bool is = *asym_ledger_caps(l) != '\0';
+    asym_ledger_close(l);
+    return is;
 }
 
 TEST_F(slow_cpus_are_held_and_given_back)
@@ -147,7 +166,7 @@ TEST_F(slow_cpus_are_held_and_given_back)
     assert_int_equal(set(f, "4-7", 0.5), 0);
     assert_true(fake.state[4].low == MAX / 2 && fake.state[4].high == MAX / 2 && fake.state[6].high == MAX / 2);
     assert_true(fake.state[0].high == MAX);
-    assert_true(file_is_there(f));
+    assert_true(is_recorded(f));
     struct asym_machine m = f->machine;
     assert_int_equal(asym_machine_cap(&m, asym_asymmetry_caps(f->a)), 0);
     assert_true(m.cpus[0].speed > 1.999 && m.cpus[0].speed < 2.001 && m.cpus[7].speed < 1.001);
@@ -155,7 +174,7 @@ TEST_F(slow_cpus_are_held_and_given_back)
     asym_asymmetry_restore(f->a, &report);
     assert_int_equal(report.restored, 2);
     assert_true(as_before());
-    assert_false(file_is_there(f));
+    assert_false(is_recorded(f));
     assert_true(asym_mask_empty(&asym_asymmetry_caps(f->a)->cpus));
 }
 
@@ -171,7 +190,7 @@ TEST_F(a_killed_one_is_put_back_by_the_next)
         asym_asymmetry_restore(f->a, &report);
         assert_int_equal(report.failed + report.foreign, 0);
         assert_true(as_before());
-        assert_false(file_is_there(f));
+        assert_false(is_recorded(f));
     }
 }
 
@@ -203,7 +222,7 @@ TEST_F(part_of_a_domain_is_refused_in_words)
     assert_int_equal(set(f, "4,6-7", 0.5), -EINVAL);
     assert_non_null(strstr(f->err.text, "CPU 4 shares its frequency with CPUs 5"));
     assert_true(as_before());
-    assert_false(file_is_there(f));
+    assert_false(is_recorded(f));
 }
 
 TEST_F(a_refusal_puts_everything_back)
@@ -215,7 +234,7 @@ TEST_F(a_refusal_puts_everything_back)
         assert_non_null(strstr(f->err.text, "CPU 6 cannot be capped by fake: "));
         fake.refuse[6] = 0;
         assert_true(as_before());
-        assert_false(file_is_there(f));
+        assert_false(is_recorded(f));
     }
 }
 
@@ -224,7 +243,7 @@ TEST_F(a_driver_that_accepts_and_ignores_a_write_is_reported)
     fake.ignores = true;
     assert_int_equal(set(f, "4-7", 0.5), -ENOTSUP);
     assert_non_null(strstr(f->err.text, "ignores it"));
-    assert_false(file_is_there(f));
+    assert_false(is_recorded(f));
 }
 
 /* The kernel finishes pending writes whether asymd lives or not. */
@@ -369,7 +388,7 @@ TEST_F(what_is_offline_neither_stops_others_nor_is_forgotten)
         assert_true(fake.state[2].high == MAX / 2 && fake.state[4].high == MAX / 2);
         asym_asymmetry_restore(f->a, &report);
         assert_true(report.restored == 2 && report.failed == 0 && report.offline == 1);
-        assert_true(file_is_there(f));
+        assert_true(is_recorded(f));
         assert_true(fake.state[2].high == MAX && fake.state[4].high == MAX);
         offline(6, 7, false);
         f->machine.usable = f->machine.online;
@@ -378,7 +397,7 @@ TEST_F(what_is_offline_neither_stops_others_nor_is_forgotten)
             assert_int_equal(asym_asymmetry_check(f->a, &gone), 0);
         }
         assert_true(as_before());
-        assert_false(file_is_there(f));
+        assert_false(is_recorded(f));
     }
 }
 
@@ -396,7 +415,7 @@ TEST_F(a_restore_after_hotplug_is_looked_at)
         fake.ignores = checks < 2;
         asym_asymmetry_check(f->a, &gone);
         assert_int_equal(as_before(), checks >= 2);
-        assert_int_equal(file_is_there(f), checks < 3);
+        assert_int_equal(is_recorded(f), checks < 3);
     }
 }
 
@@ -495,56 +514,74 @@ TEST_F(what_cannot_be_put_back_stays_in_the_file)
     assert_true(as_before());
 }
 
-TEST_F(bad_files_are_renamed_and_lose_nothing_that_can_be_read)
+TEST_F(a_bad_record_is_told_and_loses_no_other)
 {
     struct asym_speed_restore_report report;
-    char path[128];
-    static const char *const junk[] = {"fake 4 4-5 - 1 2 3\n", "fake x 4-5 - 1 2 3 4 set\n",
-                                       "none 4 4-5 - 1 2 3 4 set\n", "fake 3 4-5 - 1 2 3 4 set\n", "\xff\n"};
-    snprintf(path, sizeof path, "%s/cpus", f->dir.path);
+    char path[128], told[160];
+    static const char *const junk[] = {"C fake 4 4-5 1 2 3 set",     "C fake x 4-5 1 2 3 4 set",
+                                       "C none 4 4-5 1 2 3 4 set",   "C fake 3 4-5 1 2 3 4 set",
+                                       "C fake 4 4-5 1 2 3 4 set 5", "C x"};
+    snprintf(path, sizeof path, "%s/ledger", f->dir.path);
     for (size_t i = 0; i < ASYM_LENGTH(junk); i++) {
         assert_int_equal(set(f, "4-7", 0.5), 0);
         FILE *file = fopen(path, "a");
         assert_non_null(file);
-        fputs(junk[i], file);
+        fprintf(file, "%s\n", junk[i]);
         fclose(file);
         f->err.text[0] = '\0';
         reopen(f);
-        assert_non_null(strstr(f->err.text, "cpus.bad"));
+        snprintf(told, sizeof told, "by this record of the ledger: %s", junk[i]);
+        assert_non_null(strstr(f->err.text, told));
         asym_asymmetry_restore(f->a, &report);
         assert_int_equal(report.restored, 2);
         assert_true(as_before());
+        assert_false(is_recorded(f));
     }
-    tree_write(&f->dir, "cpus", "asymd-cpus 1 another-boot\nfake 4 4-5 - 1 2 3 4 set\n");
-    reopen(f);
+    close_it(f);
+    tree_write(&f->dir, "ledger", "asymd-ledger 1 another-boot\nC fake 4 4-5 1 2 3 4 set\n");
+    open_it(f);
     asym_asymmetry_restore(f->a, &report);
     assert_int_equal(report.restored + report.foreign + report.failed, 0);
 }
 
-TEST_F(what_is_removed_is_written_again_and_nothing_through_a_link)
+/* The file has the limits before a CPU has others. */
+TEST_F(without_a_record_no_cpu_is_capped)
 {
-    struct asym_mask let_go;
+    char path[128];
+    assert_int_equal(asym_ledger_housekeeping(f->ledger), 0);
+    snprintf(path, sizeof path, "%s/ledger.new", f->dir.path);
+    for (int k = 0; k <= 9; k++) {
+        snprintf(path, sizeof path, k ? "%s/ledger.new.%d" : "%s/ledger.new", f->dir.path, k);
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    assert_true(set(f, "4-7", 0.5) < 0);
+    assert_non_null(strstr(f->err.text, "cannot record the limits to restore"));
+    assert_int_equal(fake.n_writes, 0);
+    for (int k = 0; k <= 9; k++) {
+        snprintf(path, sizeof path, k ? "%s/ledger.new.%d" : "%s/ledger.new", f->dir.path, k);
+        assert_int_equal(rmdir(path), 0);
+    }
+    /* No later file records a cap that asymd has not made. */
+    assert_true(asym_ledger_housekeeping(f->ledger) >= 0);
+    assert_false(is_recorded(f));
+}
+
+TEST_F(what_is_removed_is_written_again)
+{
     struct asym_speed_restore_report report;
-    char path[128], text[16] = "";
-    tree_write(&f->dir, "precious", "as it was");
-    snprintf(path, sizeof path, "%s/cpus.new", f->dir.path);
-    assert_int_equal(symlink("precious", path), 0);
+    char path[128];
+    snprintf(path, sizeof path, "%s/ledger", f->dir.path);
     assert_int_equal(set(f, "4-7", 0.5), 0);
-    snprintf(path, sizeof path, "%s/cpus", f->dir.path);
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(asym_asymmetry_check(f->a, &let_go), 0);
-    assert_true(file_is_there(f));
+    assert_int_equal(asym_ledger_housekeeping(f->ledger), 1);
+    assert_true(is_recorded(f));
     reopen(f);
     asym_asymmetry_restore(f->a, &report);
     assert_int_equal(report.restored, 2);
     assert_true(as_before());
-    asym_asymmetry_check(f->a, &let_go);
-    assert_false(file_is_there(f)); /* nothing is left to restore */
-    snprintf(path, sizeof path, "%s/precious", f->dir.path);
-    FILE *file = fopen(path, "r");
-    assert_true(file && fgets(text, sizeof text, file));
-    fclose(file);
-    assert_string_equal(text, "as it was");
+    close_it(f);
+    assert_true(access(path, F_OK) < 0); /* nothing is left to restore */
+    open_it(f);
 }
 
 TEST_MAIN
