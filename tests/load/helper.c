@@ -128,8 +128,12 @@ static int read_what_the_order_names(int orders, int reports)
 
 int main(int argc, char **argv)
 {
-    static const struct asym_helper_role roles[] = {
-        {"echo", echo}, {"tell", tell}, {"hang", hang}, {"leave", leave}, {"read", read_what_the_order_names},
-    };
-    return asym_helper_main(roles, ASYM_LENGTH(roles), argc, argv);
+    static const struct {
+        const char *name;
+        int (*run)(int orders, int reports);
+    } roles[] = {{"echo", echo}, {"tell", tell}, {"hang", hang}, {"leave", leave}};
+    for (size_t i = 0; argc == 2 && i < ASYM_LENGTH(roles); i++)
+        if (strcmp(roles[i].name, argv[1]) == 0)
+            return asym_helper_main(roles[i].run);
+    return argc == 1 ? asym_helper_main(read_what_the_order_names) : 2;
 }

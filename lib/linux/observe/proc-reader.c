@@ -351,7 +351,7 @@ int asym_proc_reader_new(const char *program, asym_usec (*now)(void), struct asy
         free(r);
         return -ENOMEM;
     }
-    r->helper = (struct asym_helper)ASYM_HELPER_INIT(r->program, "read");
+    r->helper = (struct asym_helper)ASYM_HELPER_INIT(r->program, NULL);
     r->now = now;
     r->budget = asym_token_bucket_full(0.0025, BURST, now());
     *ret = &r->port;

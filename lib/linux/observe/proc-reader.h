@@ -92,7 +92,7 @@ size_t asym_proc_reader_hangs(const struct asym_proc_reader *r);
 void asym_proc_read(const struct asym_root *root, const struct asym_read_request *request,
                     struct asym_read_answer *ret);
 
-/** Run as a helper: asym_helper_role.run. Returns the exit status. */
+/** Run as a helper, for asym_helper_main. Returns the exit status. */
 int asym_proc_reader_run(int orders, int reports);
 
 #endif

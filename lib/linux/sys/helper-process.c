@@ -101,19 +101,15 @@ static bool is_started_by_asymd(void)
            fstat(ASYM_HELPER_REPORTS_FD, &reports) == 0 && S_ISFIFO(reports.st_mode);
 }
 
-int asym_helper_main(const struct asym_helper_role *roles, size_t n_roles, int argc, char *const argv[])
+int asym_helper_main(int (*run)(int orders, int reports))
 {
-    const struct asym_helper_role *role = NULL;
-    for (size_t i = 0; argc == 2 && i < n_roles; i++)
-        if (strcmp(roles[i].name, argv[1]) == 0)
-            role = &roles[i];
-    if (!role || !is_started_by_asymd())
+    if (!is_started_by_asymd())
         return 2;
     if (confine() < 0)
         return 1;
     fcntl(ASYM_HELPER_ORDERS_FD, F_SETFD, FD_CLOEXEC);
     fcntl(ASYM_HELPER_REPORTS_FD, F_SETFD, FD_CLOEXEC);
-    return role->run(ASYM_HELPER_ORDERS_FD, ASYM_HELPER_REPORTS_FD);
+    return run(ASYM_HELPER_ORDERS_FD, ASYM_HELPER_REPORTS_FD);
 }
 
 ssize_t asym_helper_next_order(int orders, void *buf, size_t size)
@@ -233,7 +229,7 @@ static int spawn(const struct asym_helper *h, const struct channels *c, pid_t *r
     char name[] = "asymd-helper", *const environment[] = {NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    char *const argv[] = {name, (char *)(uintptr_t)h->role, NULL};
+    char *const argv[] = {name, (char *)(uintptr_t)h->argument, NULL};
     int r = -posix_spawn_file_actions_init(&actions);
     if (r < 0)
         return r;

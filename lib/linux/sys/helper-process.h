@@ -31,19 +31,19 @@
 #define ASYM_HELPER_PACKET 4096
 
 struct asym_helper {
-    const char *program; /**< path of the program, borrowed */
-    const char *role;    /**< name of a role in the program's table, borrowed */
-    pid_t pid;           /**< 0: no helper runs */
-    int orders, reports; /**< asymd's ends of the channels, non-blocking; -1: none */
+    const char *program;  /**< path of the program, borrowed */
+    const char *argument; /**< of the program, borrowed; NULL: none */
+    pid_t pid;            /**< 0: no helper runs */
+    int orders, reports;  /**< asymd's ends of the channels, non-blocking; -1: none */
     pid_t dying[ASYM_HELPER_MAX_DYING];
     size_t n_dying;
     struct asym_mask
         affinity; /**< of each helper: that of asymd when it started the first one; empty: none was started */
 };
 
-#define ASYM_HELPER_INIT(program_, role_)                                                                              \
+#define ASYM_HELPER_INIT(program_, argument_)                                                                          \
     {                                                                                                                  \
-        .program = (program_), .role = (role_), .orders = -1, .reports = -1                                            \
+        .program = (program_), .argument = (argument_), .orders = -1, .reports = -1                                    \
     }
 
 /**
@@ -75,30 +75,23 @@ int asym_helper_order(const struct asym_helper *h, const void *order, size_t siz
  */
 ssize_t asym_helper_report(const struct asym_helper *h, void *buf, size_t size);
 
-/* The side of the helper: for the main function of its program, and for its roles. */
-
-struct asym_helper_role {
-    const char *name;
-    /** Do the work of the role. orders and reports: the helper's ends of the channels, blocking. Returns the exit status. */
-    int (*run)(int orders, int reports);
-};
+/* The side of the helper: for the main function of its program. */
 
 /**
- * Confine the process for the role named in argv[1], and run the role. The steps, in this order:
+ * Confine the process, and run its work with the helper's ends of the channels, which block. The steps, in this order:
  * - The process dies with its parent, is not dumpable, and gets no new privileges.
  * - With the right to change them, its user and group are "nobody" (65534).
  * - It drops every capability but CAP_SYS_PTRACE, which lets it read /proc of other processes.
  * - It gets RLIMIT_FSIZE 0: it extends no file.
  *
- * Returns the exit status: that of run(); 2: asym_helper_start() did not start this process, or the role does not exist; 1: the
- * process cannot be confined.
+ * Returns the exit status: that of run(); 2: asym_helper_start() did not start this process; 1: the process cannot be confined.
  */
-int asym_helper_main(const struct asym_helper_role *roles, size_t n_roles, int argc, char *const argv[]);
+int asym_helper_main(int (*run)(int orders, int reports));
 
-/** Wait for the next order; for a role's run(). Returns the length of the order; 0: asymd has ended; -errno. */
+/** Wait for the next order; for run(). Returns the length of the order; 0: asymd has ended; -errno. */
 ssize_t asym_helper_next_order(int orders, void *buf, size_t size);
 
-/** Send one whole report. 0; -EAGAIN: the channel is full, and the role has made it non-blocking; -errno: asymd has ended. */
+/** Send one whole report. 0; -EAGAIN: the channel is full, and run() has made it non-blocking; -errno: asymd has ended. */
 int asym_helper_say(int reports, const void *report, size_t size);
 
 #endif

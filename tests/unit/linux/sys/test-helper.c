@@ -151,7 +151,7 @@ TEST(a_helper_that_hangs_does_not_delay_asymd)
     assert_int_equal(asym_helper_order(&h, order, 1), -ENOTCONN);
     assert_int_equal(asym_helper_report(&h, order, sizeof order), -ENOTCONN);
     /* Start again with the same struct. */
-    h.role = "echo";
+    h.argument = "echo";
     assert_int_equal(asym_helper_start(&h, NULL), 0);
     assert_int_equal(asym_helper_order(&h, "again", 5), 0);
     assert_int_equal(wait_for_report(&h, order, sizeof order), 5);
@@ -161,7 +161,7 @@ TEST(a_helper_that_hangs_does_not_delay_asymd)
 TEST(a_helper_that_ends_by_itself_is_reported_as_such)
 {
     char got[ASYM_HELPER_PACKET];
-    /* The role does not exist. */
+    /* It does not know this argument. */
     struct asym_helper h = start("none");
     assert_int_equal(wait_for_report(&h, got, sizeof got), -ENOTCONN);
     stop(&h);
