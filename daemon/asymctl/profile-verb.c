@@ -296,7 +296,7 @@ static int open_counters(const struct asym_root *root, struct asym_counters_cove
 {
     const struct asym_counters_config config = {.root = root, .max_fds = MAX_FDS, .tree = true};
     const char *text, *remedy;
-    asym_counters_probe(root, ret_coverage);
+    asym_counters_probe(root, NULL, ret_coverage);
     if (ret_coverage->error < 0) {
         asym_counters_why(ret_coverage->error, &text, &remedy);
         return asym_fail(err, ret_coverage->error, "asymd cannot count instructions: %s%s%s", text, *remedy ? "; " : "",

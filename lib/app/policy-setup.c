@@ -25,7 +25,7 @@ static void probe_counters(const struct asym_root *root, const char *missing[ASY
         missing[ASYM_SIGNAL_IPC] = missing[ASYM_SIGNAL_STALL] = "a captured machine has no counters";
         return;
     }
-    asym_counters_probe(root, &coverage);
+    asym_counters_probe(root, NULL, &coverage);
     if (coverage.error < 0) {
         asym_counters_why(coverage.error, &missing[ASYM_SIGNAL_IPC], &remedy);
         missing[ASYM_SIGNAL_STALL] = missing[ASYM_SIGNAL_IPC];

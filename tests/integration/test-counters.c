@@ -215,7 +215,7 @@ TEST(the_probe_of_this_machine_agrees_with_what_happens)
     const struct asym_taskid self = {.tid = (int32_t)syscall(SYS_gettid), .tgid = getpid(), .start = 1};
     const int before = asym_process_descriptors(getpid());
     assert_int_equal(asym_root_open(NULL, &live, NULL), 0);
-    asym_counters_probe(&live, &s);
+    asym_counters_probe(&live, NULL, &s);
     const struct asym_counters_config config = {.root = &live, .max_fds = 100};
     int r = asym_counters_new(&config, &c, NULL);
     if (r >= 0) {
@@ -232,7 +232,7 @@ TEST(the_probe_of_this_machine_agrees_with_what_happens)
         tree_write(&tree, "sys/bus/event_source/devices/cpu/type", "4\n");
         assert_int_equal(asym_root_open(tree.path, &made, NULL), 0);
         made.live = true;
-        asym_counters_probe(&made, &s);
+        asym_counters_probe(&made, NULL, &s);
         assert_true(s.error == -ENOENT || s.error == -EACCES || s.error == -ENODEV || s.error == -EOPNOTSUPP ||
                     s.error == -EPERM || s.error == -ENOSYS);
         assert_non_null(strstr(s.text, "cannot count instructions and cycles"));

@@ -530,7 +530,7 @@ TEST_F(the_verb_measures_or_says_why_it_cannot)
     struct asym_counters_coverage coverage;
     char arguments[512], text[4096];
     assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
-    asym_counters_probe(&root, &coverage);
+    asym_counters_probe(&root, NULL, &coverage);
     asym_root_done(&root);
     snprintf(arguments, sizeof arguments, "profile --config=/dev/null --output=%s --time=2s --json -- sh -c '%s'",
              f->out, busy);

@@ -227,7 +227,7 @@ static int read_perf(const struct asym_root *root, struct asym_fact *ret)
 static int read_pmu(const struct asym_root *root, struct asym_fact *ret)
 {
     struct asym_counters_coverage coverage;
-    asym_counters_probe(root, &coverage);
+    asym_counters_probe(root, NULL, &coverage);
     if (coverage.error < 0 && !root->live)
         return -ENODATA;
     enum asym_fact_level level = *coverage.remedy ? ASYM_FACT_NOTE : ASYM_FACT_GOOD;

@@ -24,17 +24,7 @@ struct asym_counters_calls {
     int (*alive)(void *ctx, const struct asym_taskid *id); /**< 0; -ESRCH */
 };
 
-extern const struct asym_counters_calls asym_counters_kernel;
-
-/** Like asym_counters_new. calls is copied; its ctx is borrowed. */
-int asym_counters_new_with(const struct asym_counters_config *config, const struct asym_counters_calls *calls,
-                           struct asym_counters **ret, struct asym_error *err);
-
-/** Like asym_counters_probe, with these calls. */
-void asym_counters_probe_with(const struct asym_root *root, const struct asym_counters_calls *calls,
-                              struct asym_counters_coverage *ret);
-
-/** Returns true if the kernel permitted to count user space only. For counters of asym_counters_new and asym_counters_new_with. */
+/** Returns true if the kernel permitted to count user space only. For counters of asym_counters_new. */
 bool asym_counters_is_user_only(const struct asym_counters *c);
 
 struct asym_pmu {

@@ -139,7 +139,7 @@ static int call_alive(void *ctx, const struct asym_taskid *id)
     return asym_thread_is_of(id->tgid, id->tid);
 }
 
-const struct asym_counters_calls asym_counters_kernel = {
+static const struct asym_counters_calls kernel_calls = {
     .open = call_open, .enable = call_enable, .read = call_read, .close = call_close, .alive = call_alive};
 
 static void close_slot(struct live *l, struct slot *s)
@@ -329,8 +329,7 @@ static int encode_all(struct live *l, const struct asym_pmu *pmus)
     return 0;
 }
 
-int asym_counters_new_with(const struct asym_counters_config *config, const struct asym_counters_calls *calls,
-                           struct asym_counters **ret, struct asym_error *err)
+int asym_counters_new(const struct asym_counters_config *config, struct asym_counters **ret, struct asym_error *err)
 {
     struct asym_pmu pmus[ASYM_COUNTERS_PMUS] = {{.type = 0}};
     const char *text, *remedy;
@@ -340,7 +339,7 @@ int asym_counters_new_with(const struct asym_counters_config *config, const stru
     if (r >= 0) {
         *l = (struct live){
             .port = {.watch = live_watch, .unwatch = live_unwatch, .read = live_read, .close = live_close},
-            .calls = *calls,
+            .calls = config->calls ? *config->calls : kernel_calls,
             .n_pmus = (unsigned)n,
             .first = sets[config->set].first,
             .n = sets[config->set].n,
@@ -356,11 +355,6 @@ int asym_counters_new_with(const struct asym_counters_config *config, const stru
     }
     *ret = &l->port;
     return 0;
-}
-
-int asym_counters_new(const struct asym_counters_config *config, struct asym_counters **ret, struct asym_error *err)
-{
-    return asym_counters_new_with(config, &asym_counters_kernel, ret, err);
 }
 
 /* Finds the counters that work on this machine. It opens them to find out. */
@@ -394,12 +388,14 @@ static void list_counters(unsigned counters, char *buf, size_t size)
 static int try_self(const struct asym_root *root, const struct asym_counters_calls *calls,
                     struct asym_counters_coverage *s)
 {
-    const struct asym_counters_config config = {
-        .root = root, .set = ASYM_COUNTERS_HARDWARE, .max_fds = ASYM_COUNTERS_PMUS * ASYM_COUNTERS_GROUP};
+    const struct asym_counters_config config = {.root = root,
+                                                .set = ASYM_COUNTERS_HARDWARE,
+                                                .max_fds = ASYM_COUNTERS_PMUS * ASYM_COUNTERS_GROUP,
+                                                .calls = calls};
     const struct asym_taskid self = {.tid = (int32_t)syscall(SYS_gettid), .tgid = getpid()};
     struct asym_counters *c;
     struct asym_counts counts;
-    int r = asym_counters_new_with(&config, calls, &c, NULL);
+    int r = asym_counters_new(&config, &c, NULL);
     if (r < 0)
         return r;
     r = c->watch(c, &self);
@@ -413,8 +409,8 @@ static int try_self(const struct asym_root *root, const struct asym_counters_cal
     return r;
 }
 
-void asym_counters_probe_with(const struct asym_root *root, const struct asym_counters_calls *calls,
-                              struct asym_counters_coverage *ret)
+void asym_counters_probe(const struct asym_root *root, const struct asym_counters_calls *calls,
+                         struct asym_counters_coverage *ret)
 {
     struct asym_pmu pmus[ASYM_COUNTERS_PMUS];
     struct asym_counters_coverage s = {.remedy = ""};
@@ -439,9 +435,4 @@ void asym_counters_probe_with(const struct asym_root *root, const struct asym_co
         s.remedy = s.user_only ? "run as root or with CAP_PERFMON to count kernel mode too" : "";
     }
     *ret = s;
-}
-
-void asym_counters_probe(const struct asym_root *root, struct asym_counters_coverage *ret)
-{
-    asym_counters_probe_with(root, &asym_counters_kernel, ret);
 }

@@ -59,6 +59,8 @@ struct asym_counters {
     void (*close)(struct asym_counters *c);
 };
 
+struct asym_counters_calls;
+
 enum asym_counters_set {
     ASYM_COUNTERS_HARDWARE, /**< INSTRUCTIONS .. REF_CYCLES */
     ASYM_COUNTERS_SOFTWARE, /**< TASK_CLOCK .. FAULTS: every kernel with perf events has them */
@@ -70,6 +72,7 @@ struct asym_counters_config {
     unsigned max_fds; /**< budget of descriptors. A thread takes up to one for each counter and kind of core */
     /** Also count children that the thread creates; start when it calls exec; allow reads after it has exited. */
     bool tree;
+    const struct asym_counters_calls *calls; /**< copied, for tests (counters-internal.h); NULL: those of the kernel */
 };
 
 /** Says in words why there are no counters. error: from watch(), or any -errno. Both strings are static. */
@@ -92,7 +95,8 @@ struct asym_counters_coverage {
     const char *remedy; /**< what the user can do; static; "": nothing to do */
 };
 
-/** Opens each counter on the calling thread and closes it again. For a captured machine, only lists the PMUs. */
-void asym_counters_probe(const struct asym_root *root, struct asym_counters_coverage *ret);
+/** Opens each counter on the calling thread and closes it again. For a captured machine, only lists the PMUs. calls: as above. */
+void asym_counters_probe(const struct asym_root *root, const struct asym_counters_calls *calls,
+                         struct asym_counters_coverage *ret);
 
 #endif

@@ -157,9 +157,9 @@ static void hybrid_pmus(const struct fixture *f)
 
 static struct asym_counters *counters_of(struct fixture *f, unsigned max_fds)
 {
-    const struct asym_counters_config config = {.root = &f->root, .max_fds = max_fds};
+    const struct asym_counters_config config = {.root = &f->root, .max_fds = max_fds, .calls = &f->calls};
     struct asym_counters *c;
-    assert_int_equal(asym_counters_new_with(&config, &f->calls, &c, NULL), 0);
+    assert_int_equal(asym_counters_new(&config, &c, NULL), 0);
     return c;
 }
 
@@ -428,11 +428,11 @@ TEST_F(without_the_right_to_count_the_kernel_user_space_is_counted)
 TEST_F(a_tree_is_counted_from_exec_on_and_read_after_its_end)
 {
     plain_pmu(f);
-    const struct asym_counters_config config = {.root = &f->root, .max_fds = 100, .tree = true};
+    const struct asym_counters_config config = {.root = &f->root, .max_fds = 100, .tree = true, .calls = &f->calls};
     struct asym_counters *c;
     const struct asym_taskid id = thread(42);
     struct asym_counts counts;
-    assert_int_equal(asym_counters_new_with(&config, &f->calls, &c, NULL), 0);
+    assert_int_equal(asym_counters_new(&config, &c, NULL), 0);
     assert_int_equal(c->watch(c, &id), 0);
     assert_false(f->k.events[0].enabled);
     for (int i = 0; i < 4; i++) {
@@ -447,19 +447,19 @@ TEST_F(a_tree_is_counted_from_exec_on_and_read_after_its_end)
 
 TEST_F(without_a_pmu_there_is_a_reason_in_words)
 {
-    const struct asym_counters_config config = {.root = &f->root, .max_fds = 100};
+    const struct asym_counters_config config = {.root = &f->root, .max_fds = 100, .calls = &f->calls};
     struct asym_counters *c = NULL;
     struct asym_error err = {""};
-    assert_int_equal(asym_counters_new_with(&config, &f->calls, &c, &err), -ENODEV);
+    assert_int_equal(asym_counters_new(&config, &c, &err), -ENODEV);
     assert_null(c);
     assert_non_null(strstr(err.text, "no PMU"));
     tree_write(&f->tree, "sys/bus/event_source/devices/software/type", "1\n");
-    assert_int_equal(asym_counters_new_with(&config, &f->calls, &c, &err), -ENODEV);
+    assert_int_equal(asym_counters_new(&config, &c, &err), -ENODEV);
     /* A CPU without a type cannot count. */
     hybrid_pmus(f);
     tree_write(&f->tree, "sys/devices/cpu_atom/type", "nonsense\n");
     tree_write(&f->tree, "sys/devices/cpu_core/type", "0\n");
-    assert_int_equal(asym_counters_new_with(&config, &f->calls, &c, &err), -ENODEV);
+    assert_int_equal(asym_counters_new(&config, &c, &err), -ENODEV);
 }
 
 /* -- the probe -- */
@@ -486,7 +486,7 @@ TEST_F(the_probe_distinguishes_each_refusal_in_words)
     f->root.live = true;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         f->k.refuse = rows[i].error;
-        asym_counters_probe_with(&f->root, &f->calls, &s);
+        asym_counters_probe(&f->root, &f->calls, &s);
         assert_int_equal(s.error, rows[i].error);
         assert_non_null(strstr(s.text, rows[i].text));
         assert_non_null(strstr(s.remedy, rows[i].remedy));
@@ -499,20 +499,20 @@ TEST_F(the_probe_reports_what_can_be_counted)
 {
     struct asym_counters_coverage s;
     hybrid_pmus(f);
-    asym_counters_probe_with(&f->root, &f->calls, &s); /* a captured machine has files only */
+    asym_counters_probe(&f->root, &f->calls, &s); /* a captured machine has files only */
     assert_int_equal(f->k.opened, 0);
     assert_string_equal(s.text, "counters of instructions and cycles: cpu_core, cpu_atom");
     f->root.live = true;
     f->k.no_kernel = true;
     f->k.lacks = 1u << PERF_COUNT_HW_REF_CPU_CYCLES;
-    asym_counters_probe_with(&f->root, &f->calls, &s);
+    asym_counters_probe(&f->root, &f->calls, &s);
     assert_int_equal(s.error, 0);
     assert_true(s.user_only);
     assert_int_equal(s.counters, 7);
     assert_string_equal(s.text, "cpu_core, cpu_atom: instructions, cycles, llc_misses, in user space only");
     assert_non_null(strstr(s.remedy, "CAP_PERFMON"));
     f->k.pmu[4].enabled = 10; /* the event opens, but gets no hardware counter */
-    asym_counters_probe_with(&f->root, &f->calls, &s);
+    asym_counters_probe(&f->root, &f->calls, &s);
     assert_non_null(strstr(s.text, "do not count"));
     assert_int_equal(f->k.n_open, 0);
 }
