@@ -160,16 +160,19 @@ int asym_settings_read_printed(struct asym_settings *s, const char *text, size_t
     return r;
 }
 
-/* Read a file of the library. A rule whose name is taken is skipped. Returns 0; -EINVAL, -errno with err. */
-static int settings_load_library(struct asym_settings *s, const char *path, struct asym_error *err)
+#define SUFFIX ".conf"
+
+/* The length of a file's name without the suffix, in the library the name of a group; 0: it is no file of settings. */
+static size_t stem_length(const char *file)
 {
-    return load_file(s, path, false, true, err);
+    const size_t n = strlen(file);
+    return file[0] != '.' && n > strlen(SUFFIX) && strcmp(file + n - strlen(SUFFIX), SUFFIX) == 0 ? n - strlen(SUFFIX)
+                                                                                                  : 0;
 }
 
 static int is_conf(const struct dirent *e)
 {
-    size_t n = strlen(e->d_name);
-    return e->d_name[0] != '.' && n > 5 && strcmp(e->d_name + n - 5, ".conf") == 0;
+    return stem_length(e->d_name) > 0;
 }
 
 static int load_directory(struct asym_settings *s, const char *path, struct asym_error *err)
@@ -214,21 +217,6 @@ void asym_settings_load_lenient(struct asym_settings *s, const char *path)
 
 /* The library of rules: each group is a file of rules for well-known programs. */
 
-#define SUFFIX ".conf"
-
-/* The length of the group's name in the name of its file; 0: the file is no group. */
-static size_t group_length(const char *file)
-{
-    const size_t n = strlen(file);
-    return file[0] != '.' && n > strlen(SUFFIX) && strcmp(file + n - strlen(SUFFIX), SUFFIX) == 0 ? n - strlen(SUFFIX)
-                                                                                                  : 0;
-}
-
-static int is_group(const struct dirent *e)
-{
-    return group_length(e->d_name) > 0;
-}
-
 struct library {
     const char *path;
     struct dirent **groups; /* the names are cut to those of the groups */
@@ -245,7 +233,7 @@ static void library_done(struct library *l)
 static int read_library(const char *path, struct library *ret, struct asym_error *err)
 {
     ret->path = path;
-    ret->n = scandir(path, &ret->groups, is_group, alphasort);
+    ret->n = scandir(path, &ret->groups, is_conf, alphasort);
     if (ret->n < 0) {
         const int error = -errno;
         ret->n = 0;
@@ -254,7 +242,7 @@ static int read_library(const char *path, struct library *ret, struct asym_error
                          path, strerror(-error));
     }
     for (int i = 0; i < ret->n; i++)
-        ret->groups[i]->d_name[group_length(ret->groups[i]->d_name)] = '\0';
+        ret->groups[i]->d_name[stem_length(ret->groups[i]->d_name)] = '\0';
     return 0;
 }
 
@@ -279,7 +267,7 @@ static int include_group(struct asym_settings *s, const struct library *l, const
         return unknown_group(l, name, asym_settings_origin(s, "asymd", "include"), err);
     if (snprintf(path, sizeof path, "%s/%s" SUFFIX, l->path, name) >= (int)sizeof path)
         return asym_fail(err, -EINVAL, "%.200s: the name is too long", l->path);
-    return settings_load_library(s, path, err);
+    return load_file(s, path, false, true, err);
 }
 
 /* A group that is named twice is no mistake: its rules are there already, so all of them are skipped. */
