@@ -348,14 +348,14 @@ void asym_service_bus_open(struct asym_service *s)
     s->owners = calloc(1, sizeof *s->owners);
     note_hidepid(s);
     read_announced(s, &s->announced);
-    asym_service_listen(s, on_change);
+    s->control.changed = on_change;
 }
 
 void asym_service_bus_close(struct asym_service *s)
 {
     if (!s->bus)
         return;
-    asym_service_listen(s, NULL);
+    s->control.changed = NULL;
     asym_bus_close(ASYM_TAKE(s->bus));
     free(ASYM_TAKE(s->owners));
     asym_bus_report_forget(s, UINT64_MAX);

@@ -153,7 +153,4 @@ json_t *asym_service_counters(const struct asym_service *s);
 /** Returns CLOCK_REALTIME in microseconds for a CLOCK_MONOTONIC time of the monitor; 0 for 0. */
 uint64_t asym_service_realtime(asym_usec monotonic);
 
-/** Call changed when a property that the bus announces may have changed; NULL: no more. */
-void asym_service_listen(struct asym_service *s, void (*changed)(struct asym_service *s));
-
 #endif

@@ -275,11 +275,6 @@ void asym_service_status(struct asym_service *s)
                        *s->reload_error ? "; the new configuration is bad: " : "", s->reload_error);
 }
 
-void asym_service_listen(struct asym_service *s, void (*changed)(struct asym_service *s))
-{
-    s->control.changed = changed;
-}
-
 void asym_service_changed(struct asym_service *s)
 {
     if (s->control.changed)

@@ -98,7 +98,7 @@ struct asym_service_control {
     char policy_reason[384];      /* with policy: who has set it, as users read it */
     asym_usec checked;            /* when it last looked for processes that have ended */
     uint64_t started;             /* CLOCK_REALTIME, microseconds */
-    void (*changed)(struct asym_service *s); /* NULL: no bus */
+    void (*changed)(struct asym_service *s); /* called when the bus may have a change to announce; NULL: no bus */
     bool waits;                              /* an order takes effect when the snapshot in progress is complete */
 };
 

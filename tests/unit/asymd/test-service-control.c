@@ -236,7 +236,7 @@ TEST_F(a_pause_takes_effect_at_once_and_so_does_its_end)
 {
     struct asym_service_facts facts;
     const uint64_t before = count_decisions(f);
-    asym_service_listen(&f->s, changed);
+    f->s.control.changed = changed;
     assert_int_equal(asym_service_pause(&f->s, 0, &f->err), 0);
     assert_steered(f, "0-7");
     asym_service_facts(&f->s, &facts);
@@ -253,7 +253,7 @@ TEST_F(a_pause_takes_effect_at_once_and_so_does_its_end)
     assert_false(facts.paused);
     assert_int_equal(count_decisions(f), before + 2);
     assert_int_equal(f->n_changed, 2);
-    asym_service_listen(&f->s, NULL);
+    f->s.control.changed = NULL;
     asym_service_resume(&f->s);
     assert_int_equal(asym_service_pause(&f->s, 0, &f->err), 0);
     assert_int_equal(f->n_changed, 2);
@@ -384,7 +384,7 @@ TEST_F(the_last_pause_counts)
 TEST_F(during_a_sample_an_order_waits_for_its_end)
 {
     f->s.sampling = true;
-    asym_service_listen(&f->s, changed);
+    f->s.control.changed = changed;
     assert_int_equal(asym_service_pause(&f->s, 0, &f->err), 0);
     assert_steered(f, "4-7");
     assert_int_equal(f->n_changed, 1);
@@ -398,7 +398,7 @@ TEST_F(during_a_sample_an_order_waits_for_its_end)
 /* So the bus forgets what it has kept, and announces the number of steered threads. */
 TEST_F(each_order_for_a_program_is_announced)
 {
-    asym_service_listen(&f->s, changed);
+    f->s.control.changed = changed;
     assert_int_equal(asym_service_set_program(&f->s, f->child, ASYM_RULE_SLOW, 0, &f->err), 0);
     assert_int_equal(f->n_changed, 1);
     assert_int_equal(asym_service_unset_program(&f->s, f->child, &f->err), 0);

@@ -48,7 +48,7 @@ static void open_service(struct reload_fixture *f)
     assert_int_equal(asym_observer_open(&f->run, 0, &s->observer, NULL), 0);
     assert_int_equal(asym_observer_count(&s->observer, &f->run, NULL), 0);
     assert_int_equal(asym_service_control_open(s), 0);
-    asym_service_listen(s, changed);
+    s->control.changed = changed;
     assert_int_equal(sd_event_new(&s->event), 0);
     assert_int_equal(asym_ledger_open(f->tree.path, &s->ledger, NULL), 0);
     const struct asym_engine_config config = asym_run_engine_config(&f->run);
