@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include <asym/cap-methods.h>
 #include <asym/engine.h>
 #include <asym/error.h>
 #include <asym/option.h>
@@ -23,6 +22,20 @@ enum asym_grouping { ASYM_GROUP_PROCESS, ASYM_GROUP_CGROUP, ASYM_GROUP_JOB };
 
 /** [asymd] observer. */
 enum asym_observer_choice { ASYM_OBSERVE_AUTO, ASYM_OBSERVE_BPF, ASYM_OBSERVE_PROCFS };
+
+/**
+ * The methods by which asymd makes a CPU slower. Each has one row: ROW(constant ASYM_METHOD_X, symbol and name in the
+ * configuration). A method is one file, lib/linux/speed-cap/cap-X.c, that ends in struct asym_cap_method asym_cap_X, and one row
+ * here.
+ */
+
+/** cpufreq sets both limits of the frequency. clockmod sets the duty cycle in IA32_CLOCK_MODULATION. */
+#define ASYM_CAP_METHODS(ROW)                                                                                          \
+    ROW(CPUFREQ, cpufreq)                                                                                              \
+    ROW(CLOCKMOD, clockmod)
+
+/** A comma and the name, for the list of values of the option. */
+#define ASYM_CAP_METHOD_WORD(constant, symbol) , #symbol
 
 /** The way in which CPUs become slow ([asymmetry] method). none: asymd sets nothing, and assumes the configured slow CPUs. */
 #define ASYM_CAP_METHOD_CONSTANT(constant, symbol) , ASYM_METHOD_##constant

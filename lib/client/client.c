@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/text.h"
-#include "client/client-internal.h"
 
 #define NAME           "org.asymd"
 #define OBJECT         "/org/asymd/Manager"

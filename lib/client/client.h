@@ -92,4 +92,7 @@ int asym_client_get_decisions(struct asym_client *client, struct asym_client_sin
                               void (*on_decision)(void *ctx, const json_t *decision), void *ctx,
                               struct asym_error *err);
 
+/** As asym_client_open, with another socket, for the test. then_system: try the system bus if the socket cannot be used. */
+int client_open(const char *path, bool then_system, struct asym_client **ret, struct asym_error *err);
+
 #endif

@@ -7,7 +7,6 @@
 #include <systemd/sd-bus.h>
 
 #include "base/macro.h"
-#include "client/client-internal.h"
 #include "client/client.h"
 #include "report/json.h"
 #include "support/fake-service.h"
