@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The event loop of the service: a cycle on each timer event, and one more when a program reports a phase. */
+/* The event loop of the service: a cycle on each timer event, and one more when a program or the kernel reports a phase. */
 #include "daemon/asymd/service-internal.h"
 
 #include <errno.h>

@@ -28,6 +28,7 @@ struct asym_arena;
 
 /** An active application as a policy sees it. */
 struct asym_policy_app {
+    /** That of asym_app (snapshot.h): start is a hash for a cgroup (tid 0), and 0 for a job whose leader asymd has not seen. */
     struct asym_taskid id;
     enum asym_phase phase;
     enum asym_class class;           /**< MP or HP */

@@ -46,7 +46,8 @@ struct asym_source {
      * Make the next call of next() return the last snapshot again. The source reads again only data that it can read in
      * microseconds: masks, forks, and the states that programs report. Measured values and the interval stay those of the last
      * snapshot. now is the time of the call, and asym_snapshot.refreshed is set. If there is no last snapshot, next() takes a
-     * full one. A refresh affects one call of next(). asymd calls it when a program reports the start or end of a serial phase.
+     * full one. A refresh affects one call of next(). asymd calls it when a program or the kernel reports the
+     * start or end of a serial phase.
      * NULL: the source has nothing to do for it; for the innermost: it cannot refresh, and the next snapshot is a full one.
      */
     void (*refresh)(struct asym_source *source);

@@ -13,24 +13,6 @@
 #include "linux/observe/procfs.h"
 #include "linux/perf/sampler.h"
 
-/* Returns the reason why there are no process events; a static text. */
-static const char *process_events_why(int error)
-{
-    static const struct {
-        int error;
-        const char *text;
-    } rows[] = {
-        {-EPERM, "no CAP_NET_ADMIN for the proc connector, so it scans /proc instead"},
-        {-EPROTONOSUPPORT, "this kernel has no proc connector (CONFIG_PROC_EVENTS), so it scans /proc instead"},
-        {-EXDEV, "the proc connector's numbers do not match inside this PID namespace, so it scans /proc instead"},
-        {-EOPNOTSUPP, "a captured machine has no events"},
-    };
-    for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
-        if (rows[i].error == error)
-            return rows[i].text;
-    return "the proc connector could not be opened, so it scans /proc instead";
-}
-
 /* A helper process reads the files that can block. Without its program asymd does not read them. */
 static int open_reader(struct asym_run *run, struct asym_observer *o, struct asym_error *err)
 {
@@ -63,12 +45,14 @@ int asym_observer_open(struct asym_run *run, asym_usec piece, struct asym_observ
     int r = open_reader(run, &o, err);
     if (r < 0)
         return r;
-    int opened = run->root.live ? asym_process_events_open(&o.process_events, NULL) : -EOPNOTSUPP;
+    struct asym_error without_events = {"a captured machine has no events"};
+    if (run->root.live)
+        (void)asym_process_events_open(&o.process_events, &without_events);
     const struct asym_procfs_config config = {
         .root = &run->root,
         .machine = run->machine,
         .process_events = o.process_events,
-        .process_events_why = opened < 0 ? process_events_why(opened) : NULL,
+        .process_events_why = without_events.text,
         .group = (enum asym_grouping)run->settings->daemon.group,
         .pids = run->cli->pids,
         .n_pids = run->cli->n_pids,

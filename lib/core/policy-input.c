@@ -362,7 +362,7 @@ static int ask(struct asym_step *st, struct asym_assignment *answers)
 
 static bool is_reaction(const struct asym_policy *policy, enum asym_urgency urgent)
 {
-    return policy->reacts && (urgent == ASYM_URGENT_REPORT || (urgent == ASYM_URGENT_PHASE && !policy->exchange));
+    return urgent == ASYM_URGENT_REPORT ? policy->reacts : urgent == ASYM_URGENT_PHASE && policy->serves_alone;
 }
 
 /*

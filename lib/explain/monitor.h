@@ -127,8 +127,8 @@ struct asym_monitor_cpu {
 };
 
 struct asym_monitor_totals {
-    uint64_t n_cycles;      /**< snapshots that were enforced */
-    uint64_t n_prompt;      /**< refreshes among them: a program reported a phase, or a user gave an order */
+    uint64_t n_cycles; /**< snapshots that were enforced */
+    uint64_t n_prompt; /**< refreshes among them: a program or the kernel reported a phase, or a user gave an order */
     uint64_t actions[4][4]; /**< [enum asym_action_kind][enum asym_outcome_kind] */
     uint64_t changes;       /**< actions whose outcome was DONE */
     uint64_t left_alone;    /**< decisions LEAVE_ALONE */

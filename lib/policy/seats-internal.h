@@ -68,7 +68,7 @@ struct asym_seats_thread {
     double smt;             /**< share of the CPU's speed that the last plan expected beside siblings */
     int32_t given;          /**< CPU of the last plan */
     int16_t node;           /**< where it first ran, + 1; 0: not known */
-    uint8_t kind;           /**< of its seat, asym_seats_kind; 0: none */
+    uint8_t kind;           /**< of its seat: a number of seats-fill.c; 0: none */
     bool awake, woke;       /**< it was awake at the last plan; it was, and slept at the plan before */
     bool coupled, roams;    /**< its program waits for all of its threads; its mask had several core types */
     uint8_t claims;         /**< ASYM_CLAIM_* that the last plan granted */

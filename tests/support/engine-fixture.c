@@ -81,7 +81,8 @@ const struct asym_policy engine_fixture_policy_cpu = POLICY(.name = "orders-cpu"
 const struct asym_policy engine_fixture_policy_each = POLICY(.name = "orders-each", .pin = ASYM_PIN_EACH,
                                                              .task_state_size = 1);
 const struct asym_policy engine_fixture_policy_reacts = POLICY(.name = "orders-reacts", .pin = ASYM_PIN_TYPE,
-                                                               .task_state_size = 1, .reacts = true);
+                                                               .task_state_size = 1, .reacts = true,
+                                                               .serves_alone = true);
 const struct asym_policy engine_fixture_policy_exchanges = POLICY(.name = "orders-exchanges", .pin = ASYM_PIN_CPU,
                                                                   .task_state_size = 1, .reacts = true,
                                                                   .exchange = exchange);

@@ -62,6 +62,7 @@ static inline bool why_is_sound(const struct asym_reason *reason, const double f
     return true;
 }
 
+/* words: of the text of the reason itself, before its figures are filled in. */
 #define assert_why(reason, words)                                                                                      \
     do {                                                                                                               \
         if (!is_why(reason, words))                                                                                    \

@@ -127,6 +127,9 @@ static void list_sleepers(struct asym_bpf *b)
     }
 }
 
+_Static_assert(ASYM_OBSERVER_BPF == ASYM_OBSERVER_PROCFS + 1,
+               "the calls of asym_procfs_ take the inner source for procfs");
+
 static int bpf_next(struct asym_source *source, struct asym_snapshot *ret)
 {
     struct asym_bpf *b = of(source);
@@ -161,7 +164,7 @@ static int bpf_next(struct asym_source *source, struct asym_snapshot *ret)
         asym_bpf_follow_all(b, &s);
     if (b->is_full)
         s.coverage.remarks[ASYM_OBSERVER_BPF] =
-            "more programs or threads run than the BPF observer has places for; asymd samples the others by /proc";
+            "More programs or threads run than the BPF observer has places for: asymd samples the others by /proc.";
     *ret = s;
     return 1;
 }
@@ -233,7 +236,7 @@ bool asym_bpf_take(struct asym_source *source)
     return b->has_changed;
 }
 
-/* The kernel tells nothing of his programs until he has paid. */
+/* The kernel tells nothing of the programs of this user until the user has paid. */
 static void hold(struct asym_bpf *b, uint32_t user)
 {
     const asym_usec due = asym_token_bucket_due(&b->users[user].answers);

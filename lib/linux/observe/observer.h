@@ -12,7 +12,10 @@
 
 struct asym_procfs_config;
 
-/** The arguments of an observer. Borrowed until it is closed, but for procfs and settings: these until open returns. */
+/**
+ * The arguments of an observer. Borrowed until open returns; what procfs points to, such as root, until the observer is closed.
+ * Copy what you need of settings: a reload frees them.
+ */
 struct asym_observer_context {
     const struct asym_settings *settings;
     const struct asym_procfs_config *procfs; /**< the machine, its files, process events, the rules */

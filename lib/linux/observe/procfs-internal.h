@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The internals of the procfs source. Only procfs*.c include this header. */
+/** The internals of the procfs source. Only procfs*.c and cpuset.c include this header. */
 #ifndef ASYM_LINUX_OBSERVE_PROCFS_INTERNAL_H
 #define ASYM_LINUX_OBSERVE_PROCFS_INTERNAL_H
 
@@ -16,14 +16,6 @@
 #include "linux/sys/cgroup-mounts.h"
 #include "linux/sys/proc-parse.h"
 #include "linux/sys/root.h"
-
-/*
- * The table of cgroups by path, with the effective CPUs of their cpusets. A cpuset is read at most once a second.
- *
- * Every mask in a snapshot, a thread's affinity or its cpuset, is cut to the possible CPUs. The kernel prints more bits than it
- * has CPUs for a thread that may run anywhere. The effective CPUs of a cpuset lack the offline CPUs, while an affinity may have
- * them. So a thread has not narrowed its affinity if and only if its mask contains its cpuset.
- */
 
 /** The counts of one sample for an application of several processes: a job or a cgroup. */
 struct asym_members {
@@ -53,6 +45,14 @@ void asym_jobs_done(struct asym_jobs *j);
 
 /** Begin a sample: drop the jobs in which the last one has counted no process, and set all counts to 0. Numbers become invalid. */
 void asym_jobs_begin(struct asym_jobs *j);
+
+/*
+ * The table of cgroups by path, with the effective CPUs of their cpusets. A cpuset is read at most once a second.
+ *
+ * Every mask in a snapshot, a thread's affinity or its cpuset, is cut to the possible CPUs. The kernel prints more bits than it
+ * has CPUs for a thread that may run anywhere. The effective CPUs of a cpuset lack the offline CPUs, while an affinity may have
+ * them. So a thread has not narrowed its affinity if and only if its mask contains its cpuset.
+ */
 
 /** The hierarchy to which a cgroup's path belongs: v2, the cpuset controller of v1, or name=systemd of v1. */
 enum asym_hierarchy { ASYM_HIERARCHY_UNIFIED, ASYM_HIERARCHY_CPUSET, ASYM_HIERARCHY_NAMED };
@@ -269,6 +269,7 @@ struct asym_procfs {
     size_t n_apps, n_listed, n_tasks;
     size_t apps_capacity, listed_capacity, out_procs_capacity, tasks_capacity, sorted_capacity;
     struct asym_coverage coverage;
+    char without_events[160];    /* coverage.process_events_why */
     struct asym_snapshot issued; /* the last snapshot; empty while a sample is in progress */
     bool autogroups;             /* the kernel schedules each session as one */
     bool refresh;                /* next() returns the last snapshot again */

@@ -434,11 +434,13 @@ static int set_up(struct asym_procfs *p, struct asym_error *err)
     p->no_schedstat = asym_procfs_lacks_schedstat(config->root);
     p->uptime = config->root->live ? 0 : read_uptime(p);
     asym_cgroups_init(&p->cgroups, config->root, &config->machine->online);
+    if (!config->process_events && config->process_events_why)
+        snprintf(p->without_events, sizeof p->without_events, "%s", config->process_events_why);
     p->coverage = (struct asym_coverage){
         .sampled = p->no_schedstat,
         .hidepid = has_hidepid(p->config.root),
         .process_events = config->process_events != NULL,
-        .process_events_why = config->process_events_why,
+        .process_events_why = *p->without_events ? p->without_events : NULL,
     };
     return find_wanted(p, err);
 }

@@ -26,7 +26,7 @@ struct asym_procfs_config {
     const struct asym_root *root;               /* borrowed for the source's life */
     const struct asym_machine *machine;         /* borrowed; its content may change between two calls of next() */
     struct asym_process_events *process_events; /* borrowed; NULL: scan /proc instead */
-    const char *process_events_why;             /* why process_events is NULL; static; NULL where it is given */
+    const char *process_events_why;             /* why process_events is NULL; copied; read only then */
     enum asym_grouping group;
     const int32_t *pids;             /* only these and their descendants are followed; copied */
     size_t n_pids;                   /* 0: all */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * Hardware counters of single threads. The port has two implementations: perf events of the live machine, and a
- * recording. The caller decides which threads are counted and what the figures mean.
+ * Hardware counters of single threads. They are those of perf events; tests have another implementation. The caller
+ * decides which threads are counted and what the figures mean.
  */
 #ifndef ASYM_LINUX_PERF_COUNTERS_H
 #define ASYM_LINUX_PERF_COUNTERS_H

@@ -93,9 +93,9 @@ static int odd_sibling(const struct asym_figures *f, const struct asym_machine *
     return -1;
 }
 
-/* Returns the rank of the CPU's kind by its name: 1 is the slowest. 0: the kind has none of these names. */
 enum { P_CORE_RANK = 3 };
 
+/* Returns the rank of the CPU's kind by its name: 1 is the slowest. 0: the kind has none of these names. */
 static int rank_of(const struct asym_machine *m, int cpu)
 {
     static const char *const slowest_first[] = {"LP E-core", "E-core", "P-core"};

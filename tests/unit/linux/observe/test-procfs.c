@@ -608,6 +608,17 @@ TEST_F(a_newborn_was_runnable_for_its_age_at_most)
         fail_msg("runnable for %.0f us at an age of %.0f us", runnable, age);
 }
 
+/* The text is of the caller, who ends it. */
+TEST_F(the_coverage_says_why_there_are_no_process_events)
+{
+    char why[] = "no events";
+    const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .process_events_why = why};
+    assert_int_equal(asym_procfs_new(&config, &f->source, NULL), 0);
+    memset(why, '?', sizeof why - 1);
+    sample(f);
+    assert_string_equal(f->s.coverage.process_events_why, "no events");
+}
+
 TEST_F(a_tree_without_schedstat_still_shows_states)
 {
     put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R'});
