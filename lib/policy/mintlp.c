@@ -88,11 +88,11 @@ static int by_key(uint32_t a, uint32_t b, const void *ctx)
     return q->keys[a] < q->keys[b] ? -1 : q->keys[a] > q->keys[b];
 }
 
-/* A thread that spins waits, and so do all others of a program while one runs alone. */
+/* All others of a program wait while one runs alone. (asym_spread places a thread that spins after all that work.) */
 static bool waits(const struct queue *q, uint32_t t)
 {
     const struct asym_policy_thread *thread = &q->in->threads[t];
-    return thread->spinning || (q->entries[thread->app].has_alone && !thread->alone);
+    return q->entries[thread->app].has_alone && !thread->alone;
 }
 
 /* Sort the applications; within each, put the threads that already hold a fast CPU first. */
