@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Run a test, and run it again if it failed while the host of this virtual machine took CPU time.
 
-usage: undisturbed.py [--limit=SECONDS] COMMAND [ARGUMENT...]
+usage: undisturbed.py [--limit=SECONDS] [--needs=NEED,...] COMMAND [ARGUMENT...]
 
 A live test observes its own programs for some time and asserts what asymd did. If the host gives the CPUs to others in that time
 (steal in /proc/stat), the programs hardly run, and the test says nothing about asymd. A test that fails on an undisturbed machine
 fails here, too: it runs once. Each further run, and the stolen share that led to it, stands in the output, and so does the CPU
 time. A cmocka program runs only those of its tests again that failed.
 Each process of the test may use SECONDS of CPU time (200), which do not pass faster on a busy machine.
+Where root runs ctest for another user (ASYM_TEST_USER, UID:GID), a test runs as root only if it has one of the needs of
+ASYM_TEST_ROOT.
 """
 import ctypes
 import os
+import pwd
 import re
 import resource
 import signal
@@ -92,28 +95,46 @@ def begin_test(limit):
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
 
 
-def run(command, limit, environment):
+def user_of(needs, environment):
+    """Return what makes Popen change the user for a test with these needs. The environment becomes that of a login."""
+    if "ASYM_TEST_USER" not in environment or set(needs) & set(environment["ASYM_TEST_ROOT"].split()):
+        return {}
+    uid, gid = map(int, environment["ASYM_TEST_USER"].split(":"))
+    try:
+        entry = pwd.getpwuid(uid)
+    except KeyError:
+        return {"user": uid, "group": gid, "extra_groups": []}
+    environment.update(HOME=entry.pw_dir, USER=entry.pw_name, LOGNAME=entry.pw_name)
+    return {"user": uid, "group": gid, "extra_groups": os.getgrouplist(entry.pw_name, gid)}
+
+
+def run(command, limit, environment, user={}):
     """Run the command, and pass its output on. Return its exit status and the names of the cmocka tests that failed."""
     failed = set()
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               errors="replace", preexec_fn=lambda: begin_test(limit))
-    for line in process.stdout:
-        print(line, end="", flush=True)
-        failed |= failed_tests(line.rstrip())
+    ours, theirs = os.pipe()
+    # asymd opens its standard error by name.
+    os.fchown(theirs, user.get("user", -1), user.get("group", -1))
+    process = subprocess.Popen(command, env=environment, stdout=theirs, stderr=theirs, preexec_fn=lambda: begin_test(limit), **user)
+    os.close(theirs)
+    with open(ours, errors="replace") as output:
+        for line in output:
+            print(line, end="", flush=True)
+            failed |= failed_tests(line.rstrip())
     return process.wait(), failed
 
 
 def main():
     arguments = sys.argv[1:]
-    limit = 200
-    if arguments and arguments[0].startswith("--limit="):
-        limit = int(arguments.pop(0).split("=")[1])
+    options = {"--limit": "200", "--needs": ""}
+    while arguments and arguments[0].split("=")[0] in options:
+        name, options[name] = arguments.pop(0).split("=")
     if not arguments:
         sys.exit(__doc__)
-    environment = dict(os.environ)
+    limit, environment = int(options["--limit"]), dict(os.environ)
+    user = user_of(options["--needs"].split(","), environment)
     for attempt in range(1, MOST_RUNS + 1):
         stretch = Stretch()
-        status, failed = run(arguments, limit, environment)
+        status, failed = run(arguments, limit, environment, user)
         share = stretch.share()
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         print(f"undisturbed: {used.ru_utime + used.ru_stime:.2f} s of CPU time, {time.monotonic() - stretch.begin:.2f} s", flush=True)

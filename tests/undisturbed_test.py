@@ -100,6 +100,18 @@ class Load(unittest.TestCase):
         self.assertEqual([spinner.returncode for spinner in spinners], [-signal.SIGKILL] * len(spinners))
 
 
+class User(unittest.TestCase):
+    """Root runs ctest for the user of this test."""
+
+    def user_of(self, needs):
+        return undisturbed.user_of(needs, {"ASYM_TEST_USER": f"{os.getuid()}:{os.getgid()}", "ASYM_TEST_ROOT": "root"})
+
+    def test_a_test_runs_as_the_user_unless_it_needs_root(self):
+        self.assertEqual(self.user_of(["root", "connector"]), {})
+        self.assertEqual((self.user_of(["connector"])["user"], self.user_of([""])["group"]), (os.getuid(), os.getgid()))
+        self.assertEqual(undisturbed.user_of([""], {}), {})
+
+
 class Limit(unittest.TestCase):
     def run_limited(self, program):
         with redirect_stdout(io.StringIO()):
