@@ -67,35 +67,17 @@ def check(path, text):
 
 
 def test():
-    """The checker finds a word in prose, in a comment and in a message; it accepts names and the user nobody."""
-    def expect(name, text, *lines):
+    """Checks that each kind of fault is found in its line. This tree, which has none, shows that nothing else is."""
+    cases = {"a.md": ("One.\nSomebody has it.\nThe superuser nobody knows.\nIt does what\nis asked for.\n", [2, 3, 4]),
+             "a.h": ("/** TODO */\nint todo;\nint a; /**< What it is. */\n/**\n * Who calls.\n */\n", [1, 3, 5]),
+             "a.c": ('int nobody;\n/* nobody\n * whoever, somebody */\nsay("somebody"); // what there is\nsay("a thread in class SP.");\n'
+                     "/* Of two CPUs one. */\n/* The first\n * of two. Of three\n * none. */\n/* Where a key moves. */\n"
+                     "/* When it is full, it refuses. When\n * it is full. As lib/a.c does, it\n * goes on. */\n",
+                     [2, 3, 3, 4, 4, 5, 6, 8, 10, 11])}
+    for name, (text, lines) in cases.items():
         found = [int(fault.split(":")[1]) for fault in check(Path(name), text)]
-        if found != list(lines):
+        if found != lines:
             sys.exit(f"words.py --test: in {text!r} expected lines {lines}, found {found}")
-
-    expect("a.md", "One.\nSomebody has it.\n", 2)
-    expect("a.md", "The kernel has it.\n")
-    expect("a.h", "/** TODO */\nint todo;\n", 1)
-    expect("a.c", "int nobody;\n/* nobody\n * whoever */\n", 2, 3)
-    expect("a.c", 'say("somebody");\nsay("the user");\nint a; // what there is\n', 1, 3)
-    expect("a.c", "int nobody_has_it(void);\nstart(what_there_is);\n")
-    expect("a.c", 'say("a thread in class SP, alone");\nset("class", "SP");\n/* The class HP. */\n', 1)
-    expect("a.md", "It runs as the user nobody.\nThe user\nnobody has no files.\n")
-    expect("a.c", '/* The user "nobody" (65534), and \'nobody\'. */\n/* user\n * nobody */\n')
-    expect("a.md", "The user is gone.\nNobody, the user, came.\nThe superuser nobody knows.\n", 2, 3)
-    expect("a.md", "It does what\nis asked for, and what\n\nthere is.\n", 1, 2)
-    expect("a.c", "/* It prints what there\n * is. */\n", 1)
-    expect("a.py", "# It prints what\n# there is.\nwhoever = 1\n", 1, 3)
-    expect("a.c", "/* whoever, somebody */\n", 1, 1)
-    expect("a.c", "/* Of two CPUs the fast one. */\n/* The first\n * of two. Of three\n * none. */\n", 1, 3)
-    expect("a.md", "It has two. Of these one is fast.\n")
-    expect("a.c", "/* What a thread has. */\n/** Who calls. */\nint a; /**< What it is. */\n", 1, 2, 3)
-    expect("a.c", "/**\n * What a caller has.\n */\n/* The kernel knows what it has. What it has not: all. */\n", 2)
-    expect("a.c", "/* Where a key moves. */\n/* Where permitted, it has priority. */\n", 1)
-    expect("a.c", "/* When the page is full, asymd refuses. */\n/* When the page is full. */\n/* Which is it? */\n", 2)
-    expect("a.c", "/**\n * How a thread\n * stands. It runs. Why it runs: a rule. As lib/a.c does, it\n * goes on. */\n", 2, 3)
-    expect("a.c", "int a; /**< when it began */\n/* Whose CPU it is */\n/** As before Linux 6.16 */\n", 2, 3)
-    expect("a.c", 'say("Asymd ends. Whether it\'s so. When it ends, all\\n"\n    "is well");\n', 1)
 
 
 def main():

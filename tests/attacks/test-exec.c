@@ -24,8 +24,9 @@
 /* counters-live.c interrupts the call after 50 ms; a busy machine may need more. */
 #define WATCH_SECONDS 5
 
-static void attack(const char *dir, int ready)
+static void attack(void *unused __attribute__((unused)), int ready)
 {
+    const char *dir = asym_service_dir();
     char path[160];
     const pid_t test = getppid();
     asym_attack_become_stranger(SECONDS);
@@ -40,31 +41,10 @@ static void attack(const char *dir, int ready)
     _exit(1);
 }
 
-static pid_t start(void)
-{
-    char byte;
-    int ready[2];
-    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-    asym_fuse_prepare(asym_service_dir());
-    pid_t pid = asym_process_fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        setpgid(0, 0);
-        attack(asym_service_dir(), ready[1]);
-    }
-    setpgid(pid, pid);
-    close(ready[1]);
-    if (read(ready[0], &byte, 1) != 1)
-        fail_msg("the attack cannot be made here: the line above names the call");
-    close(ready[0]);
-    return pid;
-}
-
 /* Calls perf_event_open without a time limit, and exits with its result. */
 static pid_t start_counting(pid_t target)
 {
     pid_t pid = asym_process_fork();
-    assert_true(pid >= 0);
     if (pid > 0)
         return pid;
     struct perf_event_attr attr = {
@@ -75,7 +55,6 @@ static pid_t start_counting(pid_t target)
 static pid_t start_other(void)
 {
     pid_t pid = asym_process_fork();
-    assert_true(pid >= 0);
     if (pid > 0)
         return pid;
     alarm(SECONDS);
@@ -95,7 +74,8 @@ TEST(an_exec_that_hangs_delays_no_counting_of_others)
     struct asym_counts counts;
     int status;
     assert_int_equal(asym_counters_new(&config, &c, NULL), 0);
-    pid_t attacker = start(), other = start_other();
+    asym_fuse_prepare(asym_service_dir());
+    pid_t attacker = asym_attack_start(attack, NULL), other = start_other();
     pid_t unbounded = 0;
     int waits = 0;
     /* A call that comes before exec holds the lock ends at once. */

@@ -35,9 +35,11 @@ static int hold_lock(void *none)
     return 0;
 }
 
-/* ready: a pipe to which a byte is written when the process is ready. go: a byte from it lets the process lock its memory. */
-static void attack(const char *dir, int ready, int go)
+/* A byte from pipe lets the process lock its memory. */
+static void attack(void *pipe, int ready)
 {
+    const char *dir = asym_service_dir();
+    const int go = *(int *)pipe;
     char path[160], byte = 0, name[16];
     static char stack[STACK_SIZE];
     const pid_t test = getppid();
@@ -69,29 +71,6 @@ static void attack(const char *dir, int ready, int go)
     }
 }
 
-static pid_t start(int *ret_go)
-{
-    char byte;
-    int ready[2], go[2];
-    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-    assert_int_equal(pipe2(go, O_CLOEXEC), 0);
-    asym_fuse_prepare(asym_service_dir());
-    pid_t pid = asym_process_fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        setpgid(0, 0);
-        attack(asym_service_dir(), ready[1], go[0]);
-    }
-    setpgid(pid, pid);
-    close(ready[1]);
-    close(go[0]);
-    if (read(ready[0], &byte, 1) != 1)
-        fail_msg("the attack cannot be made here: the line above names the call");
-    close(ready[0]);
-    *ret_go = go[1];
-    return pid;
-}
-
 static void write_config(char *ret, size_t size)
 {
     snprintf(ret, size, "%s/conf", asym_service_dir());
@@ -105,7 +84,6 @@ static void write_config(char *ret, size_t size)
 static pid_t start_reader(pid_t pid, const char *const *names)
 {
     pid_t child = asym_process_fork();
-    assert_true(child >= 0);
     if (child > 0)
         return child;
     alarm(SECONDS);
@@ -156,15 +134,18 @@ static pid_t check_what_waits(pid_t attacker)
 TEST(a_locked_memory_delays_nothing)
 {
     char conf[160], option[192];
-    int go;
+    int go[2];
     write_config(conf, sizeof conf);
     snprintf(option, sizeof option, "--config=%s", conf);
     const char *const more[] = {option, NULL};
-    pid_t attacker = start(&go);
+    assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+    asym_fuse_prepare(asym_service_dir());
+    pid_t attacker = asym_attack_start(attack, go);
+    close(go[0]);
     /* Another program of the same tree. asymd must steer it while the first one hangs. */
     pid_t asymd = asym_service_start(getpid(), more);
     asym_live_sleep(1.5);
-    assert_int_equal(write(go, "", 1), 1);
+    assert_int_equal(write(go[1], "", 1), 1);
     asym_live_sleep(1);
     pid_t reader = check_what_waits(attacker);
     pid_t spin = asym_service_spin("2");
@@ -173,7 +154,7 @@ TEST(a_locked_memory_delays_nothing)
     printf("%s, stopped in %.2f s\n", steered ? "others are steered" : "others are not steered", stop);
     /* asymd has ended before the attack does. */
     const int is_locked = is_blocked(reader, 0);
-    close(go);
+    close(go[1]);
     /* Kill all at once: a process that shares the memory cannot end before the server has. */
     assert_int_equal(asym_process_signal_group(attacker, SIGKILL), 0);
     asym_live_wait(attacker);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/attack.h"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -25,6 +26,23 @@ void asym_attack_become_stranger(unsigned seconds)
     }
     asym_process_end_with(parent);
     alarm(seconds);
+}
+
+pid_t asym_attack_start(void (*attack)(void *arg, int ready), void *arg)
+{
+    char byte;
+    int ready[2];
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    const pid_t pid = asym_process_fork();
+    if (pid == 0) {
+        close(ready[0]);
+        attack(arg, ready[1]);
+    }
+    close(ready[1]);
+    if (read(ready[0], &byte, 1) != 1)
+        fail_msg("the attack cannot be made here: the line above names the call");
+    close(ready[0]);
+    return pid;
 }
 
 /* Returns the CPU time of children that have ended and were reaped, in ticks. */

@@ -14,6 +14,12 @@
  */
 void asym_attack_become_stranger(unsigned seconds);
 
+/**
+ * Start an attack in a process group of its own. Returns its leader when the attack has written a byte to ready. Fails if it ends
+ * before that.
+ */
+pid_t asym_attack_start(void (*attack)(void *arg, int ready), void *arg);
+
 /** Returns the CPU time of a process and of its children, living and ended, in seconds. */
 double asym_attack_cpu(pid_t pid);
 

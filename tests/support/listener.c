@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/listener.h"
+#include "support/live.h"
 #include "support/test.h"
 
 #include <fcntl.h>
@@ -8,7 +9,6 @@
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 
 static const struct asym_rtx_user another = {.pool = 2, .number = 2, .is_used = 1, .uid = 123456};
 
@@ -100,21 +100,14 @@ static bool map_page(struct asym_listener *l, const char *name, struct asym_hand
     return true;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* One event at a time: the next one is the next client's. */
 bool asym_listener_take(struct asym_listener *l, double seconds, struct asym_handed *ret)
 {
     _Alignas(struct inotify_event) char text[sizeof(struct inotify_event) + 64];
     const struct inotify_event *event = (const void *)text;
-    for (const double end = now() + seconds;;) {
+    for (const double end = asym_live_now() + seconds;;) {
         struct pollfd fd = {.fd = l->events, .events = POLLIN};
-        const double left = end - now();
+        const double left = end - asym_live_now();
         if (poll(&fd, 1, left > 0 ? (int)(left * 1000) : 0) <= 0)
             return false;
         if (read(l->events, text, sizeof text) > 0 && event->len > 0 && !is_known(l, event->name) &&

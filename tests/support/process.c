@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "support/must.h"
+
 int asym_process_signal(pid_t pid, int signal)
 {
     if (pid <= 1)
@@ -37,6 +39,7 @@ void asym_process_end_with(pid_t parent)
 static pid_t fork_to_end_with_parent(void)
 {
     const pid_t parent = getpid(), pid = fork();
+    MUST(pid >= 0);
     if (pid == 0)
         asym_process_end_with(parent);
     return pid;
@@ -61,6 +64,7 @@ pid_t asym_process_fork_session(void)
 pid_t asym_process_fork_orphan(unsigned seconds)
 {
     const pid_t pid = fork();
+    MUST(pid >= 0);
     if (pid == 0)
         alarm(seconds);
     return pid;

@@ -18,9 +18,9 @@ int asym_process_signal(pid_t pid, int signal);
 int asym_process_signal_group(pid_t leader, int signal);
 
 /**
- * Like fork(2), but the child ends with its parent. PR_SET_PDEATHSIG alone is not enough: if the parent is killed before the
- * child sets it, the child lives for ever, and ctest waits for the output that the child holds open. The child leads a process
- * group, as one that a shell starts does: so asymd takes it for a job of its own.
+ * Like fork(2), but the child ends with its parent, and a failure ends the caller with a message. PR_SET_PDEATHSIG alone is not
+ * enough: if the parent is killed before the child sets it, the child lives for ever, and ctest waits for the output that the child
+ * holds open. The child leads a process group, as one that a shell starts does: so asymd takes it for a job of its own.
  */
 pid_t asym_process_fork(void);
 
@@ -28,7 +28,7 @@ pid_t asym_process_fork(void);
 pid_t asym_process_fork_session(void);
 
 /**
- * Like fork(2), for a child that outlives its parent because the test needs an orphan. The child gets SIGALRM after so many
+ * The same, but the child outlives its parent, because the test needs an orphan, and leads no group. It gets SIGALRM after so many
  * seconds.
  */
 pid_t asym_process_fork_orphan(unsigned seconds);

@@ -41,6 +41,18 @@
     }                                                                                                                  \
     static void name(void **state __attribute__((unused)))
 
+/** The text that a call prints to `out`, for the caller to free. The call must return 0. */
+#define PRINTED(call)                                                                                                  \
+    __extension__({                                                                                                    \
+        char *printed_text;                                                                                            \
+        size_t printed_size;                                                                                           \
+        FILE *out = open_memstream(&printed_text, &printed_size);                                                      \
+        assert_non_null(out);                                                                                          \
+        assert_int_equal(call, 0);                                                                                     \
+        assert_int_equal(fclose(out), 0);                                                                              \
+        printed_text;                                                                                                  \
+    })
+
 /**
  * A test whose body has a fixture of its own, f. set_up(f) gets it zeroed, and tear_down(f) comes after the test. A file with
  * several such tests names its fixture once: #define TEST_F(name) TEST_IN(name, struct fixture, f, set_up, tear_down)

@@ -217,12 +217,8 @@ TEST(check_lines_stand_under_each_other_and_wrap)
     asym_check_add(&check, "short", ASYM_FACT_GOOD, "", "all is well");
     asym_check_add(&check, "a longer name", ASYM_FACT_LACK, words, "%s", words);
     asym_check_add(&check, "x", ASYM_FACT_NOTE, "", "one word %0180d and \033[2J", 7);
-    ASYM_AUTO_FREE char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    const struct asym_terminal terminal = {.out = out, .columns = ASYM_COLUMNS_DEFAULT};
-    assert_int_equal(asym_check_text(&check, &terminal), 0);
-    fclose(out);
+    ASYM_AUTO_FREE char *text = PRINTED(
+        asym_check_text(&check, &(struct asym_terminal){.out = out, .columns = ASYM_COLUMNS_DEFAULT}));
     assert_fits(text);
     assert_null(strchr(text, '\033'));
     assert_int_equal(strncmp(text, "It is so.\n\n", 11), 0); /* the verdict comes first */
@@ -237,11 +233,7 @@ TEST(check_as_json_has_every_line)
     struct asym_check check = {.can_run = false, .verdict = "It is \"so\".", .situation = "alike"};
     for (int i = 0; i < 100; i++)
         asym_check_add(&check, "bpf", ASYM_FACT_LACK, "do \xff this", "line %d", i);
-    ASYM_AUTO_FREE char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    assert_int_equal(asym_check_json(&check, out), 0);
-    fclose(out);
+    ASYM_AUTO_FREE char *text = PRINTED(asym_check_json(&check, out));
     ASYM_AUTO_JSON json_t *root = json_of(text);
     assert_json(root, "{'schema': 'asymd.check/1', 'can_run': false, 'situation': 'alike'}");
     assert_string_equal(json_string_value(json_at(root, "verdict")), "It is \"so\".");

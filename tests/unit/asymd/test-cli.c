@@ -204,14 +204,7 @@ typedef int print_fn(const struct asym_terminal *terminal);
 
 static char *printed_by(print_fn *print, size_t columns)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    const struct asym_terminal terminal = {.out = out, .columns = columns};
-    assert_int_equal(print(&terminal), 0);
-    fclose(out);
-    return text;
+    return PRINTED(print(&(struct asym_terminal){.out = out, .columns = columns}));
 }
 
 static int is_in_help(void *ctx, const char *section, const struct asym_option *row, const char *value,

@@ -13,13 +13,7 @@
 
 static char *print(const struct asym_settings *s)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    assert_int_equal(asym_settings_print(s, out), 0);
-    fclose(out);
-    return text;
+    return PRINTED(asym_settings_print(s, out));
 }
 
 /* Cuts the text behind " ;": origins differ from file to file. */
@@ -206,13 +200,7 @@ TEST(a_full_disk_is_noticed)
 
 static char *sample(void)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    assert_int_equal(asym_settings_print_sample(out), 0);
-    fclose(out);
-    return text;
+    return PRINTED(asym_settings_print_sample(out));
 }
 
 TEST(the_installed_configuration_is_the_tables)

@@ -54,6 +54,12 @@ static unsigned enter(unsigned n, double duty)
     return first;
 }
 
+static void plan_times(unsigned n)
+{
+    while (n-- > 0)
+        policy_fixture_plan(&w);
+}
+
 /* --- the steps by themselves --- */
 
 /* The data that a step reads, for up to 16 threads of one program that have these duties, on the machine of the fixture. */
@@ -526,8 +532,7 @@ TEST(a_serial_thread_has_a_fast_cpu_of_its_own)
     unsigned fast = 0;
     begin(2, 4, 1, 4);
     const unsigned serial = enter(1, 1), first = enter(8, 1);
-    for (unsigned k = 0; k < 3; k++)
-        policy_fixture_plan(&w);
+    plan_times(3);
     const struct asym_assignment *a = &w.threads[serial].answer;
     assert_true(asym_mask_has(&w.machine.fast, a->cpu));
     assert_true(a->exclusive && a->width == ASYM_PIN_CPU && a->nice_delta == -5);
@@ -568,8 +573,7 @@ TEST(a_kernel_that_knows_the_speeds_is_helped_only_where_it_needs_help)
             if (rows[i].n[k] > 0)
                 enter(rows[i].n[k], rows[i].duty[k]);
         w.unsteered = rows[i].unsteered;
-        for (unsigned k = 0; k < 3; k++)
-            policy_fixture_plan(&w);
+        plan_times(3);
         for (unsigned t = 0; t < rows[i].n[0] + rows[i].n[1]; t++) {
             const struct asym_assignment *a = &w.threads[t].answer;
             if ((a->cpu >= 0) != rows[i].helps || (a->reason->kind == ASYM_REASON_PLACED) != rows[i].helps)
@@ -594,8 +598,7 @@ TEST(help_lasts_so_that_a_thread_that_comes_and_goes_changes_no_mask)
         policy_fixture_plan(&w);
         assert_true(w.threads[0].answer.cpu >= 0);
     }
-    for (unsigned k = 0; k < 100; k++)
-        policy_fixture_plan(&w);
+    plan_times(100);
     assert_int_equal(w.threads[0].answer.cpu, -1);
 }
 
@@ -843,8 +846,7 @@ TEST(a_thread_that_is_alone_at_a_plan_has_a_fast_cpu)
 {
     begin(2, 4, 1, 4);
     enter(8, 0.6);
-    for (unsigned k = 0; k < 20; k++)
-        policy_fixture_plan(&w);
+    plan_times(20);
     const unsigned t = one_on(0, 8, false);
     w.threads[t].alone = true;
     for (unsigned k = 0; k < 100; k++) {
@@ -860,8 +862,7 @@ TEST(a_thread_that_is_alone_takes_no_claim)
     enter(6, 0.15);
     enter(8, 1);
     w.threads[0].runnable = 0.9;
-    for (unsigned k = 0; k < 20; k++)
-        policy_fixture_plan(&w);
+    plan_times(20);
     const int32_t cpu = policy_fixture_cpu(&w, 0);
     assert_true(cpu < 4 && w.threads[0].answer.exclusive);
     for (unsigned t = 0; t < 6; t++) {
@@ -875,8 +876,7 @@ TEST(a_thread_that_is_alone_is_left_to_a_kernel_that_knows)
     begin(2, 4, 1, 4);
     let_kernel_know();
     enter(4, 1);
-    for (unsigned k = 0; k < 20; k++)
-        policy_fixture_plan(&w);
+    plan_times(20);
     run_alone(0);
     assert_int_equal(policy_fixture_cpu(&w, 0), -1);
 }
@@ -981,8 +981,7 @@ TEST(a_thread_that_is_alone_takes_a_cpu_that_no_busy_thread_of_others_may_use)
             enter(1, rows[i].other);
         w.threads[5].here = rows[i].planned;
         w.unsteered = rows[i].unsteered;
-        for (unsigned k = 0; k < 30; k++)
-            policy_fixture_plan(&w);
+        plan_times(30);
         assert_true(w.threads[0].answer.width == ASYM_PIN_ALL);
         w.threads[5].here = true;
         if (!rows[i].planned)
@@ -1004,8 +1003,7 @@ TEST(a_thread_that_is_alone_takes_no_core_on_which_another_has_a_seat)
         enter(7, 0.85);
         enter(1, 0.1);
         w.threads[6].here = false;
-        for (unsigned k = 0; k < 30; k++)
-            policy_fixture_plan(&w);
+        plan_times(30);
         assert_true(w.threads[0].answer.width == ASYM_PIN_ALL);
         if (seat >= 0) {
             w.threads[7].answer.cpu = seat;
@@ -1027,8 +1025,7 @@ TEST(a_thread_that_slept_in_the_last_plan_takes_no_slow_seat)
     enter(1, 1);
     w.threads[1].here = false;
     w.threads[2].nice = -10;
-    for (unsigned k = 0; k < 20; k++)
-        policy_fixture_plan(&w);
+    plan_times(20);
     assert_int_equal(policy_fixture_cpu(&w, 0), 1);
     w.threads[1].here = true;
     w.threads[1].answer.cpu = -1;
@@ -1201,8 +1198,7 @@ TEST(masks_are_as_wide_as_duties_allow)
     begin(2, 4, 1, 4);
     const unsigned game = enter(1, 0.5), crowd = enter(12, 1), sleeper = enter(1, 0.5);
     w.threads[sleeper].nice = 10; /* it is of the crowd by its weight */
-    for (unsigned k = 0; k < 20; k++)
-        policy_fixture_plan(&w);
+    plan_times(20);
     assert_int_equal(w.threads[game].answer.width, ASYM_PIN_TYPE);
     assert_int_equal(w.threads[game].answer.nice_delta, -5);
     assert_false(w.threads[game].answer.exclusive);
@@ -1210,8 +1206,7 @@ TEST(masks_are_as_wide_as_duties_allow)
     assert_int_equal(w.threads[crowd].answer.nice_delta, 0);
     assert_int_equal(w.threads[sleeper].answer.width, ASYM_PIN_ALL);
     policy_fixture_leave(&w, 1);
-    for (unsigned k = 0; k < 20; k++)
-        policy_fixture_plan(&w);
+    plan_times(20);
     assert_int_equal(w.threads[game].answer.width, ASYM_PIN_CPU);
     assert_int_equal(w.threads[game].answer.nice_delta, 0); /* no boost for one that is alone */
 }
@@ -1236,8 +1231,7 @@ TEST(in_a_crowd_processes_of_a_job_use_all_cpus)
             enter(rows[i].n, 1);
         for (unsigned t = 0; t < w.n_threads; t++)
             w.threads[t].proc = t % rows[i].procs;
-        for (unsigned k = 0; k < 30; k++)
-            policy_fixture_plan(&w);
+        plan_times(30);
         for (unsigned t = 0; t < w.n_threads; t++) {
             assert_int_equal(w.threads[t].answer.width, rows[i].width);
             assert_why(w.threads[t].answer.reason, rows[i].why);
@@ -1313,8 +1307,7 @@ TEST(where_nice_does_not_count_a_claim_replaces_the_boost)
             w.threads[t].nice_group = rows[i].crowd;
         for (unsigned t = 0; t < 2; t++)
             w.threads[game + t].nice_group = rows[i].game[t];
-        for (unsigned k = 0; k < 20; k++)
-            policy_fixture_plan(&w);
+        plan_times(20);
         unsigned n_alone = 0, n_void = 0;
         for (unsigned t = 0; t < 2; t++) {
             const struct asym_assignment *a = &w.threads[game + t].answer;
@@ -1355,8 +1348,7 @@ TEST(a_build_in_the_session_of_a_game_has_no_boost)
     const unsigned game = enter(1, 0.95), build = enter(20, 1);
     for (unsigned t = game; t < build + 20; t++)
         w.threads[t].nice_group = 1;
-    for (unsigned k = 0; k < 40; k++)
-        policy_fixture_plan(&w);
+    plan_times(40);
     assert_true(w.threads[game].answer.exclusive);
     for (unsigned t = build; t < build + 20; t++)
         assert_int_equal(w.threads[t].answer.nice_delta, 0);
@@ -1451,8 +1443,7 @@ TEST(a_program_that_needs_little_runs_where_there_is_room)
         w.threads[daemon].runnable = rows[i].duties[1];
         for (unsigned n = 0; n < rows[i].n_others; n += 2)
             enter(2, rows[i].others);
-        for (unsigned k = 0; k < 10; k++)
-            policy_fixture_plan(&w);
+        plan_times(10);
         assert_int_equal(w.threads[daemon].answer.width, rows[i].width);
         assert_int_equal(w.threads[daemon].answer.nice_delta, 0);
         assert_int_equal(state_of(daemon)->counts, rows[i].seat);
@@ -1468,8 +1459,7 @@ TEST(programs_that_need_little_do_not_crowd_the_fast_cpu)
     begin(2, 1, 1, 7);
     for (unsigned n = 0; n < 10; n++)
         enter(1, 0.12);
-    for (unsigned k = 0; k < 10; k++)
-        policy_fixture_plan(&w);
+    plan_times(10);
     for (unsigned t = 0; t < w.n_threads; t++)
         n_fast += w.threads[t].answer.width == ASYM_PIN_TYPE;
     assert_in_range(n_fast, 1, 5);
@@ -1488,8 +1478,7 @@ TEST(no_claim_takes_a_cpu_of_a_small_cpuset)
     w.threads[serial].preferred_cpu = 0;
     for (unsigned t = inside; t < inside + 6; t++)
         w.threads[t].allowed = &few;
-    for (unsigned k = 0; k < 5; k++)
-        policy_fixture_plan(&w);
+    plan_times(5);
     const struct asym_assignment *a = &w.threads[serial].answer;
     assert_false(a->exclusive && asym_mask_has(&few, a->cpu));
     assert_int_equal(w.count[0] > 0, true);

@@ -23,12 +23,7 @@ static struct asym_report report_of(const struct report_fixture *s)
 
 static char *print(const struct asym_report *r)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    assert_int_equal(asym_report_json(r, out), 0);
-    fclose(out);
+    char *text = PRINTED(asym_report_json(r, out));
     assert_int_equal(text[strlen(text) - 1], '\n');
     return text;
 }

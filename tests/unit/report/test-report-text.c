@@ -22,14 +22,7 @@ static struct asym_report report_of(const struct report_fixture *s)
 
 static char *print_wide(const struct asym_report *r, bool colour, size_t columns)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    const struct asym_terminal terminal = {.out = out, .columns = columns, .colour = colour};
-    assert_int_equal(asym_report_text(r, &terminal), 0);
-    fclose(out);
-    return text;
+    return PRINTED(asym_report_text(r, &(struct asym_terminal){.out = out, .columns = columns, .colour = colour}));
 }
 
 static char *print(const struct asym_report *r, bool colour)

@@ -14,28 +14,14 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include <asym/rtx.h>
 
 #include "support/process.h"
 #include "support/listener.h"
+#include "support/live.h"
 #include "support/must.h"
 #include "support/test.h"
-
-static void pause_ms(long ms)
-{
-    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    while (nanosleep(&t, &t) < 0)
-        ;
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* A program of a test. It and the test synchronise by a byte in each direction. */
 struct program {
@@ -89,7 +75,6 @@ static void start(void (*program)(struct program *), struct program *p)
     assert_int_equal(pipe2(p->up, O_CLOEXEC), 0);
     fflush(NULL);
     p->pid = asym_process_fork();
-    assert_true(p->pid >= 0);
     if (p->pid == 0) {
         alarm(60);
         close(p->up[0]);
@@ -154,7 +139,7 @@ static void join_in_time(const struct asym_rtx_options *options)
 {
     MUST(asym_rtx_join(options) == 0);
     for (int i = 0; i < 2000 && !asym_rtx_is_joined(); i++) {
-        pause_ms(5);
+        asym_live_sleep(0.005);
         MUST(asym_rtx_join(NULL) == 0);
     }
     MUST(asym_rtx_is_joined());
@@ -164,7 +149,7 @@ static void serial_phase(long ms)
 {
     asym_rtx_serial_begin();
     if (ms > 0)
-        pause_ms(ms);
+        asym_live_sleep((double)ms / 1e3);
     asym_rtx_serial_end();
 }
 
@@ -219,14 +204,14 @@ static void joins_late(struct program *p)
     child_says(p);
     for (int i = 0; i < 2000 && !asym_rtx_is_joined(); i++) {
         serial_phase(0);
-        pause_ms(10);
+        asym_live_sleep(0.01);
     }
     MUST(asym_rtx_is_joined());
     child_waits(p);
     /* The daemon restarts, and the program joins again: then the parent says so. */
     while (!child_has_a_message(p)) {
         serial_phase(0);
-        pause_ms(10);
+        asym_live_sleep(0.01);
     }
     child_waits(p);
     child_turn(p);
@@ -242,7 +227,7 @@ TEST_F(joins_when_the_daemon_comes_and_comes_again)
     assert_non_null(asym_handed_slot(h, f->p.pid));
     asym_listener_close(&f->l);
     parent_says(&f->p);
-    pause_ms(200);
+    asym_live_sleep(0.2);
     asym_listener_reopen(&f->l);
     h = take(f);
     parent_turn(&f->p);
@@ -319,7 +304,7 @@ static void fills_the_table(struct program *p)
     MUST(mine == first);
     MUST(pthread_create(&thread, NULL, vanish, &tid) == 0);
     while (atomic_load(&tid) == 0 || tgkill(getpid(), atomic_load(&tid), 0) == 0)
-        pause_ms(1);
+        asym_live_sleep(0.001);
     child_turn(p);
     /* The library detects that the owner of the slot has ended. */
     MUST(in_thread());
@@ -368,7 +353,7 @@ TEST_F(options_of_another_version_are_heeded_as_far_as_they_go)
 static void *hold_slot(void *program)
 {
     child_says(program);
-    pause_ms(500);
+    asym_live_sleep(0.5);
     asym_rtx_set(asym_rtx_thread(), ASYM_RTX_WORKING);
     return NULL;
 }
@@ -452,7 +437,7 @@ static void raw_forks(struct program *p)
         asym_rtx_set(asym_rtx_thread(), ASYM_RTX_SPINNING);
         for (int i = 0; i < 150; i++) {
             serial_phase(0);
-            pause_ms(10);
+            asym_live_sleep(0.01);
         }
         _exit(0);
     }
@@ -552,7 +537,7 @@ static void has_a_phase_across(struct program *p)
     asym_rtx_master(1);
     serial_phase(250);
     child_turn(p);
-    pause_ms(100);
+    asym_live_sleep(0.1);
     serial_phase(150);
     child_says(p);
 }
@@ -573,10 +558,10 @@ static atomic_int *n_interrupted;
 
 static void short_phases(void)
 {
-    const double end = now() + 0.5;
-    for (double begin = now(); begin < end; begin = now()) {
+    const double end = asym_live_now() + 0.5;
+    for (double begin = asym_live_now(); begin < end; begin = asym_live_now()) {
         serial_phase(0);
-        *n_interrupted += now() - begin >= 0.1; /* notify_min */
+        *n_interrupted += asym_live_now() - begin >= 0.1; /* notify_min */
     }
 }
 
@@ -593,7 +578,7 @@ static void has_phases(struct program *p)
     asym_rtx_master(1);
     for (int i = 0; i < 5; i++) {
         serial_phase(120);
-        pause_ms(120);
+        asym_live_sleep(0.12);
     }
     child_turn(p);
     short_phases();
@@ -639,8 +624,8 @@ static void closes_everything(struct program *p)
     }
     /* One has the number of the library's file, and no byte of it is the library's. */
     MUST(dup2(fileno(files[0]), 900) == 900);
-    double end = now() + 1.5;
-    while (now() < end || (now() < end + 10 && !asym_rtx_is_joined()))
+    double end = asym_live_now() + 1.5;
+    while (asym_live_now() < end || (asym_live_now() < end + 10 && !asym_rtx_is_joined()))
         serial_phase(2);
     for (size_t i = 0; i < 64; i++) {
         struct stat st;
@@ -695,7 +680,7 @@ static void joins_often(struct program *p)
         MUST(asym_rtx_join(NULL) == 0);
         MUST(asym_rtx_is_joined());
         MUST(count_fds() == joined);
-        pause_ms(50); /* more than a second in all: the library may create a file once a second */
+        asym_live_sleep(0.05); /* more than a second in all: the library may create a file once a second */
     }
     asym_rtx_leave();
     MUST(count_fds() == before);
@@ -866,7 +851,7 @@ static void has_many_pages(struct program *p)
     asym_rtx_thread_leave();
     for (int i = 0; i < COMERS; i++)
         MUST(pthread_create(&threads[i], NULL, come_and_go, first) == 0);
-    for (const double end = now() + 3; now() < end; pages++) {
+    for (const double end = asym_live_now() + 3; asym_live_now() < end; pages++) {
         asym_rtx_leave();
         join_in_time(NULL);
     }

@@ -113,13 +113,7 @@ static void lay_out(struct fixture *f, unsigned columns, unsigned rows)
 
 static char *print(const struct fixture *f)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    assert_int_equal(asym_top_print(&f->page, out), 0);
-    fclose(out);
-    return text;
+    return PRINTED(asym_top_print(&f->page, out));
 }
 
 static void assert_shows(const struct fixture *f, const char *part, bool shown)

@@ -151,7 +151,6 @@ TEST_F(links_lead_to_the_same_file_while_directories_are_renamed)
     make_links(&f->tree);
     tree_mkdir(&f->tree, "a");
     const pid_t child = asym_process_fork();
-    assert_true(child >= 0);
     if (child == 0)
         rename_for_ever(&f->tree, n);
     while (*n < 50000) {
@@ -193,7 +192,6 @@ TEST_F(bad_permission_is_reported)
     snprintf(path, sizeof path, "%s/proc/secret", f->tree.path);
     assert_int_equal(chmod(path, 0), 0);
     pid_t child = asym_process_fork(); /* root may read every file: the child changes its user */
-    assert_true(child >= 0);
     if (child == 0) {
         if (geteuid() == 0 && (chmod(f->tree.path, 0755) < 0 || setuid(65534) < 0))
             _exit(1);
