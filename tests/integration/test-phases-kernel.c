@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -415,6 +416,47 @@ TEST_F(a_process_that_changes_its_state_all_the_time_is_followed_unfollowed_and_
 }
 
 /* The fork of a thread gives it a place on one CPU while the iterator does on another. */
+/* The settings of the second thread, once it has changed its state: those of one that sleeps are not compared. */
+static uint32_t settings_of_second(pid_t pid)
+{
+    struct asym_phases_thread t[THREADS];
+    assert_true(list(pid, t) > 1);
+    const uint32_t seq = t[1].seq;
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; t[1].seq == seq && asym_live_now() < end;) {
+        asym_live_sleep(0.001);
+        assert_true(list(pid, t) > 1);
+    }
+    assert_true(t[1].seq != seq);
+    return t[1].settings;
+}
+
+TEST_F(what_others_set_of_a_thread_is_noticed)
+{
+    const pid_t pid = start_load("barrier");
+    struct asym_phases_thread t[THREADS];
+    cpu_set_t one, all;
+    CPU_ZERO(&one);
+    CPU_SET(0, &one);
+    follow(pid, 5);
+    (void)list(pid, t);
+    const pid_t tid = (pid_t)t[1].tid;
+    uint32_t before = settings_of_second(pid), after;
+    assert_true(before != 0 && settings_of_second(pid) == before);
+    assert_int_equal(setpriority(PRIO_PROCESS, (id_t)tid, 7), 0);
+    after = settings_of_second(pid);
+    assert_true(after != before && settings_of_second(pid) == after);
+    assert_int_equal(sched_setscheduler(tid, SCHED_BATCH, &(struct sched_param){0}), 0);
+    before = settings_of_second(pid);
+    assert_true(after != before && settings_of_second(pid) == before);
+    assert_int_equal(sched_getaffinity(tid, sizeof all, &all), 0);
+    assert_int_equal(sched_setaffinity(tid, sizeof one, &one), 0);
+    after = settings_of_second(pid);
+    assert_true(after != before && settings_of_second(pid) == after);
+    assert_int_equal(sched_setaffinity(tid, sizeof all, &all), 0);
+    assert_true(settings_of_second(pid) != after);
+    end_load(pid);
+}
+
 TEST_F(a_process_that_starts_threads_is_followed)
 {
     for (int round = 0; round < 40; round++) {

@@ -196,6 +196,7 @@ static enum asym_procfs_activity thread_activity(void *ctx, int32_t tid, struct 
                                         .waited = c->waited_ns,
                                         .cpu = c->at.cpu,
                                         .renewed = c->at.renewed,
+                                        .settings = c->at.settings,
                                         .is_runnable = c->at.is_runnable};
     return c->ran_ns + c->waited_ns > 0 ? ASYM_PROCFS_RAN : ASYM_PROCFS_SLEPT;
 }

@@ -223,12 +223,24 @@ bool asym_phases_slept(const struct asym_phases *p, int32_t tgid)
     return asym_phases_list_slept(p->shared, tgid);
 }
 
+/* Returns whether shared->settings is up to date for the listed threads. */
+static bool compare_settings(const struct asym_phases *p)
+{
+    struct bpf_test_run_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.sz = sizeof opts;
+    return bpf_prog_test_run_opts(bpf_program__fd(p->bpf->progs.run_settings), &opts) == 0;
+}
+
 size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret_threads,
                         const uint32_t **ret_slots)
 {
     uint64_t now = 0;
+    const uint32_t n = asym_phases_list_find(p->shared);
+    const bool has_settings = n > 0 && compare_settings(p);
     asym_clock_ns(CLOCK_MONOTONIC, &now);
-    return asym_phases_list_read(p->list, now, ret_threads, ret_slots);
+    asym_phases_list_read(p->list, now, has_settings, ret_threads, ret_slots);
+    return n;
 }
 
 uint32_t asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid)

@@ -80,7 +80,7 @@ bool asym_phases_slept(const struct asym_phases *p, int32_t tgid);
 /**
  * Read the followed threads that have changed their state since the last call, and those that are runnable. *ret_slots has the
  * places that were read. *ret_threads has each thread at its place, 1..ASYM_PHASES_THREADS, as it was read last: the others slept
- * on. No system call. Valid until the next call. Returns how many places were read.
+ * on. One system call. Valid until the next call. Returns how many places were read.
  */
 size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret_threads,
                         const uint32_t **ret_slots);

@@ -14,7 +14,6 @@
 struct asym_phases_list {
     struct asym_phases_shared *shared;
     struct asym_phases_thread threads[ASYM_PHASES_SLOTS];
-    uint32_t slots[ASYM_PHASES_SLOTS]; /* that the last call has read */
 };
 
 /* The virtual time of an application, as of a moment. */
@@ -89,7 +88,7 @@ static struct asym_phases_thread thread_of(const struct asym_phases_shared *shar
  * A reader that meets a change half done may see too little: then the thread keeps the times that it had, or has those that are
  * booked, and the next call reads it again. So it does while the thread is runnable, because its times go on.
  */
-static void read_slot(struct asym_phases_list *l, uint32_t slot, uint64_t now)
+static void read_slot(struct asym_phases_list *l, uint32_t slot, uint64_t now, bool has_settings)
 {
     struct asym_phases_thread *last = &l->threads[slot];
     struct asym_phases_slot s;
@@ -103,26 +102,32 @@ static void read_slot(struct asym_phases_list *l, uint32_t slot, uint64_t now)
         }
         *last = t;
     }
+    last->settings = has_settings ? l->shared->settings[slot] : 0;
     if (!is_whole || last->is_runnable)
         __atomic_store_n(&l->shared->touched[slot], 1, __ATOMIC_RELAXED);
 }
 
-size_t asym_phases_list_read(struct asym_phases_list *l, uint64_t now_ns, const struct asym_phases_thread **ret_threads,
-                             const uint32_t **ret_slots)
+uint32_t asym_phases_list_find(struct asym_phases_shared *shared)
 {
-    uint8_t *const touched = l->shared->touched, *at = touched + 1;
-    const uint32_t n_fresh = __atomic_load_n(&l->shared->n_fresh, __ATOMIC_ACQUIRE);
+    uint8_t *const touched = shared->touched, *at = touched + 1;
+    const uint32_t n_fresh = __atomic_load_n(&shared->n_fresh, __ATOMIC_ACQUIRE);
     const uint8_t *const end = touched + ASYM_MIN(n_fresh + 1, (uint32_t)ASYM_PHASES_SLOTS);
-    size_t n = 0;
+    shared->n_listed = 0;
     while ((at = memchr(at, 1, (size_t)(end - at))) != NULL) {
         const uint32_t slot = (uint32_t)(at++ - touched);
         (void)__atomic_exchange_n(&touched[slot], 0, __ATOMIC_SEQ_CST);
-        read_slot(l, slot, now_ns);
-        l->slots[n++] = slot;
+        shared->listed[shared->n_listed++] = slot;
     }
+    return shared->n_listed;
+}
+
+void asym_phases_list_read(struct asym_phases_list *l, uint64_t now_ns, bool has_settings,
+                           const struct asym_phases_thread **ret_threads, const uint32_t **ret_slots)
+{
+    for (uint32_t i = 0; i < l->shared->n_listed; i++)
+        read_slot(l, l->shared->listed[i], now_ns, has_settings);
     *ret_threads = l->threads;
-    *ret_slots = l->slots;
-    return n;
+    *ret_slots = l->shared->listed;
 }
 
 /* A program may write a mark while the next interval begins, so the mark of the one before the last still counts. */

@@ -18,9 +18,14 @@ struct asym_phases_list *asym_phases_list_new(struct asym_phases_shared *shared)
 /** Accepts NULL. */
 void asym_phases_list_free(struct asym_phases_list *l);
 
-/** The function behind asym_phases_list(). Times until now_ns (CLOCK_MONOTONIC). No time is less than in the call before. */
-size_t asym_phases_list_read(struct asym_phases_list *l, uint64_t now_ns, const struct asym_phases_thread **ret_threads,
-                             const uint32_t **ret_slots);
+/**
+ * The functions behind asym_phases_list(). The first notes in shared->listed which places the second reads, and returns how many
+ * there are. Times until now_ns (CLOCK_MONOTONIC). No time is less than in the call before. has_settings: the program has compared
+ * the settings of those that are listed.
+ */
+uint32_t asym_phases_list_find(struct asym_phases_shared *shared);
+void asym_phases_list_read(struct asym_phases_list *l, uint64_t now_ns, bool has_settings,
+                           const struct asym_phases_thread **ret_threads, const uint32_t **ret_slots);
 
 /** The functions behind asym_phases_slept(), asym_phases_runnable() and asym_phases_stats(). */
 bool asym_phases_list_slept(const struct asym_phases_shared *shared, int32_t tgid);

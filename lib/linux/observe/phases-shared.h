@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
  * The memory that the BPF programs (phases.bpf.c) share with asymd, which maps it. The programs write, asymd reads; asymd writes
- * the limits, the order, the number of the interval and what it takes out of `touched` only.
+ * the limits, the orders, the number of the interval and what it takes out of `touched` only.
  *
  * Each followed thread has a slot, and each application a record. A slot's word says in which application the thread is counted,
  * and in which state. Programs change it by an atomic exchange: the one that gets the old word takes the thread out of the
@@ -77,6 +77,8 @@ struct asym_phases_shared {
     __u32 n_met, n_failed; /**< answers of the iterator: threads that are followed now, threads that found no place */
     __u32 n_fresh;         /**< slots that were in use at some time: 1..n_fresh */
     __u32 n_threads;       /**< slots in use */
+    __u32 n_listed;        /**< order of asymd: compare the settings of the threads in so many slots of `listed` */
+    __u32 n_settings;      /**< changes of settings that were found; runs over */
     __u64 n_lost;          /**< events that found the ring buffer full */
     __u8 quiet_ends;       /**< a PARALLEL does not wake asymd */
     __u8 interval;         /**< number of the interval between two samples; runs over */
@@ -86,6 +88,8 @@ struct asym_phases_shared {
      */
     __u8 marks[ASYM_PHASES_MARKS];
     __u8 touched[ASYM_PHASES_SLOTS]; /**< of each slot: 1: its word has changed since asymd wrote 0 here */
+    __u32 listed[ASYM_PHASES_SLOTS];
+    __u32 settings[ASYM_PHASES_SLOTS]; /**< of each slot: the n_settings of the last change of its thread's */
     struct asym_phases_app apps[ASYM_PHASES_APP_RECORDS] __attribute__((aligned(64)));
     struct asym_phases_slot slots[ASYM_PHASES_SLOTS] __attribute__((aligned(64)));
 };

@@ -7,7 +7,8 @@
  * end there.
  *
  * Only the fork and the iterators make storage: a switch or a wake-up holds locks of the scheduler, under which an allocation may
- * wake a thread. The unit test compiles this file as plain C, with the kernel's functions as functions of the test.
+ * wake a thread. No event tells of a nice value, a policy or a mask: asymd has a program compare them. The unit test compiles this
+ * file as plain C, with the kernel's functions as functions of the test.
  */
 #include <linux/bpf.h>
 #include <stdbool.h>
@@ -26,11 +27,15 @@
 enum {
     TASK_DEAD = 0x80, /* a flag of prev_state */
     MONOTONIC = 1,    /* CLOCK_MONOTONIC */
+    MASK_WORDS = 16,  /* of a mask of CPUs; the kernel's may have more or fewer, but asymd knows no more CPUs */
     STATE_BITS = 8,
     STATE_MASK = (1 << STATE_BITS) - 1,
 };
 
 #define RUNNABLE_ONE ((__u64)1 << 32)
+
+/* Odd: a word that differs gives another product. */
+#define HASH_FACTOR 0x9e3779b97f4a7c15ull
 
 struct bpf_local_storage;
 
@@ -47,8 +52,14 @@ struct pid {
     struct upid numbers[1];
 } KERNEL_STRUCT;
 
+struct cpumask {
+    unsigned long bits[MASK_WORDS];
+} KERNEL_STRUCT;
+
 struct task_struct {
-    int on_cpu, on_rq;
+    int on_cpu, on_rq, static_prio;
+    unsigned int policy;
+    struct cpumask cpus_mask;
     struct sched_entity se;
     int exit_state;
     int pid, tgid;
@@ -84,6 +95,23 @@ struct {
     __uint(max_entries, ASYM_PHASES_SLOTS);
     __uint(value_size, sizeof(__u32));
 } free_slots SEC(".maps");
+
+/*
+ * Nice value, policy and mask of the thread in a slot, as the last look found them. No address leaves the kernel: asymd cannot map
+ * this.
+ */
+struct settings {
+    __u64 task; /* address of its struct */
+    __u64 mask; /* a hash: two masks that differ in one word have two */
+    __u32 sched;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, ASYM_PHASES_SLOTS);
+    __type(key, __u32);
+    __type(value, struct settings);
+} settings SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -495,11 +523,14 @@ static __always_inline void join_app(struct asym_phases_app *a)
     a->missed = 0;
 }
 
-static __always_inline void fill(__u32 slot, __u32 app, __u32 tid, __u32 tgid, __u64 now)
+static __always_inline void fill(__u32 slot, __u32 app, struct task_struct *p, __u32 tgid, __u64 now)
 {
     struct asym_phases_slot *t = slot_at(slot);
+    struct settings *s = bpf_map_lookup_elem(&settings, &slot);
     struct asym_phases_app *a = app_at(app);
     const __u32 word = word_of(app, ASYM_PHASES_UNKNOWN);
+    if (s)
+        *s = (struct settings){.task = (unsigned long)p};
     join_app(a);
     __sync_fetch_and_add(&shared.n_threads, 1);
     write_begin(t);
@@ -508,7 +539,7 @@ static __always_inline void fill(__u32 slot, __u32 app, __u32 tid, __u32 tgid, _
     t->cpu = t->renewed = 0;
     t->round = shared.round;
     t->tgid = tgid;
-    t->tid = tid;
+    t->tid = number_of(p);
     write_end(t);
 }
 
@@ -521,7 +552,7 @@ static __always_inline struct tag *enter(struct task_struct *p, __u32 app, __u32
     const __u64 now = bpf_ktime_get_ns();
     struct tag tag = {take_slot(), app}, *g = 0;
     if (tag.slot) {
-        fill(tag.slot, app, number_of(p), tgid, now);
+        fill(tag.slot, app, p, tgid, now);
         g = bpf_task_storage_get(&tags, p, &tag, BPF_LOCAL_STORAGE_GET_F_CREATE);
         if (g && g->slot == tag.slot)
             return g;
@@ -717,5 +748,49 @@ int iter_reconcile(struct bpf_iter__task *ctx)
     struct tag *l = tag_of(leader);
     if (l && l->app && !p->exit_state)
         adopt(p, l->app, number_of(leader));
+    return 0;
+}
+
+/* No thread has a static_prio of 0, so the first look at a thread finds a change. */
+static __always_inline bool read_settings(const struct task_struct *p, struct settings *ret)
+{
+    const __u32 size = bpf_core_type_size(struct cpumask), most = MASK_WORDS * sizeof(__u64);
+    __u64 words[MASK_WORDS] = {0};
+    unsigned int policy;
+    int prio;
+    if (bpf_core_read(&prio, sizeof prio, &p->static_prio) || bpf_core_read(&policy, sizeof policy, &p->policy) ||
+        bpf_core_read(words, size < most ? size : most, &p->cpus_mask))
+        return false;
+    ret->sched = policy << 8 | (__u32)prio;
+    ret->mask = 0;
+    for (int i = 0; i < MASK_WORDS; i++)
+        ret->mask = (ret->mask ^ words[i]) * HASH_FACTOR;
+    return true;
+}
+
+/*
+ * A thread that ends meanwhile may have left its memory to another. Then it has no settings that matter. One that cannot be read
+ * may have changed.
+ */
+static long compare_settings(__u32 i, void *none __attribute__((unused)))
+{
+    const __u32 slot = shared.listed[i & (ASYM_PHASES_SLOTS - 1)];
+    struct settings *s = bpf_map_lookup_elem(&settings, &slot), now = {0};
+    if (!s || !s->task)
+        return 0;
+    if (read_settings((const struct task_struct *)(unsigned long)s->task, &now) && now.sched == s->sched &&
+        now.mask == s->mask)
+        return 0;
+    s->sched = now.sched;
+    s->mask = now.mask;
+    shared.settings[slot & (ASYM_PHASES_SLOTS - 1)] = ++shared.n_settings;
+    return 0;
+}
+
+/* Carries out the order of asymd, in one system call for all threads. */
+SEC("syscall")
+int run_settings(void *ctx __attribute__((unused)))
+{
+    bpf_loop(shared.n_listed, compare_settings, 0, 0);
     return 0;
 }

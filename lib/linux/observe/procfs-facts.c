@@ -119,6 +119,8 @@ static bool may_be_of_caller_of_exec(struct asym_procfs *p, struct asym_process 
 static int read_mask(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t)
 {
     struct asym_mask now = {0}, allowed;
+    if (t->mask && t->affinity && asym_procfs_is_as_set(p, t))
+        return 0;
     if (p->config.root->live) {
         if (sched_getaffinity(t->tid, sizeof now, (cpu_set_t *)(void *)&now) < 0)
             return -errno;

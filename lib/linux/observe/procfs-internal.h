@@ -128,7 +128,8 @@ struct asym_pthread {
     uint8_t sched;   /**< this and the rest: when stat was last read */
     bool no_setaffinity;
     char comm[ASYM_COMM_LEN];
-    uint32_t renewed; /**< what its watcher knew when stat was last read, + 1; 0: it had none then */
+    uint32_t renewed;  /**< what its watcher knew when stat was last read, + 1; 0: it had none then */
+    uint32_t settings; /**< what its watcher knew when a sample last read nice and mask; 0: nothing */
 };
 
 /** Whether rule, rule_name and profile of a process hold. */
@@ -212,6 +213,8 @@ struct asym_procfs_scan {
     struct asym_process *cut; /**< its scan goes on with the next call; NULL: none */
     uint32_t next;            /**< index of the thread to read next */
     asym_usec interval;       /**< us since the process was sampled before; 0: never */
+    uint32_t
+        settings; /**< of the thread that is read now: asym_procfs_watched.settings; 0: not known, or none is read */
     struct asym_process_sums sums;
 };
 
@@ -392,6 +395,12 @@ void asym_procfs_read_maps(struct asym_procfs *p, struct asym_process *proc);
  * and p->scan.cut is the process; -ESRCH: it has ended; -ESTALE: another process has its PID; -ENOMEM.
  */
 int asym_procfs_scan(struct asym_procfs *p, struct asym_process *proc);
+/** Returns whether a watcher knows that nice, policy and mask of the thread that is read now are those of its last sample. */
+static inline bool asym_procfs_is_as_set(const struct asym_procfs *p, const struct asym_pthread *t)
+{
+    return p->scan.settings != 0 && p->scan.settings == t->settings;
+}
+
 /** Append the thread to p->tasks, with the shares of the interval, unless its mask cannot be read. */
 void asym_procfs_list_task(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t,
                            const struct asym_stat *stat, double runnable, double running);

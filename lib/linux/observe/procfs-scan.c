@@ -39,9 +39,9 @@ static bool is_watched(const struct asym_procfs *p, const struct asym_pthread *t
 }
 
 /*
- * Writes those fields of stat that count_thread() needs, if the watcher knows that all others are as they were. There is no event
- * when another process changes nice or policy, so a call asks, which costs a twentieth of reading the file. A thread that calls
- * exec may have got this number meanwhile: where it has another nice or policy, the file shows the exec, too. The size of a
+ * Writes those fields of stat that count_thread() needs, if the watcher knows that all others are as they were. Where it does not
+ * know whether another process has changed nice or policy, a call asks, which costs a twentieth of reading the file. A thread that
+ * calls exec may have got this number meanwhile: where it has another nice or policy, the file shows the exec, too. The size of a
  * process of one thread may grow: it loads libraries. The watcher has the CPU that a thread last had: the kernel may have moved one
  * that waits since, because of its new mask. Returns whether the file need not be read.
  */
@@ -52,8 +52,10 @@ static bool know_stat(const struct asym_procfs *p, const struct asym_process *pr
     if (w->is_runnable && w->cpu >= 0 && t->mask && !asym_mask_has(t->mask, w->cpu))
         return false;
     if (p->no_schedstat || !t->affinity || t->renewed != w->renewed + 1U || t->newborn || t->executed || w->cpu < 0 ||
-        proc->n_threads < 2 || p->now - proc->stat_at >= STAT_AGE || asym_thread_get_sched(t->tid, &now) < 0 ||
-        now.policy != t->sched || now.nice != t->nice)
+        proc->n_threads < 2 || p->now - proc->stat_at >= STAT_AGE)
+        return false;
+    if (!asym_procfs_is_as_set(p, t) &&
+        (asym_thread_get_sched(t->tid, &now) < 0 || now.policy != t->sched || now.nice != t->nice))
         return false;
     *ret = (struct asym_stat){.state = w->is_runnable ? 'R' : 'S',
                               .flags = t->no_setaffinity ? PF_NO_SETAFFINITY : 0,
@@ -161,6 +163,7 @@ void asym_procfs_list_task(struct asym_procfs *p, struct asym_process *proc, str
     if (t->executed && (affinity != t->affinity || t->nice != stat->nice))
         task.flags |= ASYM_TASK_EXECUTED;
     t->nice = stat->nice;
+    t->settings = p->scan.settings;
     p->tasks[p->n_tasks++] = task;
     t->newborn = t->executed = false;
     t->put_on = 0;
@@ -285,6 +288,7 @@ static int scan_thread(struct asym_procfs *p, struct asym_process *proc, struct 
     struct asym_procfs_watched w = {.cpu = -1};
     struct asym_stat stat;
     const bool watched = is_watched(p, t, &s, &w);
+    p->scan.settings = watched ? w.settings : 0;
     int r = p->no_schedstat || watched ? 0 : read_schedstat(p, proc, t, &s);
     /* A captured tree may hold stat alone. */
     if (r < 0 && p->config.root->live)
@@ -327,6 +331,7 @@ static int scan_threads(struct asym_procfs *p, struct asym_process *proc, bool o
             asym_procfs_mark_gone(p, proc, t);
         else if (r < 0)
             asym_procfs_note_failure(p, proc, r);
+        p->scan.settings = 0;
         if (!only_new && p->scan.next % THREADS_AT_ONCE == 0 && asym_procfs_is_over(p))
             return -EINPROGRESS;
     }

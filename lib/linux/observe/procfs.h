@@ -96,6 +96,7 @@ struct asym_procfs_watched {
     uint64_t ran, waited; /**< ns since the last sample */
     int32_t cpu;          /**< that it got last; -1: not known */
     uint16_t renewed;     /**< changes when it calls exec or gets another name */
+    uint32_t settings;    /**< no other thread has it; changes with its nice value, policy and mask; 0: not known */
     bool is_runnable;
 };
 

@@ -30,6 +30,7 @@ struct tag;
 /* The programs, which the kernel calls by their sections. */
 int iter_follow(struct bpf_iter__task *ctx);
 int iter_reconcile(struct bpf_iter__task *ctx);
+int run_settings(void *ctx);
 
 static uint64_t clock_ns;
 static uint32_t current_cpu;
@@ -43,6 +44,7 @@ static int pop(uint32_t *ret);
 static void push(uint32_t slot);
 static struct tag *storage_of(struct task_struct *p, const struct tag *tag, int flags);
 static void forget_storage(struct task_struct *p);
+static void repeat(uint32_t n, long (*fn)(uint32_t i, void *ctx));
 static void *reserve(void);
 static void submit(uint64_t flags);
 static int timer_start(void *timer, uint64_t ns);
@@ -57,6 +59,7 @@ static uint64_t read_ns(void);
 #define bpf_map_push_elem(map, value, flags)       push(*(value))
 #define bpf_task_storage_get(map, task, tag, flag) storage_of(task, tag, flag)
 #define bpf_task_storage_delete(map, task)         forget_storage(task)
+#define bpf_loop(n, fn, ctx, flags)                repeat(n, fn)
 #define bpf_ringbuf_reserve(map, size, flags)      reserve()
 #define bpf_ringbuf_submit(record, flags)          submit(flags)
 #define bpf_timer_init(timer, map, clock)          0

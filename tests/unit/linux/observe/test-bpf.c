@@ -344,6 +344,7 @@ static void count(uint64_t main_ran, uint64_t main_critical, uint64_t worker_ran
                                                     .app = 1,
                                                     .cpu = 3,
                                                     .renewed = 9,
+                                                    .settings = 11,
                                                     .running_ns = worker_ran * MS,
                                                     .waiting_ns = worker_waited * MS};
 }
@@ -505,6 +506,7 @@ TEST_F(procfs_learns_what_has_run)
     assert_int_equal(seen.waited, 40 * MS);
     assert_int_equal(seen.cpu, 3);
     assert_int_equal(seen.renewed, 9);
+    assert_int_equal(seen.settings, 11);
     assert_false(seen.is_runnable);
     assert_int_equal(of_other, ASYM_PROCFS_UNKNOWN);
     now += 100 * ASYM_MSEC;

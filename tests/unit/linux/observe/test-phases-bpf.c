@@ -15,6 +15,7 @@ enum { SLEEPS = 1, ENDS = TASK_DEAD };
 static struct task_struct task[TASKS];
 static struct tag tag_at[TASKS];
 static struct timer timer_at[ASYM_PHASES_APP_RECORDS];
+static struct settings settings_at[ASYM_PHASES_SLOTS];
 static uint64_t due[ASYM_PHASES_APP_RECORDS];
 static uint32_t stack[ASYM_PHASES_SLOTS], n_stack;
 static struct asym_phases_record got[EVENTS];
@@ -25,6 +26,8 @@ static struct task_struct idle;
 
 static void *map_at(const void *map, const uint32_t *key)
 {
+    if (map == &settings)
+        return *key < ASYM_PHASES_SLOTS ? &settings_at[*key] : NULL;
     assert_ptr_equal(map, &timers);
     return *key < ASYM_PHASES_APP_RECORDS ? &timer_at[*key] : NULL;
 }
@@ -41,6 +44,12 @@ static void push(uint32_t slot)
 {
     assert_true(slot > 0 && slot < ASYM_PHASES_SLOTS && n_stack < ASYM_PHASES_SLOTS);
     stack[n_stack++] = slot;
+}
+
+static void repeat(uint32_t n, long (*fn)(uint32_t i, void *ctx))
+{
+    for (uint32_t i = 0; i < n && fn(i, NULL) == 0; i++)
+        continue;
 }
 
 static struct tag *storage_of(struct task_struct *p, const struct tag *tag, int flags)
@@ -106,10 +115,12 @@ static void limits(uint64_t gap_us, uint64_t settle_us, uint64_t rate)
 static int set_up(void **state __attribute__((unused)))
 {
     memset(&shared, 0, sizeof shared);
+    memset(settings_at, 0, sizeof settings_at);
     memset(due, 0, sizeof due);
     memset(task, 0, sizeof task);
     for (int i = 0; i < TASKS; i++)
-        task[i] = (struct task_struct){.pid = TGID + i, .tgid = TGID, .group_leader = &task[0], .thread_pid = &numbers};
+        task[i] = (struct task_struct){
+            .static_prio = 120, .pid = TGID + i, .tgid = TGID, .group_leader = &task[0], .thread_pid = &numbers};
     n_stack = n_got = 0;
     room = EVENTS;
     no_storage = false;
@@ -203,6 +214,15 @@ static uint32_t n_runnable(void)
     return asym_phases_list_runnable(&shared, APP, &tid);
 }
 
+static size_t read_list(struct asym_phases_list *l, const struct asym_phases_thread **ret_threads,
+                        const uint32_t **ret_slots)
+{
+    const size_t n = asym_phases_list_find(&shared);
+    run_settings(NULL);
+    asym_phases_list_read(l, clock_ns, true, ret_threads, ret_slots);
+    return n;
+}
+
 /* The thread as asymd sees it; tid 0: it is not there. */
 static struct asym_phases_thread seen(int i)
 {
@@ -210,7 +230,7 @@ static struct asym_phases_thread seen(int i)
     const struct asym_phases_thread *t;
     const uint32_t *slots;
     struct asym_phases_thread found = {0};
-    const size_t n = asym_phases_list_read(l, clock_ns, &t, &slots);
+    const size_t n = read_list(l, &t, &slots);
     for (size_t k = 0; k < n; k++)
         if (t[slots[k]].tid == task[i].pid)
             found = t[slots[k]];
@@ -926,7 +946,7 @@ static unsigned read_now(struct asym_phases_list *l, const struct asym_phases_th
 {
     const uint32_t *slots;
     unsigned which = 0;
-    for (size_t n = asym_phases_list_read(l, clock_ns, ret, &slots); n > 0; n--)
+    for (size_t n = read_list(l, ret, &slots); n > 0; n--)
         which |= 1u << (slots[n - 1] - 1);
     return which;
 }
@@ -1024,6 +1044,76 @@ TEST_F(a_slot_that_a_second_writer_left_odd_can_be_read_after_the_next_change)
     assert_int_equal(shared.slots[tag_at[1].slot].seq % 2, 0);
     pass(1000);
     assert_int_equal(seen(1).running_ns, 1 * MS);
+}
+
+/* Thread 0 runs, so it is read. Returns whether asymd finds its settings changed. */
+static bool has_changed(struct asym_phases_list *l)
+{
+    static uint32_t last;
+    const struct asym_phases_thread *t;
+    (void)read_now(l, &t);
+    const uint32_t before = last;
+    last = t[tag_at[0].slot].settings;
+    return before != last;
+}
+
+TEST_F(a_reader_sees_that_settings_have_changed)
+{
+    follow_all(2, APP);
+    struct asym_phases_list *l = asym_phases_list_new(&shared);
+    start(0);
+    assert_true(has_changed(l));
+    assert_false(has_changed(l));
+    task[0].static_prio++;
+    assert_true(has_changed(l));
+    task[0].policy = 3;
+    assert_true(has_changed(l));
+    for (int i = 0; i < MASK_WORDS; i++) {
+        task[0].cpus_mask.bits[i] = 1ul << 63;
+        assert_true(has_changed(l));
+        task[0].cpus_mask.bits[i] = 1;
+        assert_true(has_changed(l));
+        assert_false(has_changed(l));
+    }
+    task[1].static_prio++;
+    assert_false(has_changed(l));
+    asym_phases_list_free(l);
+}
+
+/* asymd keeps the number by thread. The place may have had another one, and the thread another place. */
+TEST_F(no_two_threads_and_no_two_places_have_the_same_settings)
+{
+    uint32_t of[6], n = 0;
+    follow_all(2, APP);
+    start(0);
+    start(1);
+    of[n++] = seen(0).settings;
+    of[n++] = seen(1).settings;
+    stop(1, ENDS);
+    task[1].bpf_storage = task[2].bpf_storage = NULL;
+    on_fork(&task[0], &task[2]);
+    start(2);
+    of[n++] = seen(2).settings;
+    follow_all(1, 0);
+    follow_all(1, APP);
+    of[n++] = seen(0).settings;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k <= i; k++)
+            assert_true(of[i] != 0 && (i == k || of[i] != of[k]));
+}
+
+TEST_F(without_the_program_no_settings_are_known)
+{
+    follow_all(2, APP);
+    start(0);
+    assert_true(seen(0).settings != 0);
+    struct asym_phases_list *l = asym_phases_list_new(&shared);
+    const struct asym_phases_thread *t;
+    const uint32_t *slots;
+    (void)asym_phases_list_find(&shared);
+    asym_phases_list_read(l, clock_ns, false, &t, &slots);
+    assert_int_equal(t[tag_at[0].slot].settings, 0);
+    asym_phases_list_free(l);
 }
 
 TEST_MAIN

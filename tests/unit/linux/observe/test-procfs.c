@@ -364,6 +364,7 @@ static struct watched {
     int32_t cpu;
     uint16_t renewed;
     bool is_runnable;
+    uint32_t settings;
 } watched;
 
 static enum asym_procfs_activity watched_process(void *ctx, int32_t tgid)
@@ -383,6 +384,7 @@ static enum asym_procfs_activity watched_thread(void *ctx, int32_t tid, struct a
                                         .waited = w->waited * 1000000,
                                         .cpu = w->cpu,
                                         .renewed = w->renewed,
+                                        .settings = w->settings,
                                         .is_runnable = w->is_runnable};
     return w->thread;
 }
@@ -503,6 +505,39 @@ TEST_F(the_stat_of_a_watched_thread_is_read_when_it_may_have_changed)
     take_away(f, other);
     sample_watched(f, w);
     assert_string_equal(task_of(f, pid)->comm, "d");
+}
+
+/* Each change that the sample shows was asked for. */
+TEST_F(nice_and_mask_of_a_watched_thread_are_read_when_its_settings_have_changed)
+{
+    const struct asym_procfs_watcher watcher = {.process = watched_process, .thread = watched_thread, .ctx = &watched};
+    struct watched w = {ASYM_PROCFS_RAN, ASYM_PROCFS_RAN, .ran = 4, .cpu = sched_getcpu(), .settings = 5};
+    const int pid = getpid(), nice = getpriority(PRIO_PROCESS, 0);
+    affinity.mask = (struct asym_mask){.w = {0xff}};
+    open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
+    f->root.live = true;
+    put(f, (struct thread){.pid = pid, .tid = pid + 1, .comm = "sleeps", .state = 'S'});
+    put(f, (struct thread){.pid = pid, .tid = pid, .comm = "a", .state = 'R', .nice = nice});
+    sample(f);
+    asym_procfs_of(f->source)->all_online = true; /* else the mask is that of the file status */
+    asym_procfs_set_watcher(f->source, &watcher);
+    sample_watched(f, w);
+    for (unsigned i = 1; i < 4; i++) {
+        affinity.mask.w[0] = 0xffu << i & 0xff;
+        put(f, (struct thread){.pid = pid, .tid = pid, .comm = "a", .state = 'R', .nice = nice + (int)i});
+        assert_int_equal(setpriority(PRIO_PROCESS, 0, nice + (int)i), 0);
+        sample_watched(f, w);
+        assert_int_equal(task_of(f, pid)->nice, nice + (int)i - 1);
+        assert_int_equal(task_of(f, pid)->mask->w[0], 0xffu << (i - 1) & 0xff);
+        w.settings = i < 3 ? w.settings + 1 : 0;
+        sample_watched(f, w);
+        assert_int_equal(task_of(f, pid)->nice, nice + (int)i);
+        assert_int_equal(task_of(f, pid)->mask->w[0], 0xffu << i & 0xff);
+    }
+    /* Without a number, each sample asks. */
+    affinity.mask.w[0] = 0xf0;
+    sample_watched(f, w);
+    assert_int_equal(task_of(f, pid)->mask->w[0], 0xf0);
 }
 
 TEST_F(equal_masks_have_equal_addresses)
@@ -1137,6 +1172,27 @@ TEST_F(a_refresh_shows_what_was_set_since_the_sample)
         assert_int_equal(task_of(f, 10)->mask->w[0], rows[i].mask);
         start_over(f);
     }
+}
+
+/* No sample has compared since. */
+TEST_F(a_refresh_reads_the_mask_whatever_the_watcher_knows_of_settings)
+{
+    const struct asym_procfs_watcher watcher = {.process = watched_process, .thread = watched_thread, .ctx = &watched};
+    const int pid = getpid();
+    affinity.mask = (struct asym_mask){.w = {0xff}};
+    open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
+    f->root.live = true;
+    put(f, (struct thread){.pid = pid, .tid = pid - 1, .comm = "sleeps", .state = 'S'});
+    put(f, (struct thread){.pid = pid, .tid = pid, .comm = "a", .state = 'R'});
+    sample(f);
+    asym_procfs_of(f->source)->all_online = true;
+    asym_procfs_set_watcher(f->source, &watcher);
+    for (int i = 0; i < 2; i++)
+        sample_watched(
+            f, (struct watched){ASYM_PROCFS_RAN, ASYM_PROCFS_RAN, .ran = 4, .cpu = sched_getcpu(), .settings = 5});
+    affinity.mask.w[0] = 0x0f;
+    refresh(f);
+    assert_int_equal(task_of(f, pid)->mask->w[0], 0x0f);
 }
 
 TEST_F(no_sleeper_is_listed_before_the_first_sample)
