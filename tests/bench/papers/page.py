@@ -349,13 +349,13 @@ def snavely(data):
 PAPERS = {"Morad 2008": morad, "Saez 2010": saez, "Röhrich 2007": roehrich, "Nie & Duan 2012": nie, "Snavely 2002": snavely}
 
 # The first paragraph of docs/results.md.
-SAID = """**Of {lines} results of five papers asymd reaches {reached}, and misses {missed}.** {direction} more have the sign or the
-order of the paper, which states no bound, and {chance} agree by chance only (\\*; by the letter {letter} of
-these are reached, which makes {both}). The papers say which threads should get the fast CPUs of a
-machine, and measured what that gains. asymd has their rules as policies, and runs them here on a
-simulated machine; in {stock} of the {reached} no policy runs, and they test that machine. Of {all} sentences that
-state a direction or an order {hold} hold. So a rule mostly helps where its paper says so, but often by
-more or by less: expect the direction, not the figure."""
+SAID = """**Of {lines} results of five papers asymd reaches {reached}, and misses {missed}.** A result is reached if ours is
+within a bound, or as the paper says. {direction} more have the sign or the order of the paper, which states
+no bound, and {chance} agree by chance only (\\*; by the letter {letter} of these are reached, which makes {both}).
+The papers say which threads should get the fast CPUs of a machine, and measured what that gains.
+asymd has their rules as policies, and runs them here on a simulated machine; in {stock} of the {reached} no
+policy runs, and they test that machine. Of {all} sentences on a direction or an order {hold} hold. So a
+rule mostly helps where its paper says so, but often by more or by less: expect no figure of these."""
 
 
 def table(data):
