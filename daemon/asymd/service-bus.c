@@ -48,12 +48,6 @@ static struct asym_service_facts facts(void *link)
     return f;
 }
 
-static int get_version(sd_bus *bus, const char *path, const char *interface, const char *property,
-                       sd_bus_message *reply, void *link, sd_bus_error *error)
-{
-    return append_text(reply, ASYM_VERSION);
-}
-
 /* A getter of sd-bus: append the expression. */
 #define GETTER(name, append)                                                                                           \
     static int get_##name(sd_bus *bus, const char *path, const char *interface, const char *property,                  \
@@ -63,6 +57,7 @@ static int get_version(sd_bus *bus, const char *path, const char *interface, con
         return append;                                                                                                 \
     }
 
+GETTER(version, append_text(reply, ASYM_VERSION))
 GETTER(policy, append_text(reply, facts(link).policy))
 GETTER(policy_reason, append_text(reply, facts(link).policy_reason))
 GETTER(threads_steered, sd_bus_message_append(reply, "u", facts(link).threads_steered))
@@ -280,22 +275,11 @@ static void note_hidepid(struct asym_service *s)
                      "asymd cannot read the mount options of /proc: ordinary users see only their own processes");
 }
 
-/* Write the properties whose changes the bus announces. Their texts are copies: a change frees the originals. */
-static void read_announced(const struct asym_service *s, struct asym_bus_announced *ret)
-{
-    struct asym_service_facts f;
-    asym_service_facts(s, &f);
-    *ret = (struct asym_bus_announced){
-        .paused = f.paused, .paused_until = f.paused_until, .threads_steered = f.threads_steered};
-    snprintf(ret->policy, sizeof ret->policy, "%s", f.policy);
-    snprintf(ret->policy_reason, sizeof ret->policy_reason, "%s", f.policy_reason);
-}
-
 static void announce_changes(struct asym_service *s)
 {
-    struct asym_bus_announced now;
-    const struct asym_bus_announced *before = &s->announced;
-    read_announced(s, &now);
+    struct asym_service_facts now;
+    const struct asym_service_facts *before = &s->announced;
+    asym_service_facts(s, &now);
     const struct {
         const char *name;
         bool differs;
@@ -347,7 +331,7 @@ void asym_service_bus_open(struct asym_service *s)
     }
     s->owners = calloc(1, sizeof *s->owners);
     note_hidepid(s);
-    read_announced(s, &s->announced);
+    asym_service_facts(s, &s->announced);
     s->control.changed = on_change;
 }
 

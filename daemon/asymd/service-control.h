@@ -82,17 +82,14 @@ int asym_service_set_rule(struct asym_service *s, int32_t pid, const char *actio
 /** Parse "fast", "slow", "ignore" or "steer". Returns 0; -EINVAL with err. */
 int asym_service_parse_action(const char *text, enum asym_rule_action *ret, struct asym_error *err);
 
-/** The size of the text that says why a policy is in force. */
-#define ASYM_POLICY_REASON 1024
-
-/** The facts of a running service. Texts are valid until the next cycle. */
+/** The facts of a running service. The path of profiles is valid until the next cycle. */
 struct asym_service_facts {
-    const char *policy;
+    const char *policy; /**< static */
     /**
      * Such as "the default", "set by FILE:LINE, which overrides rr at FILE:LINE", "set by uid 0 over the bus, which overrides ...
      * until asymd ends", "auto chose it: there is only one CPU; auto is set by --policy".
      */
-    char policy_reason[ASYM_POLICY_REASON];
+    char policy_reason[1024];
     const struct asym_machine *machine;
     bool assumed_slow; /**< some CPUs only count as slow */
     bool paused;

@@ -69,14 +69,6 @@ void asym_notify_done(struct asym_notify *n);
 
 struct asym_service;
 
-/** The properties whose changes the bus announces, as it announced them last. */
-struct asym_bus_announced {
-    char policy[64], policy_reason[ASYM_POLICY_REASON];
-    bool paused;
-    uint64_t paused_until;
-    uint32_t threads_steered;
-};
-
 /** Open the bus, after the first cycle. Without it the service still steers; the log says why there is none. */
 void asym_service_bus_open(struct asym_service *s);
 
@@ -136,14 +128,14 @@ struct asym_service {
     struct asym_engine *engine;
     struct asym_cycle cycle;
     struct asym_budget budget;
-    size_t n_hangs;                  /* reads that did not answer in time, as last logged */
-    size_t n_changes;                /* the number of changes to threads since the start */
-    char reload_error[256];          /* why asymd refused the configuration on disk; "": it is in force */
-    struct asym_check rivals;        /* programs and settings that place the same threads */
-    struct asym_rivals *rivals_look; /* the look for them in progress; NULL: none */
-    asym_usec rivals_at;             /* when the last one ended; 0: never */
-    struct asym_bus *bus;            /* NULL: users cannot ask asymd */
-    struct asym_bus_announced announced;
+    size_t n_hangs;                      /* reads that did not answer in time, as last logged */
+    size_t n_changes;                    /* the number of changes to threads since the start */
+    char reload_error[256];              /* why asymd refused the configuration on disk; "": it is in force */
+    struct asym_check rivals;            /* programs and settings that place the same threads */
+    struct asym_rivals *rivals_look;     /* the look for them in progress; NULL: none */
+    asym_usec rivals_at;                 /* when the last one ended; 0: never */
+    struct asym_bus *bus;                /* NULL: users cannot ask asymd */
+    struct asym_service_facts announced; /* when the bus announced changes last */
     struct asym_bus_kept kept[ASYM_BUS_KEPT];
     struct asym_proc_owners *owners; /* NULL: each question reads the start time of the process */
     struct asym_notify notify;
