@@ -28,10 +28,6 @@ __attribute__((format(printf, 4, 5))) static void say(const struct asym_bus *bus
     bus->config.say(bus->config.userdata, topic, priority, text);
 }
 
-static void lose_system(struct asym_bus *bus, asym_usec now);
-static void free_link(struct asym_bus_link *link);
-static void sweep(struct asym_bus *bus);
-
 /* A connection on the event loop. */
 
 /* Messages come after samples, programs that report, and signals. */
@@ -40,6 +36,120 @@ static void sweep(struct asym_bus *bus);
 static bool is_overdrawn(const struct asym_bus_link *link)
 {
     return link->is_system && !asym_token_bucket_has(&link->owner->cpu_time, asym_clock_now());
+}
+
+static int watch(struct asym_bus_link *link, int events, uint64_t due)
+{
+    int r = 0;
+    if (events != 0)
+        r = sd_event_source_set_io_events(link->io, (uint32_t)events);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(link->io, events != 0 ? SD_EVENT_ON : SD_EVENT_OFF);
+    if (r >= 0 && due != UINT64_MAX)
+        r = sd_event_source_set_time(link->timer, due);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(link->timer, due != UINT64_MAX ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+    return r;
+}
+
+/* Watches for what the connection waits for now, after each use of it. */
+static void arm_link(struct asym_bus_link *link)
+{
+    uint64_t due = UINT64_MAX;
+    int r;
+    const bool reads = !is_overdrawn(link);
+    if (!reads) {
+        r = watch(link, 0, asym_token_bucket_due(&link->owner->cpu_time));
+    } else {
+        const int events = sd_bus_get_events(link->bus);
+        r = events < 0 ? events : sd_bus_get_timeout(link->bus, &due);
+        if (r >= 0)
+            r = watch(link, events, link->has_more ? 0 : due);
+    }
+    if (r < 0)
+        link->ended = true;
+}
+
+/* sd_bus_close discards what is queued; sd_bus_flush would wait for the client. */
+static void free_link(struct asym_bus_link *link)
+{
+    sd_event_source_disable_unref(link->io);
+    sd_event_source_disable_unref(link->timer);
+    sd_bus_close_unref(link->bus);
+    free(link);
+}
+
+/* How asymd stands to the system bus, as last logged: it tries again every few seconds, and logs a change only. */
+static void tell(struct asym_bus *bus, enum asym_bus_system_state state, const char *why)
+{
+    if (bus->system_state == state)
+        return;
+    bus->system_state = state;
+    switch (state) {
+    case ASYM_BUS_SYSTEM_OWNED:
+        say(bus, ASYM_BUS_SYSTEM, LOG_INFO, "users can ask asymd, as " ASYM_BUS_NAME);
+        break;
+    case ASYM_BUS_SYSTEM_REFUSED:
+        say(bus, ASYM_BUS_SYSTEM, LOG_NOTICE,
+            "it does not give asymd the name " ASYM_BUS_NAME ": %s; only root and the user who runs asymd can ask it",
+            why);
+        break;
+    case ASYM_BUS_SYSTEM_ABSENT:
+        say(bus, ASYM_BUS_SYSTEM, LOG_NOTICE, "no connection: %s; only root and the user who runs asymd can ask it",
+            why);
+        break;
+    case ASYM_BUS_SYSTEM_UNKNOWN:
+        break;
+    }
+}
+
+static void lose_system(struct asym_bus *bus, asym_usec now)
+{
+    const char *why = bus->system->why_end;
+    bus->totals.lost += why != NULL;
+    asym_bus_forget_callers(bus);
+    free_link(bus->system);
+    bus->system = NULL;
+    bus->has_name = false;
+    bus->retry_at = now + ASYM_BUS_RETRY;
+    tell(bus, ASYM_BUS_SYSTEM_ABSENT, why ? why : "the bus daemon has closed the connection");
+}
+
+/*
+ * The bus daemon does not read, either, while another client leaves unread what asymd has sent it. A new connection starts with
+ * an empty queue.
+ */
+static void bound(struct asym_bus_link *link)
+{
+    uint64_t n = 0;
+    if (!link->ended && sd_bus_get_n_queued_write(link->bus, &n) >= 0 && n >= ASYM_BUS_MAX_QUEUED) {
+        link->ended = true;
+        link->why_end = link->is_system ? "the bus daemon does not read, so asymd has closed the connection"
+                                        : "it does not read its messages";
+    }
+    if (!link->ended)
+        arm_link(link);
+}
+
+static void sweep(struct asym_bus *bus)
+{
+    for (size_t i = 0; i < ASYM_BUS_MAX_DIRECT; i++) {
+        struct asym_bus_link *link = bus->direct[i];
+        if (link)
+            bound(link);
+        if (!link || !link->ended)
+            continue;
+        if (link->why_end) {
+            bus->totals.lost++;
+            say(bus, ASYM_BUS_CLIENTS, LOG_NOTICE, "asymd closes a connection to %s: %s", bus->path, link->why_end);
+        }
+        bus->direct[i] = NULL;
+        free_link(link);
+    }
+    if (bus->system)
+        bound(bus->system);
+    if (bus->system && bus->system->ended)
+        lose_system(bus, asym_clock_now());
 }
 
 /*
@@ -109,38 +219,6 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
     return 0;
 }
 
-static int watch(struct asym_bus_link *link, int events, uint64_t due)
-{
-    int r = 0;
-    if (events != 0)
-        r = sd_event_source_set_io_events(link->io, (uint32_t)events);
-    if (r >= 0)
-        r = sd_event_source_set_enabled(link->io, events != 0 ? SD_EVENT_ON : SD_EVENT_OFF);
-    if (r >= 0 && due != UINT64_MAX)
-        r = sd_event_source_set_time(link->timer, due);
-    if (r >= 0)
-        r = sd_event_source_set_enabled(link->timer, due != UINT64_MAX ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
-    return r;
-}
-
-/* Watches for what the connection waits for now, after each use of it. */
-static void arm_link(struct asym_bus_link *link)
-{
-    uint64_t due = UINT64_MAX;
-    int r;
-    const bool reads = !is_overdrawn(link);
-    if (!reads) {
-        r = watch(link, 0, asym_token_bucket_due(&link->owner->cpu_time));
-    } else {
-        const int events = sd_bus_get_events(link->bus);
-        r = events < 0 ? events : sd_bus_get_timeout(link->bus, &due);
-        if (r >= 0)
-            r = watch(link, events, link->has_more ? 0 : due);
-    }
-    if (r < 0)
-        link->ended = true;
-}
-
 /*
  * Adds an object to a started connection. Returns 0 or more; -errno. Where memory is short, libsystemd leaves a part of the path
  * behind, and aborts when it frees the connection: after -ENOMEM it is closed like another, and never freed.
@@ -183,52 +261,6 @@ static int new_link(struct asym_bus *owner, sd_bus *bus, bool is_system, uid_t u
     arm_link(link);
     *ret = link;
     return 0;
-}
-
-/* sd_bus_close discards what is queued; sd_bus_flush would wait for the client. */
-static void free_link(struct asym_bus_link *link)
-{
-    sd_event_source_disable_unref(link->io);
-    sd_event_source_disable_unref(link->timer);
-    sd_bus_close_unref(link->bus);
-    free(link);
-}
-
-/*
- * The bus daemon does not read, either, while another client leaves unread what asymd has sent it. A new connection starts with
- * an empty queue.
- */
-static void bound(struct asym_bus_link *link)
-{
-    uint64_t n = 0;
-    if (!link->ended && sd_bus_get_n_queued_write(link->bus, &n) >= 0 && n >= ASYM_BUS_MAX_QUEUED) {
-        link->ended = true;
-        link->why_end = link->is_system ? "the bus daemon does not read, so asymd has closed the connection"
-                                        : "it does not read its messages";
-    }
-    if (!link->ended)
-        arm_link(link);
-}
-
-static void sweep(struct asym_bus *bus)
-{
-    for (size_t i = 0; i < ASYM_BUS_MAX_DIRECT; i++) {
-        struct asym_bus_link *link = bus->direct[i];
-        if (link)
-            bound(link);
-        if (!link || !link->ended)
-            continue;
-        if (link->why_end) {
-            bus->totals.lost++;
-            say(bus, ASYM_BUS_CLIENTS, LOG_NOTICE, "asymd closes a connection to %s: %s", bus->path, link->why_end);
-        }
-        bus->direct[i] = NULL;
-        free_link(link);
-    }
-    if (bus->system)
-        bound(bus->system);
-    if (bus->system && bus->system->ended)
-        lose_system(bus, asym_clock_now());
 }
 
 /* The socket. */
@@ -375,30 +407,6 @@ static void close_listener(struct asym_bus *bus)
 /* Answers of RequestName. */
 enum { NAME_OWNED = 1, NAME_IS_MINE = 4 };
 
-/* How asymd stands to the system bus, as last logged: it tries again every few seconds, and logs a change only. */
-static void tell(struct asym_bus *bus, enum asym_bus_system_state state, const char *why)
-{
-    if (bus->system_state == state)
-        return;
-    bus->system_state = state;
-    switch (state) {
-    case ASYM_BUS_SYSTEM_OWNED:
-        say(bus, ASYM_BUS_SYSTEM, LOG_INFO, "users can ask asymd, as " ASYM_BUS_NAME);
-        break;
-    case ASYM_BUS_SYSTEM_REFUSED:
-        say(bus, ASYM_BUS_SYSTEM, LOG_NOTICE,
-            "it does not give asymd the name " ASYM_BUS_NAME ": %s; only root and the user who runs asymd can ask it",
-            why);
-        break;
-    case ASYM_BUS_SYSTEM_ABSENT:
-        say(bus, ASYM_BUS_SYSTEM, LOG_NOTICE, "no connection: %s; only root and the user who runs asymd can ask it",
-            why);
-        break;
-    case ASYM_BUS_SYSTEM_UNKNOWN:
-        break;
-    }
-}
-
 static int on_name(sd_bus_message *m, void *userdata, sd_bus_error *error)
 {
     struct asym_bus *bus = userdata;
@@ -471,18 +479,6 @@ static void connect_system(struct asym_bus *bus, asym_usec now)
     }
     if (r < 0)
         tell(bus, ASYM_BUS_SYSTEM_ABSENT, strerror(-r));
-}
-
-static void lose_system(struct asym_bus *bus, asym_usec now)
-{
-    const char *why = bus->system->why_end;
-    bus->totals.lost += why != NULL;
-    asym_bus_forget_callers(bus);
-    free_link(bus->system);
-    bus->system = NULL;
-    bus->has_name = false;
-    bus->retry_at = now + ASYM_BUS_RETRY;
-    tell(bus, ASYM_BUS_SYSTEM_ABSENT, why ? why : "the bus daemon has closed the connection");
 }
 
 int asym_bus_open(const struct asym_bus_config *config, struct asym_bus **ret_bus, struct asym_error *err)
