@@ -7,9 +7,13 @@
 #define ASYM_BASE_IO_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
-#include <sys/types.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/macro.h"
 
 /** Reads up to size bytes. Returns their number, less than size at the end of the file; -errno. */
 static inline ssize_t asym_read_all(int fd, void *buf, size_t size)
@@ -26,6 +30,28 @@ static inline ssize_t asym_read_all(int fd, void *buf, size_t size)
         len += (size_t)n;
     }
     return (ssize_t)len;
+}
+
+/**
+ * Reads a regular file of up to most bytes; flags: of openat, besides those of every reader. A NUL stands behind the text, which
+ * the caller frees. Returns 0; -EINVAL: another kind of file; -EFBIG: a larger one; -errno.
+ */
+static inline int asym_read_file(int dir_fd, const char *path, int flags, size_t most, char **ret_text, size_t *ret_len)
+{
+    struct stat st;
+    ASYM_AUTO_CLOSE int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode) || (size_t)st.st_size > most)
+        return S_ISREG(st.st_mode) ? -EFBIG : -EINVAL;
+    ASYM_AUTO_FREE char *text = malloc((size_t)st.st_size + 1);
+    const ssize_t len = text ? asym_read_all(fd, text, (size_t)st.st_size) : -ENOMEM;
+    if (len < 0)
+        return (int)len;
+    text[len] = '\0';
+    *ret_text = ASYM_TAKE(text);
+    *ret_len = (size_t)len;
+    return 0;
 }
 
 /** Writes all bytes. Returns 0; -errno, with some of them written. */

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/grow.h"
 #include "base/ini.h"
@@ -189,25 +188,10 @@ int asym_profiles_parse(const char *file, const char *text, size_t len, struct a
 
 int asym_profiles_read_file(const char *file, char **ret_text, size_t *ret_len, struct asym_error *err)
 {
-    struct stat st;
-    ASYM_AUTO_CLOSE int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        int error = -errno;
-        return asym_fail(err, error, "%.200s: %s", file, strerror(-error));
-    }
-    if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX_)
+    const int r = asym_read_file(AT_FDCWD, file, 0, FILE_MAX_, ret_text, ret_len);
+    if (r == -EINVAL || r == -EFBIG)
         return asym_fail(err, -EINVAL, "%.200s: accepted is a regular file of at most 16 MiB", file);
-    const size_t size = (size_t)st.st_size;
-    ASYM_AUTO_FREE char *text = malloc(size + 1);
-    if (!text)
-        return asym_fail(err, -ENOMEM, "%.200s: no memory", file);
-    const ssize_t len = asym_read_all(fd, text, size);
-    if (len < 0)
-        return asym_fail(err, (int)len, "%.200s: %s", file, strerror((int)-len));
-    text[len] = '\0';
-    *ret_text = ASYM_TAKE(text);
-    *ret_len = (size_t)len;
-    return 0;
+    return r < 0 ? asym_fail(err, r, "%.200s: %s", file, strerror(-r)) : 0;
 }
 
 int asym_profiles_load(const char *file, struct asym_profiles **ret, struct asym_error *err)

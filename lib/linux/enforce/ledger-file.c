@@ -387,36 +387,13 @@ static int take_text(struct asym_ledger *l, char *text, size_t len)
     return bad;
 }
 
-static int read_text(int fd, char **ret_text, size_t *ret_len)
-{
-    struct stat st;
-    if (fstat(fd, &st) < 0)
-        return -errno;
-    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > SIZE_MAX_)
-        return -EINVAL;
-    const size_t size = (size_t)st.st_size;
-    ASYM_AUTO_FREE char *text = malloc(size + 1);
-    if (!text)
-        return -ENOMEM;
-    const ssize_t len = asym_read_all(fd, text, size);
-    if (len < 0)
-        return (int)len;
-    text[len] = '\0';
-    *ret_text = ASYM_TAKE(text);
-    *ret_len = (size_t)len;
-    return 0;
-}
-
 /* Returns the number of lines that are not a ledger's, 1 if it is no ledger at all; -ENOENT: no file; -errno. */
 static int read_old(struct asym_ledger *l)
 {
     ASYM_AUTO_FREE char *text = NULL;
     size_t len = 0;
-    ASYM_AUTO_CLOSE int fd = openat(l->dir_fd, "ledger", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
-        return errno == ELOOP ? 1 : -errno;
-    int r = read_text(fd, &text, &len);
-    if (r == -EINVAL || r == -EISDIR)
+    const int r = asym_read_file(l->dir_fd, "ledger", O_NOFOLLOW, SIZE_MAX_, &text, &len);
+    if (r == -EINVAL || r == -EFBIG || r == -ELOOP)
         return 1;
     return r < 0 ? r : take_text(l, text, len);
 }

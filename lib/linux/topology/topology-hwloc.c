@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -46,31 +45,6 @@ static int configure(hwloc_topology_t t)
 /* The XML of 1024 CPUs with every cache and device is about 2 MB. */
 #define MAX_XML ((size_t)32 << 20)
 
-static int read_whole(const char *path, char **ret_text, size_t *ret_len, struct asym_error *err)
-{
-    ASYM_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        int error = -errno;
-        return asym_fail(err, error, "%s: %s", path, strerror(-error));
-    }
-    if (!S_ISREG(st.st_mode))
-        return asym_fail(err, -EINVAL, "%s: not a file of hwloc XML: no regular file", path);
-    if (st.st_size > (off_t)MAX_XML)
-        return asym_fail(err, -EINVAL, "%s: not a file of hwloc XML: larger than %zu MiB", path, MAX_XML >> 20);
-    const size_t size = (size_t)st.st_size;
-    ASYM_AUTO_FREE char *text = malloc(size + 1);
-    if (!text)
-        return asym_fail(err, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
-    const ssize_t len = asym_read_all(fd, text, size);
-    if (len < 0)
-        return asym_fail(err, (int)len, "%s: %s", path, strerror((int)-len));
-    text[len] = '\0';
-    *ret_text = ASYM_TAKE(text);
-    *ret_len = (size_t)len;
-    return 0;
-}
-
 /* Returns the major number of version="2.0" in the topology element; 1 without the attribute, which hwloc 1 did not write. */
 static uint64_t major_of(const char *element)
 {
@@ -91,9 +65,13 @@ static int read_xml(const char *path, char **ret_text, size_t *ret_len, struct a
 {
     ASYM_AUTO_FREE char *text = NULL;
     size_t len = 0;
-    int r = read_whole(path, &text, &len, err);
+    int r = asym_read_file(AT_FDCWD, path, 0, MAX_XML, &text, &len);
+    if (r == -EINVAL)
+        return asym_fail(err, r, "%s: not a file of hwloc XML: no regular file", path);
+    if (r == -EFBIG)
+        return asym_fail(err, -EINVAL, "%s: not a file of hwloc XML: larger than %zu MiB", path, MAX_XML >> 20);
     if (r < 0)
-        return r;
+        return asym_fail(err, r, "%s: %s", path, strerror(-r));
     if (len == 0)
         return asym_fail(err, -EINVAL, "%s: not hwloc XML: the file is empty", path);
     /* strlen: XML contains no NUL, and the parser would not see the bytes after one. */
