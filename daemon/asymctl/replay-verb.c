@@ -75,16 +75,10 @@ static int open_record(struct replay *p, struct asym_error *err)
     return r < 0 ? r : asym_replay_settings(asym_record_reader_head(p->reader), &p->settings, err);
 }
 
-static int print_plan(void *ctx, size_t number, const struct asym_snapshot *s, const struct asym_plan *plan,
-                      const struct asym_action *actions, size_t n_actions)
-{
-    return asym_replay_print_plan(ctx, number, s, plan, actions, n_actions);
-}
-
 /* The plans of the record's own policy are those that were made; the outcomes are the recorded ones. */
 static int print_plans(struct replay *p, const struct arguments *a, struct asym_error *err)
 {
-    const struct asym_replay_watch watch = {.plan = print_plan, .ctx = stdout};
+    const struct asym_replay_watch watch = {.plan = asym_replay_print_plan, .ctx = stdout};
     struct asym_replay_check check;
     int r;
     if (!a->policies || strcmp(p->policies[0]->name, asym_record_reader_head(p->reader)->policy) == 0)

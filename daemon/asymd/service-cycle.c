@@ -34,16 +34,10 @@ static const struct asym_task *find_task(const struct asym_snapshot *snapshot, c
     return NULL;
 }
 
-static bool leaves_alone(const struct asym_action *a, const struct asym_outcome *o)
-{
-    return o->kind == ASYM_OUTCOME_HANDS_OFF ||
-           (a->kind == ASYM_ACTION_FORGET && o->kind == ASYM_OUTCOME_DONE && a->reason);
-}
-
 static const char *words_for(const struct asym_action *a, const struct asym_outcome *o)
 {
     static const char *const done[] = {"steered", "released", "repaired", "not steered any more"};
-    if (leaves_alone(a, o))
+    if (asym_monitor_leaves_alone(a, o))
         return "left alone";
     return o->kind == ASYM_OUTCOME_DONE ? done[a->kind] : "not changed";
 }
@@ -52,7 +46,7 @@ static void log_outcome(const struct asym_service *s, size_t i, size_t *hint)
 {
     const struct asym_action *a = &s->cycle.actions[i];
     const struct asym_outcome *o = &s->cycle.outcomes[i];
-    const int priority = leaves_alone(a, o) ? LOG_NOTICE : LOG_DEBUG;
+    const int priority = asym_monitor_leaves_alone(a, o) ? LOG_NOTICE : LOG_DEBUG;
     if (priority > s->run->log.level)
         return;
     const struct asym_task unknown = {.id = a->id}, *task = find_task(&s->cycle.snapshot, &a->id, hint);

@@ -165,7 +165,7 @@ static enum asym_exit mode_service(struct asym_run *run)
         return ASYM_EXIT_USAGE;
     }
     asym_service_block_signals();
-    asym_log_nonblocking(&run->log);
+    asym_log_sink_nonblocking(run->log.sink);
     int r = set_up(&s, &err);
     if (r < 0) {
         asym_log_say(&run->log, LOG_ERR, "%s", err.text);

@@ -255,11 +255,6 @@ void asym_log_set_level(struct asym_log *log, int level)
     log->level = LOG_ERR + level;
 }
 
-void asym_log_nonblocking(struct asym_log *log)
-{
-    asym_log_sink_nonblocking(log->sink);
-}
-
 size_t asym_log_fields(const struct asym_log_thread *t, char ret[ASYM_LOG_FIELDS][ASYM_LOG_FIELD_SIZE])
 {
     char text[ASYM_LOG_FIELD_SIZE - sizeof "ASYM_REASON="];

@@ -49,7 +49,10 @@ struct asym_log_sink *asym_log_sink_journal(const char *path);
 /** Write to stderr, and wait for its reader. Returns NULL without memory. */
 struct asym_log_sink *asym_log_sink_stderr(void);
 
-/** From now on, wait for no reader of stderr either. Other processes that have the same file do not notice. NULL is accepted. */
+/**
+ * For a program that must not stop: from now on, wait for no reader of stderr either, but lose messages and count them. Other
+ * processes that have the same file do not notice. NULL is accepted.
+ */
 void asym_log_sink_nonblocking(struct asym_log_sink *sink);
 
 /**
@@ -75,9 +78,6 @@ void asym_log_init(struct asym_log *log);
 
 /** Write messages of this level of [asymd] log_level, and more urgent ones. 0: error, 4: debug. */
 void asym_log_set_level(struct asym_log *log, int level);
-
-/** For a program that must not stop: if the reader of stderr does not read, lose messages and count them. */
-void asym_log_nonblocking(struct asym_log *log);
 
 /** Log how many messages were left out, and free the log. */
 void asym_log_done(struct asym_log *log);

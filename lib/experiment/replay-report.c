@@ -43,7 +43,7 @@ static void print_action(FILE *out, const struct asym_action *a)
     fputc('\n', out);
 }
 
-int asym_replay_print_plan(FILE *out, size_t number, const struct asym_snapshot *s, const struct asym_plan *plan,
+int asym_replay_print_plan(void *out, size_t number, const struct asym_snapshot *s, const struct asym_plan *plan,
                            const struct asym_action *actions, size_t n_actions)
 {
     char why[512];

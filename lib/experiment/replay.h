@@ -96,8 +96,11 @@ int asym_replay_run(struct asym_record_reader *reader, const struct asym_setting
 
 /* The report of asymctl replay: the tallies of the policies, and single plans. */
 
-/** Print a plan, a line for each application, thread and action. The same plan is the same bytes. Returns 0; -EIO. */
-int asym_replay_print_plan(FILE *out, size_t number, const struct asym_snapshot *s, const struct asym_plan *plan,
+/**
+ * A watch that prints each plan to its ctx, a FILE: a line for each application, thread and action. The same plan is the same
+ * bytes. Returns 0; -EIO.
+ */
+int asym_replay_print_plan(void *out, size_t number, const struct asym_snapshot *s, const struct asym_plan *plan,
                            const struct asym_action *actions, size_t n_actions);
 
 struct asym_replay_report {

@@ -292,7 +292,7 @@ static void record_tasks(struct asym_monitor *m, const struct asym_feedback *f, 
 
 /* Decisions */
 
-static bool is_left_alone(const struct asym_action *a, const struct asym_outcome *o)
+bool asym_monitor_leaves_alone(const struct asym_action *a, const struct asym_outcome *o)
 {
     return o->kind == ASYM_OUTCOME_HANDS_OFF ||
            (a->kind == ASYM_ACTION_FORGET && o->kind == ASYM_OUTCOME_DONE && a->reason);
@@ -354,7 +354,7 @@ static void record_actions(struct asym_monitor *m, const struct asym_feedback *f
         m->totals.actions[a->kind & 3][o->kind & 3]++;
         m->totals.changes += done;
         m->changes[m->second % SECONDS] += done;
-        if (done || is_left_alone(a, o))
+        if (done || asym_monitor_leaves_alone(a, o))
             decide(m, f, a, o);
     }
 }

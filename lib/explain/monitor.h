@@ -163,6 +163,9 @@ void asym_monitor_record(struct asym_monitor *m, const struct asym_feedback *fee
 const struct asym_plan_task *asym_monitor_class_line(struct asym_monitor *m, const struct asym_snapshot *s,
                                                      const struct asym_plan *plan, size_t app, unsigned *ret_left_out);
 
+/** Returns whether asymd leaves the thread alone from this action on. */
+bool asym_monitor_leaves_alone(const struct asym_action *a, const struct asym_outcome *o);
+
 /** Returns the number of the last decision; 0: none yet. */
 uint64_t asym_monitor_last_decision(const struct asym_monitor *m);
 
