@@ -83,6 +83,8 @@ void asym_procfs_note_online(struct asym_procfs *p)
         for (uint32_t k = 0; k < p->procs[i]->n_threads; k++)
             p->procs[i]->threads[k].affinity = NULL;
     p->all_online = all;
+    p->knows_online = true;
+    p->has_new_masks = false;
 }
 
 /*
@@ -114,7 +116,8 @@ static bool may_be_of_caller_of_exec(struct asym_procfs *p, struct asym_process 
 
 /*
  * sched_getaffinity costs 0.5 us, but hides offline CPUs. status shows them, and costs 20 us. asymd therefore reads the file
- * only where CPUs are offline, and only when the call shows that the mask has changed.
+ * only where CPUs are offline, and only when the call shows that the mask has changed. Only then it looks which CPUs are offline,
+ * and calls again: one that comes meanwhile would be missing in the mask for good.
  */
 static int read_mask(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t)
 {
@@ -126,10 +129,16 @@ static int read_mask(struct asym_procfs *p, struct asym_process *proc, struct as
             return -errno;
         if (t->mask && t->affinity && asym_mask_equal(t->affinity, &now))
             return 0;
+        if (!p->knows_online) {
+            asym_procfs_note_online(p);
+            if (sched_getaffinity(t->tid, sizeof now, (cpu_set_t *)(void *)&now) < 0)
+                return -errno;
+        }
         if (may_be_of_caller_of_exec(p, proc, t)) {
             asym_procfs_expect(proc, ASYM_DUE_READ);
             return -EAGAIN;
         }
+        p->has_new_masks = true;
     } else if (t->mask) {
         return 0;
     }

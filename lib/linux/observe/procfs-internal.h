@@ -283,7 +283,9 @@ struct asym_procfs {
     size_t left;            /* processes that it has not read yet */
     int list_fd;            /* /proc while it is listed, else -1 */
     int online_fd, autogroup_fd;
-    bool has_switches; /* all_online and autogroups are of this sample */
+    bool has_switches;  /* autogroups is of this sample */
+    bool knows_online;  /* all_online is of this sample */
+    bool has_new_masks; /* sched_getaffinity has given some since all_online was read */
     struct asym_procfs_scan scan;
 };
 

@@ -94,7 +94,6 @@ static void read_switches(struct asym_procfs *p)
 {
     if (p->has_switches)
         return;
-    asym_procfs_note_online(p);
     p->autogroups = has_autogroups(p);
     p->has_switches = true;
 }
@@ -171,7 +170,10 @@ static void begin_sample(struct asym_procfs *p)
         p->rescan = true;
     const bool known = p->config.process_events && p->n_samples > 0 && !p->rescan;
     p->stage = known ? ASYM_PROCFS_SAMPLING : ASYM_PROCFS_LISTING;
-    p->has_switches = false;
+    p->has_switches = p->knows_online = false;
+    /* A CPU that was going offline may be missing in them. */
+    if (p->has_new_masks)
+        asym_procfs_note_online(p);
     p->left = p->n_procs;
     p->listed_denied = p->coverage.n_denied;
     p->coverage.n_threads = p->coverage.n_unkept = p->coverage.n_foreign = p->coverage.n_unread = p->coverage.n_failed =

@@ -2133,6 +2133,41 @@ TEST_F(a_root_without_proc_is_reported)
     assert_non_null(strstr(f->err.text, "proc"));
 }
 
+/* A CPU that comes online between two calls. */
+static void come_online(void *ctx)
+{
+    affinity.before = ctx ? come_online : NULL;
+    affinity.mask.w[0] = ctx ? 0x7f : 0xff;
+    affinity.ctx = NULL;
+}
+
+/* sched_getaffinity hides offline CPUs. Which ones these are is read where a mask has changed, and by the next sample once more. */
+TEST_F(a_cpu_that_goes_offline_and_comes_back_stays_in_the_masks)
+{
+    struct thread t = live_leader(f);
+    t.mask = "ff";
+    affinity.mask.w[0] = 0x7f;
+    sample_with(f, t); /* it is going: the file does not say so yet */
+    assert_int_equal(task_of(f, t.pid)->mask->w[0], 0x7f);
+    tree_write(&f->tree, "sys/devices/system/cpu/online", "0-6\n");
+    for (int i = 0; i < 2; i++) {
+        sample_with(f, t);
+        assert_int_equal(task_of(f, t.pid)->mask->w[0], 0xff);
+    }
+    affinity.mask.w[0] = 0xff;
+    tree_write(&f->tree, "sys/devices/system/cpu/online", "0-7\n");
+    sample_with(f, t);
+    assert_int_equal(task_of(f, t.pid)->mask->w[0], 0xff);
+    affinity.mask.w[0] = 0x0f;
+    for (int i = 0; i < 3; i++)
+        sample_with(f, t);
+    assert_int_equal(task_of(f, t.pid)->mask->w[0], 0x0f);
+    affinity.before = come_online;
+    affinity.ctx = &affinity;
+    sample_with(f, t);
+    assert_int_equal(task_of(f, t.pid)->mask->w[0], 0xff);
+}
+
 static void put_in_cgroup(const struct fixture *f, int pid, const char *text)
 {
     char file[64];
