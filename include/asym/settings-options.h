@@ -85,7 +85,7 @@
         .help = "Absolute path of the file that asymctl profile writes and policies with profiles read; it may be "    \
                 "missing.")                             \
     ROW(COUNT, max_fds, .def = "4096", .min = 4, .max = 1e6,                                                           \
-        .help = "Most descriptors for counters; each counted thread needs up to four for each kind of core; if they are "   \
+        .help = "Most descriptors for counters; each counted thread needs up to three for each kind of core; if they are "   \
                 "too few, asymd counts threads in turns.")
 
 /** struct asym_machine_settings. */

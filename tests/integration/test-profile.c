@@ -326,10 +326,10 @@ static struct asym_machine *machine_of(const struct fixture *f)
 
 /* The row comments give instructions a second, and misses per 1,000 instructions. */
 static const struct counted_row measured[] = {
-    {0, 1, {1000, 0, 0, 0}, 1000},
-    {1 * ASYM_SEC, 1, {8000001000, 0, 4000000, 0}, 2000001000}, /* 4e9 a second, 0.5 misses */
-    {1 * ASYM_SEC, 2, {0, 0, COUNTED_NONE, 0}, 0},
-    {2 * ASYM_SEC, 2, {3000000000, 0, COUNTED_NONE, 0}, 3000000000}, /* 1e9 a second, misses unknown */
+    {0, 1, {1000, 0, 0}, 1000},
+    {1 * ASYM_SEC, 1, {8000001000, 0, 4000000}, 2000001000}, /* 4e9 a second, 0.5 misses */
+    {1 * ASYM_SEC, 2, {0, 0, COUNTED_NONE}, 0},
+    {2 * ASYM_SEC, 2, {3000000000, 0, COUNTED_NONE}, 3000000000}, /* 1e9 a second, misses unknown */
 };
 
 static bool near(double a, double b)
@@ -376,9 +376,9 @@ TEST_F(figures_of_each_type_come_from_its_own_run)
 }
 
 /* A thread's rows: the first n of these. */
-static const struct counted_row counts[] = {{0, 1, {0, 0, 0, 0}, 0}, {ASYM_SEC, 1, {5, 5, 5, 5}, 5}};
-static const struct counted_row no_instructions[] = {{0, 1, {COUNTED_NONE, 0, 0, 0}, 0},
-                                                     {ASYM_SEC, 1, {COUNTED_NONE, 5, 5, 5}, 5}};
+static const struct counted_row counts[] = {{0, 1, {0, 0, 0}, 0}, {ASYM_SEC, 1, {5, 5, 5}, 5}};
+static const struct counted_row no_instructions[] = {{0, 1, {COUNTED_NONE, 0, 0}, 0},
+                                                     {ASYM_SEC, 1, {COUNTED_NONE, 5, 5}, 5}};
 
 TEST_F(a_program_that_fails_or_is_too_short_gives_no_profile)
 {

@@ -5,7 +5,7 @@
 
 #include "linux/perf/counters.h"
 
-enum { COUNTED_FIGURES = 4, COUNTED_THREADS = 8 };
+enum { COUNTED_FIGURES = 3, COUNTED_THREADS = 8 };
 
 /** A figure that is missing, or the time on a CPU of a thread that has ended. */
 #define COUNTED_NONE UINT64_MAX

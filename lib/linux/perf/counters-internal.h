@@ -10,7 +10,7 @@
 #include "linux/perf/counters.h"
 
 /** At most so many PMUs (one for each kind of core), and events in the group of one PMU. */
-enum { ASYM_COUNTERS_PMUS = 8, ASYM_COUNTERS_GROUP = 4 };
+enum { ASYM_COUNTERS_PMUS = 8, ASYM_COUNTERS_GROUP = 3 };
 
 struct perf_event_attr;
 

@@ -23,7 +23,7 @@ static const struct {
     enum asym_counter first;
     unsigned n;
 } sets[] = {
-    [ASYM_COUNTERS_HARDWARE] = {ASYM_COUNTER_INSTRUCTIONS, 4},
+    [ASYM_COUNTERS_HARDWARE] = {ASYM_COUNTER_INSTRUCTIONS, 3},
     [ASYM_COUNTERS_SOFTWARE] = {ASYM_COUNTER_TASK_CLOCK, 3},
 };
 

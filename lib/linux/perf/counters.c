@@ -21,9 +21,8 @@ const char *asym_counter_name(enum asym_counter counter)
 {
     static const char *const names[ASYM_N_COUNTERS] = {
         [ASYM_COUNTER_INSTRUCTIONS] = "instructions", [ASYM_COUNTER_CYCLES] = "cycles",
-        [ASYM_COUNTER_LLC_MISSES] = "llc_misses",     [ASYM_COUNTER_REF_CYCLES] = "ref_cycles",
-        [ASYM_COUNTER_TASK_CLOCK] = "task_clock",     [ASYM_COUNTER_SWITCHES] = "context_switches",
-        [ASYM_COUNTER_FAULTS] = "page_faults",
+        [ASYM_COUNTER_LLC_MISSES] = "llc_misses",     [ASYM_COUNTER_TASK_CLOCK] = "task_clock",
+        [ASYM_COUNTER_SWITCHES] = "context_switches", [ASYM_COUNTER_FAULTS] = "page_faults",
     };
     return (unsigned)counter < ASYM_N_COUNTERS ? names[counter] : "unknown";
 }
@@ -146,7 +145,6 @@ static const struct {
      "amd64_fam17h_zen2::DATA_CACHE_REFILLS_FROM_SYSTEM:LS_MABRESP_LCL_DRAM:LS_MABRESP_RMT_DRAM"},
     {ASYM_COUNTER_LLC_MISSES, true, "LL_CACHE_MISS_RD"},
     {ASYM_COUNTER_LLC_MISSES, false, "perf::CACHE-MISSES"},
-    {ASYM_COUNTER_REF_CYCLES, false, "perf::REF-CYCLES"},
     {ASYM_COUNTER_TASK_CLOCK, false, "perf::TASK-CLOCK"},
     {ASYM_COUNTER_SWITCHES, false, "perf::CONTEXT-SWITCHES"},
     {ASYM_COUNTER_FAULTS, false, "perf::PAGE-FAULTS"},

@@ -19,7 +19,6 @@ enum asym_counter {
     ASYM_COUNTER_INSTRUCTIONS, /**< retired */
     ASYM_COUNTER_CYCLES,       /**< of the core, at its actual frequency */
     ASYM_COUNTER_LLC_MISSES,   /**< misses of the last-level cache, or the nearest event that the PMU has */
-    ASYM_COUNTER_REF_CYCLES,   /**< at a constant frequency */
     ASYM_COUNTER_TASK_CLOCK,   /**< ns on a CPU. This and the events below are software events */
     ASYM_COUNTER_SWITCHES,     /**< context switches; 0 if the caller may not count in the kernel */
     ASYM_COUNTER_FAULTS,       /**< page faults */
@@ -62,7 +61,7 @@ struct asym_counters {
 struct asym_counters_calls;
 
 enum asym_counters_set {
-    ASYM_COUNTERS_HARDWARE, /**< INSTRUCTIONS .. REF_CYCLES */
+    ASYM_COUNTERS_HARDWARE, /**< INSTRUCTIONS .. LLC_MISSES */
     ASYM_COUNTERS_SOFTWARE, /**< TASK_CLOCK .. FAULTS: every kernel with perf events has them */
 };
 

@@ -25,10 +25,10 @@ static int next(struct asym_source *source, struct asym_snapshot *ret)
 
 static struct asym_source inner = {.next = next};
 
-/* 1000 instructions and 500 cycles a ms, but for thread 13. No thread has reference cycles. */
+/* 1000 instructions and 500 cycles a ms, but for thread 13. */
 #define ROW(time, tid, instructions, cycles, misses, ns)                                                               \
     {                                                                                                                  \
-        time, tid, {instructions, cycles, misses, COUNTED_NONE}, ns                                                    \
+        time, tid, {instructions, cycles, misses}, ns                                                                  \
     }
 static const struct counted_row rows[] = {
     ROW(0, 11, 0, 0, 0, 0),
@@ -151,7 +151,7 @@ TEST_WITH(one_that_dies_or_does_not_run_has_no_sample, NULL, tear_down)
     assert_int_equal(seen.coverage.n_uncounted, 0);
 }
 
-/* A figure needs a descriptor, and a thread has up to four: a budget of eight is too small for all of these. */
+/* A figure needs a descriptor, and a thread has up to three: a budget of eight is too small for all of these. */
 TEST_WITH(a_spent_budget_is_reported_and_freed_when_others_are_released, NULL, tear_down)
 {
     begin(8);
