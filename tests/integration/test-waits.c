@@ -8,10 +8,11 @@
 #include "linux/observe/waits-kernel.h"
 #include "report/json.h"
 #include "support/live.h"
+#include "support/rounds.h"
 #include "support/service.h"
 #include "support/test.h"
 
-enum { THREADS = 8, APP = 3, SECONDS = 2 };
+enum { THREADS = 8, APP = 3, SECONDS = 1 };
 
 /* The threads of a load, in the order in which it has started them; the first one only waits for the others. */
 struct measured {
@@ -60,7 +61,7 @@ static struct measured measure(const char *kind, int n)
     struct measured m = {.n = 0};
     struct asym_error err;
     const pid_t pid = start_load(kind);
-    asym_live_settle(pid, n);
+    asym_live_await_load(pid, n);
     assert_int_equal(asym_phases_follow(phases, (int32_t)pid, APP), 0);
     asym_live_sleep(0.3);
     assert_int_equal(asym_waits_start(waits, &err), 0);
@@ -127,25 +128,25 @@ TEST_F(a_new_measurement_has_nothing_of_an_earlier_one)
     struct measured m = {.n = 0};
     struct asym_error err;
     const pid_t pid = start_load("pingpong");
-    asym_live_settle(pid, 3);
+    asym_live_await_load(pid, 3);
     assert_int_equal(asym_phases_follow(phases, (int32_t)pid, APP), 0);
     assert_int_equal(asym_waits_start(waits, &err), 0);
-    asym_live_sleep(1);
+    asym_live_sleep(0.5);
     asym_waits_each(waits, APP, add, &m);
     assert_true(m.thread[1].n > 0 && m.thread[1].slept_ns > 0);
     asym_waits_stop(waits);
-    asym_live_sleep(1);
+    asym_live_sleep(0.5);
     m.n = 0;
     asym_waits_each(waits, APP, add, &m);
     const uint64_t waited = m.thread[1].waits[0].ns;
-    asym_live_sleep(0.5);
+    asym_live_sleep(0.3);
     m.n = 0;
     asym_waits_each(waits, APP, add, &m);
     assert_int_equal(m.thread[1].waits[0].ns, waited);
     assert_int_equal(asym_waits_start(waits, &err), 0);
     m.n = 0;
     asym_waits_each(waits, APP, add, &m);
-    assert_true(m.thread[1].slept_ns < 1000000000);
+    assert_true(m.thread[1].slept_ns < 500000000);
     asym_live_end(pid, SIGKILL);
 }
 
@@ -229,8 +230,11 @@ TEST_WITH(why_says_who_waits_for_whom_and_measures_only_then, asym_service_set_u
     assert_true(is_attached(asymd, "sched_waking"));
     await_answer(load, " s for load-waits (");
     check_json(load);
-    assert_true(asym_live_await(detached, asymd, 0, 1, ASYM_LIVE_PATIENCE));
-    assert_true(is_attached(asymd, "sched_switch"));
+    /* asymd measures for 5 s after the last question. */
+    if (asym_rounds_are_all()) {
+        assert_true(asym_live_await(detached, asymd, 0, 1, ASYM_LIVE_PATIENCE));
+        assert_true(is_attached(asymd, "sched_switch"));
+    }
     asym_live_end(asymd, SIGTERM);
     asym_live_end(load, SIGKILL);
     unsetenv("ASYMD_BUS");

@@ -82,7 +82,6 @@ pid_t asym_live_start(const char *const *argv, int out)
     snprintf(path, sizeof path, "%s/%s", ASYM_LIVE_BIN, argv[0]);
     /* The child ends with the test, even if the test is killed. */
     pid_t pid = asym_process_fork();
-    assert_true(pid >= 0);
     if (pid == 0) {
         const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
         dup2(nothing, STDIN_FILENO);
@@ -236,10 +235,15 @@ static int count_ran_of_load(pid_t pid, int unused)
     return count_ran(pid, "load-");
 }
 
-void asym_live_settle(pid_t pid, int n)
+void asym_live_await_load(pid_t pid, int n)
 {
     if (!asym_live_await(count_ran_of_load, pid, 0, n, ASYM_LIVE_PATIENCE))
         fail_msg("of %d threads of process %d have run: %d", n, (int)pid, count_ran(pid, "load-"));
+}
+
+void asym_live_settle(pid_t pid, int n)
+{
+    asym_live_await_load(pid, n);
     asym_live_sleep(ASYM_LIVE_SETTLE);
 }
 

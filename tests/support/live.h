@@ -45,13 +45,13 @@ int asym_live_narrow_threads(pid_t pid, int cpus);
 /** Returns how many threads of the process have run. For asym_live_await; for a process that the test has forked. */
 int asym_live_ran_threads(pid_t pid, int unused);
 
+/** Wait until a program of tests/load has n threads that have run. */
+void asym_live_await_load(pid_t pid, int n);
+
 /** asymd leaves a new thread alone for 0.5 s, and takes its age from a clock of 10 ms. */
 #define ASYM_LIVE_SETTLE 0.7
 
-/**
- * Wait until a program of tests/load has n threads that have run, and then until asymd may steer them: asymd leaves a new
- * thread alone for half a second (settle).
- */
+/** The same, and then until asymd may steer them: asymd leaves a new thread alone for half a second (settle). */
 void asym_live_settle(pid_t pid, int n);
 
 /** Wait until condition(pid, cpus) is at least n, for at most so many seconds. Returns 1 if it is, else 0. */

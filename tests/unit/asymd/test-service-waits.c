@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The sentences on which thread waits for which. */
+/* The sentences on which thread waits for which, and the end of the measurement. */
 
 #include "base/text.h"
 #include "daemon/asymd/service-internal.h"
@@ -76,6 +76,25 @@ TEST(of_many_threads_the_rest_is_counted)
     assert_non_null(strstr(sentences(list, 0), "w (25) waited 1.0 of 8.0 s for main (13).\n4 more threads waited for "
                                                "another one.\n"));
     assert_null(strstr(said, "w (26)"));
+}
+
+static int n_stopped;
+
+WRAPPED(void, asym_waits_stop, struct asym_waits *w)
+{
+    n_stopped++;
+}
+
+/* A client asks twice, 2 s apart. */
+TEST(the_measurement_ends_5_s_after_the_last_question)
+{
+    static struct asym_service s = {.waits = {.begun = ASYM_SEC, .asked = 3 * ASYM_SEC}};
+    asym_service_waits_housekeeping(&s, 8 * ASYM_SEC);
+    assert_int_equal(n_stopped, 0);
+    for (int look = 0; look < 2; look++)
+        asym_service_waits_housekeeping(&s, 8 * ASYM_SEC + 1);
+    assert_int_equal(n_stopped, 1);
+    assert_int_equal(s.waits.begun, 0);
 }
 
 TEST_MAIN
