@@ -45,17 +45,13 @@ class Undisturbed(unittest.TestCase):
             with open(path) as runs:
                 return status, runs.read().split("\n")[:-1]
 
-    def test_a_test_that_passes_runs_once(self):
-        self.assertEqual(self.play(passes=1, taken=0.9), (0, ["all"]))
-
-    def test_a_failure_on_an_undisturbed_machine_counts(self):
-        self.assertEqual(self.play(passes=2, taken=0.04), (1, ["all"]))
-
-    def test_a_failure_while_the_host_took_time_is_run_again_alone(self):
-        self.assertEqual(self.play(passes=2, taken=0.06), (0, ["all", "takes_a_share"]))
-
-    def test_a_test_that_always_fails_fails(self):
-        self.assertEqual(self.play(passes=99, taken=0.06), (1, ["all"] + ["takes_a_share"] * 3))
+    def test_which_failure_is_run_again(self):
+        for passes, taken, status, runs in ((1, 0.9, 0, ["all"]),  # it passes
+                                            (2, 0.04, 1, ["all"]),  # on an undisturbed machine a failure counts
+                                            (2, 0.06, 0, ["all", "takes_a_share"]),
+                                            (99, 0.06, 1, ["all"] + ["takes_a_share"] * 3)):  # it always fails
+            with self.subTest(passes=passes, taken=taken):
+                self.assertEqual(self.play(passes, taken), (status, runs))
 
 
 class Waiting(unittest.TestCase):
@@ -70,10 +66,8 @@ class Waiting(unittest.TestCase):
         finally:
             undisturbed.time = time
 
-    def test_it_ends_when_the_host_leaves_the_cpus_alone(self):
+    def test_it_ends_when_the_host_leaves_the_cpus_alone_or_its_time_is_over(self):
         self.assertEqual(self.wait([0.5, 0.2, 0.01]), (0.01, 3))
-
-    def test_it_ends_when_its_time_is_over(self):
         share, n = self.wait([0.5] * 100)
         self.assertEqual(share, 0.5)
         self.assertLess(n, 6)

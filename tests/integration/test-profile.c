@@ -407,6 +407,14 @@ TEST_F(a_program_that_fails_or_is_too_short_gives_no_profile)
     }
 }
 
+static char *print(const struct asym_profile_job *job, const struct asym_profile_result *result, const char *path,
+                   bool user_only)
+{
+    const size_t columns = ASYM_COLUMNS_DEFAULT;
+    return PRINTED(
+        asym_profile_text(job, result, path, user_only, &(struct asym_terminal){.out = out, .columns = columns}));
+}
+
 TEST_F(a_profile_is_printed_as_text_and_as_json)
 {
     static struct asym_profile_result result = {
@@ -419,12 +427,7 @@ TEST_F(a_profile_is_printed_as_text_and_as_json)
         .hz = {2e9, 1e9}};
     result.profile.path = result.path;
     const struct asym_profile_job job = {.machine = machine_of(f), .max_ipc = {4, 4}};
-    ASYM_AUTO_FREE char *text = NULL, *json = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    const struct asym_terminal terminal = {.out = out, .columns = ASYM_COLUMNS_DEFAULT};
-    assert_int_equal(asym_profile_text(&job, &result, "/tmp/\x1bout", true, &terminal), 0);
-    fclose(out);
+    ASYM_AUTO_FREE char *text = print(&job, &result, "/tmp/\x1bout", true);
     assert_null(strchr(text, '\033'));
     assert_non_null(strstr(text, "4e+09 instructions/s, 0.50 LLC misses per 1000;"));
     assert_non_null(strstr(text, "LLC misses could not be counted"));
@@ -435,9 +438,7 @@ TEST_F(a_profile_is_printed_as_text_and_as_json)
     assert_non_null(strstr(text, "Written to /tmp/\\x1bout\n"));
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
         assert_true(strcspn(line, "\n") <= ASYM_COLUMNS_DEFAULT);
-    out = open_memstream(&json, &size);
-    assert_int_equal(asym_profile_json(&job, &result, "/tmp/out", true, out), 0);
-    fclose(out);
+    ASYM_AUTO_FREE char *json = PRINTED(asym_profile_json(&job, &result, "/tmp/out", true, out));
     ASYM_AUTO_JSON json_t *root = json_of(json);
     assert_json(
         root, "{'schema': 'asymd.profile/1', 'build_id': '00ff', 'output': '/tmp/out', 'user_only': true,"
@@ -454,17 +455,10 @@ TEST_F(a_part_of_a_profile_is_told_without_a_file)
         .share = {1}};
     result.profile.path = result.path;
     const struct asym_profile_job job = {.machine = machine_of(f)};
-    ASYM_AUTO_FREE char *text = NULL, *json = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    const struct asym_terminal terminal = {.out = out, .columns = ASYM_COLUMNS_DEFAULT};
-    assert_int_equal(asym_profile_text(&job, &result, NULL, false, &terminal), 0);
-    fclose(out);
+    ASYM_AUTO_FREE char *text = print(&job, &result, NULL, false), *json = NULL;
     assert_non_null(strstr(text, "  fast on CPUs "));
     assert_null(strstr(text, "Written"));
-    out = open_memstream(&json, &size);
-    assert_int_equal(asym_profile_json(&job, &result, NULL, false, out), 0);
-    fclose(out);
+    json = PRINTED(asym_profile_json(&job, &result, NULL, false, out));
     ASYM_AUTO_JSON json_t *root = json_of(json);
     assert_null(strstr(text, "times as fast"));
     assert_json(root, "{'output': null, 'types': [{}], 'speedup': null}");

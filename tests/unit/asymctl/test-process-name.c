@@ -109,15 +109,10 @@ TEST(a_list_has_the_first_ten_and_says_what_to_type)
 {
     static struct asym_named_process processes[12];
     const struct asym_named_processes found = {.process = processes, .n = ASYM_LENGTH(processes)};
-    char *text;
-    size_t size;
     for (size_t i = 0; i < ASYM_LENGTH(processes); i++)
         processes[i] = (struct asym_named_process){
             .pid = 100 + (uint32_t)i, .uid = 4294967294, .cpu_time = (12 - i) * ASYM_SEC, .command = "evil\033[2J one"};
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    assert_int_equal(asym_named_processes_list(&found, "evil", "why", out), 0);
-    fclose(out);
+    char *text = PRINTED(asym_named_processes_list(&found, "evil", "why", out));
     assert_non_null(strstr(text, "12 processes have the name evil:\n"
                                  "PID  USER        CPU TIME  COMMAND\n"
                                  "100  4294967294      12 s  evil\\x1b[2J one\n"
