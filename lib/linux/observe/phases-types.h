@@ -17,8 +17,7 @@ struct asym_phases_thread {
     uint64_t waiting_ns;  /**< runnable, but on no CPU */
     uint64_t critical_ns; /**< integral of 1 / (runnable threads of its application) while it was runnable */
     uint32_t seq;         /**< grows by 2 with each change of its state; runs over */
-    uint32_t
-        settings; /**< no other thread has it; changes with its nice value, policy and mask of CPUs; 0: not known */
+    uint32_t settings;    /**< no other thread has it; changes with nice value, policy and mask; 0: not known */
 };
 
 /** Bookkeeping, for the bench and remarks. */

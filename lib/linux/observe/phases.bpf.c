@@ -97,8 +97,8 @@ struct {
 } free_slots SEC(".maps");
 
 /*
- * Nice value, policy and mask of the thread in a slot, as the last look found them. No address leaves the kernel: asymd cannot map
- * this.
+ * Nice value, policy and mask of the thread in a slot, as the last look found them. asymd does not read it: the address stays in
+ * the kernel.
  */
 struct settings {
     __u64 task; /* address of its struct */

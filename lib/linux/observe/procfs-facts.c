@@ -84,7 +84,6 @@ void asym_procfs_note_online(struct asym_procfs *p)
             p->procs[i]->threads[k].affinity = NULL;
     p->all_online = all;
     p->knows_online = true;
-    p->has_new_masks = false;
 }
 
 /*
@@ -129,19 +128,19 @@ static int read_mask(struct asym_procfs *p, struct asym_process *proc, struct as
             return -errno;
         if (t->mask && t->affinity && asym_mask_equal(t->affinity, &now))
             return 0;
-        if (!p->knows_online) {
+        if (!p->knows_online)
             asym_procfs_note_online(p);
-            if (sched_getaffinity(t->tid, sizeof now, (cpu_set_t *)(void *)&now) < 0)
-                return -errno;
-        }
+        if (sched_getaffinity(t->tid, sizeof now, (cpu_set_t *)(void *)&now) < 0)
+            return -errno;
         if (may_be_of_caller_of_exec(p, proc, t)) {
             asym_procfs_expect(proc, ASYM_DUE_READ);
             return -EAGAIN;
         }
-        p->has_new_masks = true;
+        p->new_masks_at = p->now;
     } else if (t->mask) {
         return 0;
     }
+    t->settings = 0;
     allowed = now;
     int r = p->all_online ? 0 : long_way_to_mask(p, proc, t, &now, &allowed);
     if (r < 0)
@@ -161,6 +160,8 @@ static void know_action(struct asym_procfs *p, const struct asym_action *action)
         return;
     const struct asym_mask online = asym_mask_and(&action->mask, &p->config.machine->online),
                            possible = asym_mask_and(&action->mask, &p->cgroups.possible);
+    /* The watcher's number is of before this order. If another process undoes the order at once, the number does not change. */
+    t->settings = 0;
     t->nice = action->nice;
     if (action->kind == ASYM_ACTION_FORGET)
         return;

@@ -213,8 +213,7 @@ struct asym_procfs_scan {
     struct asym_process *cut; /**< its scan goes on with the next call; NULL: none */
     uint32_t next;            /**< index of the thread to read next */
     asym_usec interval;       /**< us since the process was sampled before; 0: never */
-    uint32_t
-        settings; /**< of the thread that is read now: asym_procfs_watched.settings; 0: not known, or none is read */
+    uint32_t settings;        /**< asym_procfs_watched.settings of the thread that is read now; 0: none, or not known */
     struct asym_process_sums sums;
 };
 
@@ -283,9 +282,9 @@ struct asym_procfs {
     size_t left;            /* processes that it has not read yet */
     int list_fd;            /* /proc while it is listed, else -1 */
     int online_fd, autogroup_fd;
-    bool has_switches;  /* autogroups is of this sample */
-    bool knows_online;  /* all_online is of this sample */
-    bool has_new_masks; /* sched_getaffinity has given some since all_online was read */
+    bool has_switches;      /* autogroups is of this sample */
+    bool knows_online;      /* all_online is of this sample */
+    asym_usec new_masks_at; /* when sched_getaffinity has last given a new one */
     struct asym_procfs_scan scan;
 };
 

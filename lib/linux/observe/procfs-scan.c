@@ -163,7 +163,8 @@ void asym_procfs_list_task(struct asym_procfs *p, struct asym_process *proc, str
     if (t->executed && (affinity != t->affinity || t->nice != stat->nice))
         task.flags |= ASYM_TASK_EXECUTED;
     t->nice = stat->nice;
-    t->settings = p->scan.settings;
+    /* The next sample confirms a new mask: one that lacked a CPU that was about to come would stay for good. */
+    t->settings = affinity == t->affinity ? p->scan.settings : 0;
     p->tasks[p->n_tasks++] = task;
     t->newborn = t->executed = false;
     t->put_on = 0;

@@ -151,6 +151,9 @@ void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[A
                                        : NULL;
 }
 
+/* A mask may lack a CPU that is going offline, before the file of those online does: for milliseconds, at a busy machine more. */
+#define GOES_OFFLINE ASYM_SEC
+
 /* Takes process events first, so that the processes to read are up to date. */
 static void begin_sample(struct asym_procfs *p)
 {
@@ -171,8 +174,7 @@ static void begin_sample(struct asym_procfs *p)
     const bool known = p->config.process_events && p->n_samples > 0 && !p->rescan;
     p->stage = known ? ASYM_PROCFS_SAMPLING : ASYM_PROCFS_LISTING;
     p->has_switches = p->knows_online = false;
-    /* A CPU that was going offline may be missing in them. */
-    if (p->has_new_masks)
+    if (p->now < p->new_masks_at + GOES_OFFLINE)
         asym_procfs_note_online(p);
     p->left = p->n_procs;
     p->listed_denied = p->coverage.n_denied;

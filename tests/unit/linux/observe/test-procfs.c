@@ -522,6 +522,7 @@ TEST_F(nice_and_mask_of_a_watched_thread_are_read_when_its_settings_have_changed
     asym_procfs_of(f->source)->all_online = true; /* else the mask is that of the file status */
     asym_procfs_set_watcher(f->source, &watcher);
     sample_watched(f, w);
+    sample_watched(f, w);
     for (unsigned i = 1; i < 4; i++) {
         affinity.mask.w[0] = 0xffu << i & 0xff;
         put(f, (struct thread){.pid = pid, .tid = pid, .comm = "a", .state = 'R', .nice = nice + (int)i});
@@ -531,6 +532,7 @@ TEST_F(nice_and_mask_of_a_watched_thread_are_read_when_its_settings_have_changed
         assert_int_equal(task_of(f, pid)->mask->w[0], 0xffu << (i - 1) & 0xff);
         w.settings = i < 3 ? w.settings + 1 : 0;
         sample_watched(f, w);
+        sample_watched(f, w); /* confirms the new mask */
         assert_int_equal(task_of(f, pid)->nice, nice + (int)i);
         assert_int_equal(task_of(f, pid)->mask->w[0], 0xffu << i & 0xff);
     }
@@ -538,6 +540,32 @@ TEST_F(nice_and_mask_of_a_watched_thread_are_read_when_its_settings_have_changed
     affinity.mask.w[0] = 0xf0;
     sample_watched(f, w);
     assert_int_equal(task_of(f, pid)->mask->w[0], 0xf0);
+}
+
+/* Another process undoes an order of asymd before the kernel's record is compared again: for the watcher nothing has changed. */
+TEST_F(an_order_that_is_undone_at_once_is_seen_whatever_the_watcher_knows_of_settings)
+{
+    const struct asym_procfs_watcher watcher = {.process = watched_process, .thread = watched_thread, .ctx = &watched};
+    struct watched w = {ASYM_PROCFS_RAN, ASYM_PROCFS_RAN, .ran = 4, .cpu = sched_getcpu(), .settings = 5};
+    const int pid = getpid(), nice = getpriority(PRIO_PROCESS, 0);
+    affinity.mask = (struct asym_mask){.w = {0xff}};
+    open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
+    f->root.live = true;
+    put(f, (struct thread){.pid = pid, .tid = pid + 1, .comm = "sleeps", .state = 'S'});
+    put(f, (struct thread){.pid = pid, .tid = pid, .comm = "a", .state = 'R', .nice = nice});
+    sample(f);
+    asym_procfs_of(f->source)->all_online = true;
+    asym_procfs_set_watcher(f->source, &watcher);
+    sample_watched(f, w);
+    sample_watched(f, w);
+    const struct asym_action action = {
+        .kind = ASYM_ACTION_STEER, .id = task_of(f, pid)->id, .mask = {.w = {1}}, .nice = -5};
+    const struct asym_outcome outcome = {.kind = ASYM_OUTCOME_DONE};
+    const struct asym_feedback done = {.actions = &action, .outcomes = &outcome, .n_actions = 1};
+    f->source->feedback(f->source, &done);
+    sample_watched(f, w);
+    assert_int_equal(task_of(f, pid)->nice, nice);
+    assert_int_equal(task_of(f, pid)->mask->w[0], 0xff);
 }
 
 TEST_F(equal_masks_have_equal_addresses)
@@ -2141,13 +2169,14 @@ static void come_online(void *ctx)
     affinity.ctx = NULL;
 }
 
-/* sched_getaffinity hides offline CPUs. Which ones these are is read where a mask has changed, and by the next sample once more. */
+/* sched_getaffinity hides offline CPUs. Which ones these are is read where a mask has changed, and for a second by each sample. */
 TEST_F(a_cpu_that_goes_offline_and_comes_back_stays_in_the_masks)
 {
     struct thread t = live_leader(f);
     t.mask = "ff";
     affinity.mask.w[0] = 0x7f;
-    sample_with(f, t); /* it is going: the file does not say so yet */
+    for (int i = 0; i < 3; i++) /* it is going: the file does not say so yet */
+        sample_with(f, t);
     assert_int_equal(task_of(f, t.pid)->mask->w[0], 0x7f);
     tree_write(&f->tree, "sys/devices/system/cpu/online", "0-6\n");
     for (int i = 0; i < 2; i++) {
