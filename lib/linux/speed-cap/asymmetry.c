@@ -45,6 +45,8 @@ struct asym_asymmetry {
     const struct asym_cap_method *const *methods;
     struct asym_capped_unit *held;
     size_t n;
+    char *unread; /* records that asymd does not understand, a line each; NULL: none. They stay in the ledger */
+    size_t n_unread;
     struct asym_caps caps;
 };
 
@@ -58,6 +60,8 @@ static int save(const struct asym_asymmetry *a)
     char cpus[ASYM_MASK_LIST_MAX];
     size_t size;
     FILE *f = open_memstream(&text, &size);
+    if (f && a->unread)
+        fputs(a->unread, f);
     for (size_t i = 0; f && i < a->n; i++) {
         const struct asym_capped_unit *h = &a->held[i];
         if (h->state != ASYM_UNIT_FOREIGN)
@@ -106,21 +110,33 @@ static int take_record(struct asym_asymmetry *a, char *record)
     return 0;
 }
 
+/* Keep the record. The first one is told. */
+static int leave_record(struct asym_asymmetry *a, const char *line, struct asym_error *err)
+{
+    char shown[256];
+    char *both = NULL;
+    if (asprintf(&both, "%s%s\n", a->unread ? a->unread : "", line) < 0)
+        return -ENOMEM;
+    free(a->unread);
+    a->unread = both;
+    asym_text_show(line, shown, sizeof shown);
+    if (a->n_unread++ == 0)
+        asym_fail(err, 0, "asymd cannot restore the speed of CPUs by this record of the ledger, where it stays: %s",
+                  shown);
+    return 0;
+}
+
 static int load(struct asym_asymmetry *a, struct asym_error *err)
 {
-    ASYM_AUTO_FREE char *text = strdup(asym_ledger_caps(a->ledger));
-    if (!text)
-        return -ENOMEM;
-    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && *line;) {
-        char shown[256];
-        asym_text_show(line, shown, sizeof shown);
-        const int r = take_record(a, line + strlen(ASYM_LEDGER_CAP));
-        if (r == -ENOMEM)
-            return r;
-        if (r < 0)
-            asym_fail(err, r, "asymd cannot restore the speed of CPUs by this record of the ledger: %s", shown);
+    const char *rest = asym_ledger_caps(a->ledger);
+    int r = 0;
+    for (const char *end; r == 0 && (end = strchr(rest, '\n')); rest = end + 1) {
+        ASYM_AUTO_FREE char *line = strndup(rest, (size_t)(end - rest)), *fields = line ? strdup(line) : NULL;
+        r = fields ? take_record(a, fields + strlen(ASYM_LEDGER_CAP)) : -ENOMEM;
+        if (r == -EBADMSG)
+            r = leave_record(a, line, err);
     }
-    return 0;
+    return r;
 }
 
 int asym_asymmetry_open(struct asym_ledger *ledger, const struct asym_cap_method *const *methods,
@@ -142,6 +158,7 @@ void asym_asymmetry_close(struct asym_asymmetry *a)
 {
     if (!a)
         return;
+    free(a->unread);
     free(a->held);
     free(a);
 }
@@ -240,7 +257,7 @@ static int restore_unit(struct asym_capped_unit *h, bool *ret_foreign)
 
 void asym_asymmetry_restore(struct asym_asymmetry *a, struct asym_speed_restore_report *ret_report)
 {
-    struct asym_speed_restore_report report = {0};
+    struct asym_speed_restore_report report = {.failed = a->n_unread, .error = a->n_unread > 0 ? -EBADMSG : 0};
     size_t left = 0;
     settle(a);
     for (size_t i = 0; i < a->n; i++) {
@@ -422,6 +439,10 @@ int asym_asymmetry_set(struct asym_asymmetry *a, const struct asym_cap_method *m
 {
     struct plan p = {.method = method, .machine = m, .speeds = speeds};
     struct asym_speed_restore_report report;
+    /* It would take a limit that an earlier asymd has set for the original. */
+    if (a->n_unread > 0)
+        return asym_fail(err, -EBADMSG,
+                         "asymd caps no CPU, because the ledger has a record of caps that it cannot read");
     settle(a);
     int r = make_plan(&p, slow, err);
     if (r < 0)

@@ -51,7 +51,7 @@ struct asym_speed_restore_report {
     size_t restored; /**< frequency domains (cores) that asymd has restored */
     size_t foreign;  /**< domains with a limit that another program has changed, which asymd leaves */
     size_t offline;  /**< domains that are offline; they stay in the ledger until asymd can restore them */
-    size_t failed;   /**< domains whose write failed; they stay in the ledger */
+    size_t failed;   /**< domains whose write failed, and records that asymd cannot read; they stay in the ledger */
     int error;       /**< of the first that failed, -errno */
 };
 

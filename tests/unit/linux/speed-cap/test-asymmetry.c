@@ -530,12 +530,18 @@ TEST_F(a_bad_record_is_told_and_loses_no_other)
         fclose(file);
         f->err.text[0] = '\0';
         reopen(f);
-        snprintf(told, sizeof told, "by this record of the ledger: %s", junk[i]);
+        snprintf(told, sizeof told, "by this record of the ledger, where it stays: %s", junk[i]);
         assert_non_null(strstr(f->err.text, told));
         asym_asymmetry_restore(f->a, &report);
-        assert_int_equal(report.restored, 2);
+        assert_true(report.restored == 2 && report.failed == 1 && report.error == -EBADMSG);
         assert_true(as_before());
-        assert_false(is_recorded(f));
+        /* It stays, and no other cap is made on top of it. */
+        assert_int_equal(set(f, "4-7", 0.5), -EBADMSG);
+        assert_true(as_before());
+        assert_true(is_recorded(f));
+        close_it(f);
+        assert_int_equal(unlink(path), 0);
+        open_it(f);
     }
     close_it(f);
     tree_write(&f->dir, "ledger", "asymd-ledger 1 another-boot\nC fake 4 4-5 1 2 3 4 set\n");
@@ -549,7 +555,6 @@ TEST_F(without_a_record_no_cpu_is_capped)
 {
     char path[128];
     assert_int_equal(asym_ledger_housekeeping(f->ledger), 0);
-    snprintf(path, sizeof path, "%s/ledger.new", f->dir.path);
     for (int k = 0; k <= 9; k++) {
         snprintf(path, sizeof path, k ? "%s/ledger.new.%d" : "%s/ledger.new", f->dir.path, k);
         assert_int_equal(mkdir(path, 0700), 0);
