@@ -26,10 +26,8 @@ enum asym_observer_choice { ASYM_OBSERVE_AUTO, ASYM_OBSERVE_BPF, ASYM_OBSERVE_PR
 /**
  * The methods by which asymd makes a CPU slower. Each has one row: ROW(constant ASYM_METHOD_X, symbol and name in the
  * configuration). A method is one file, lib/linux/speed-cap/cap-X.c, that ends in struct asym_cap_method asym_cap_X, and one row
- * here.
+ * here. cpufreq sets both limits of the frequency. clockmod sets the duty cycle in IA32_CLOCK_MODULATION.
  */
-
-/** cpufreq sets both limits of the frequency. clockmod sets the duty cycle in IA32_CLOCK_MODULATION. */
 #define ASYM_CAP_METHODS(ROW)                                                                                          \
     ROW(CPUFREQ, cpufreq)                                                                                              \
     ROW(CLOCKMOD, clockmod)

@@ -156,7 +156,7 @@ struct asym_coverage {
     bool sampled;                   /**< no schedstat: runnable counts are instantaneous, whatever the estimator */
     bool hidepid;                   /**< /proc is mounted with hidepid, which hides the processes of other users */
     bool process_events;            /**< the kernel sends an event when a process or thread starts or ends */
-    const char *process_events_why; /**< why the kernel sends no events, or NULL */
+    const char *process_events_why; /**< why the kernel sends no events, or NULL; valid as long as the source */
     /**
      * The facts that an observer could not see: a sentence that is valid as the snapshot is; NULL: nothing. Records leave it out.
      */

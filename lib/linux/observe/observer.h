@@ -13,8 +13,8 @@
 struct asym_procfs_config;
 
 /**
- * The arguments of an observer. Borrowed until open returns; what procfs points to, such as root, until the observer is closed.
- * Copy what you need of settings: a reload frees them.
+ * The arguments of an observer. Borrowed until open returns; what procfs points to until the observer is closed, but for
+ * process_events_why. Copy what you need of settings: a reload frees them.
  */
 struct asym_observer_context {
     const struct asym_settings *settings;
