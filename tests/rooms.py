@@ -6,7 +6,7 @@ A room is a folder. It may include itself, the contracts of include/asym, and th
 comes first: a row names only rows above it in the table, so that the table can have no circle.
 
 Files of lib and daemon call each other in one direction: what a file calls never calls it back, directly or through others.
-CIRCLES has the exceptions. A row of a .def file, by which a table names its entries, is no call. In the rooms of ONE_WAY the
+A row of a .def file, by which a table names its entries, is no call. In the rooms of ONE_WAY the
 include lines go in that direction, too: a .c file with its header includes the header of no file that needs its own.
 
 The unit tests of lib/ROOM and daemon/ROOM stand in tests/unit/ROOM, those of tests/support in tests/unit/support. Each room has
@@ -57,8 +57,6 @@ ROOMS = {
 UNTESTED = {
     "lib/policy/placement": "tests/unit/policy",
 }
-# circles of files that call each other, and why they stay
-CIRCLES = {}
 # rooms whose include lines between files have one direction, with the rooms below them
 ONE_WAY = ("lib/linux", "lib/sim")
 INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<(asym/[^>]+)>)')
@@ -139,29 +137,23 @@ def find_reach(calls):
     return reach
 
 
-def check_circles(tree, circles):
-    """The calls within each circle of files that is no row of circles, and the rows that name no circle."""
+def check_circles(tree):
+    """The calls within each circle of files."""
     calls = find_calls(tree)
     reach = find_reach(calls)
-    rows = {row: {f"{row.split(':')[0]}/{stem}.c" for stem in row.split(":")[1].split()} for row in circles}
     found = {path: {other for other in reach[path] if path in reach[other]} for path in calls if path in reach[path]}
     for path, circle in sorted(found.items()):
-        if circle in rows.values():
-            continue
         for other, (where, number, name) in sorted(calls[path].items()):
             if other in circle:
                 yield f"{where}:{number}: {name} closes a circle: {other} needs {Path(path).name} back, itself or through others"
-    for row, circle in rows.items():
-        if circle not in found.values():
-            yield f"rooms.py: {row} is no circle any more: take out its row of CIRCLES"
 
 
-def check(tree, rooms, untested, circles):
+def check(tree, rooms, untested):
     """The faults of include lines, folders of tests and calls, as FILE:LINE: fault."""
     yield from check_table(rooms)
     tree = tree.resolve()
     yield from check_tests(tree, rooms, untested)
-    yield from check_circles(tree, circles)
+    yield from check_circles(tree)
     used = {room: set() for room in rooms}
     for source in sorted(p for top in ("include", "lib", "daemon") for p in (tree / top).rglob("*.[ch]")):
         path = source.relative_to(tree)
@@ -199,14 +191,14 @@ def test():
               "lib/high/g.c:3: h closes a circle", "lib/high/h.c:4: f closes a circle",
               "lib/high/high.c:4: g closes a circle: lib/high/g.c needs high.c back",
               "lib/sim/a.h:2: b.h closes a circle: lib/sim/b.c needs a.c back", "lib/sim/b.c:1: a.h closes a circle",
-              "lib/low: a is no circle any more", "lib/attic/x.c:1: lib/attic is no room",
+              "lib/attic/x.c:1: lib/attic is no room",
               "lib/low/low.c:2: lib/low may not include lib/high", "lib/high includes nothing of lib/bare any more"]
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():
             path = Path(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        said = list(check(Path(folder), rooms, (), ["lib/low: a"]))
+        said = list(check(Path(folder), rooms, ()))
     if len(said) != len(wanted) or any(w not in s for w, s in zip(wanted, said)):
         sys.exit(f"rooms.py --test: expected {wanted}, found {said}")
 
@@ -216,7 +208,7 @@ def main():
         test()
         return
     faults = list(check(Path(sys.argv[1]) if sys.argv[1:] else Path(__file__).resolve().parent.parent, ROOMS,
-                        UNTESTED, CIRCLES))
+                        UNTESTED))
     print("\n".join(faults) or f"rooms: {len(ROOMS)}, each includes only what its row names, and has its tests;"
           " no file calls one that calls it back")
     sys.exit(1 if faults else 0)

@@ -69,6 +69,8 @@ def check(path, text):
 def test():
     """Checks that each kind of fault is found in its line. This tree, which has none, shows that nothing else is."""
     cases = {"a.md": ("One.\nSomebody has it.\nThe superuser nobody knows.\nIt does what\nis asked for.\n", [2, 3, 4]),
+             "b.c": ("".join(f"/* {word} it goes. */\n" for word in ("As", "How", "Whether", "Which", "Whose", "Why"))
+                     + 'say("class MP.", "class HP.");\n/* fixme, anybody, what is asked for */\n', [1, 2, 3, 4, 5, 6, 7, 7, 8, 8, 8]),
              "a.h": ("/** TODO */\nint todo;\nint a; /**< What it is. */\n/**\n * Who calls.\n */\n", [1, 3, 5]),
              "a.c": ('int nobody;\n/* nobody\n * whoever, somebody */\nsay("somebody"); // what there is\nsay("a thread in class SP.");\n'
                      "/* Of two CPUs one. */\n/* The first\n * of two. Of three\n * none. */\n/* Where a key moves. */\n"
