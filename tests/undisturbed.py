@@ -96,10 +96,11 @@ def begin_test(limit):
 
 
 def user_of(needs, environment):
-    """Return what makes Popen change the user for a test with these needs. The environment becomes that of a login."""
+    """Return what makes Popen change the user for a test with these needs. The environment becomes that of a login, which cannot
+    change the user once more."""
     if "ASYM_TEST_USER" not in environment or set(needs) & set(environment["ASYM_TEST_ROOT"].split()):
         return {}
-    uid, gid = map(int, environment["ASYM_TEST_USER"].split(":"))
+    uid, gid = map(int, environment.pop("ASYM_TEST_USER").split(":"))
     try:
         entry = pwd.getpwuid(uid)
     except KeyError:
@@ -108,12 +109,12 @@ def user_of(needs, environment):
     return {"user": uid, "group": gid, "extra_groups": os.getgrouplist(entry.pw_name, gid)}
 
 
-def run(command, limit, environment, user={}):
+def run(command, limit, environment, user):
     """Run the command, and pass its output on. Return its exit status and the names of the cmocka tests that failed."""
     failed = set()
     ours, theirs = os.pipe()
-    # asymd opens its standard error by name.
-    os.fchown(theirs, user.get("user", -1), user.get("group", -1))
+    if user:  # asymd opens its standard error by name
+        os.fchown(theirs, user["user"], user["group"])
     process = subprocess.Popen(command, env=environment, stdout=theirs, stderr=theirs, preexec_fn=lambda: begin_test(limit), **user)
     os.close(theirs)
     with open(ours, errors="replace") as output:

@@ -104,12 +104,16 @@ class User(unittest.TestCase):
         self.assertEqual(self.user_of(["root", "connector"]), {})
         self.assertEqual((self.user_of(["connector"])["user"], self.user_of([""])["group"]), (os.getuid(), os.getgid()))
         self.assertEqual(undisturbed.user_of([""], {}), {})
+        # The test may start undisturbed.py itself, as this one does: nothing is left to change.
+        environment = {"ASYM_TEST_USER": "1:1", "ASYM_TEST_ROOT": "root"}
+        undisturbed.user_of([""], environment)
+        self.assertEqual(undisturbed.user_of([""], environment), {})
 
 
 class Limit(unittest.TestCase):
     def run_limited(self, program):
         with redirect_stdout(io.StringIO()):
-            return undisturbed.run([sys.executable, "-c", program], 1, dict(os.environ))
+            return undisturbed.run([sys.executable, "-c", program], 1, dict(os.environ), {})
 
     def test_a_run_that_loops_is_ended_in_each_of_its_processes(self):
         self.assertEqual(self.run_limited("while True: pass"), (-signal.SIGXCPU, set()))

@@ -38,7 +38,7 @@ TEST_WITH(in_a_child_pid_namespace_nothing_is_steered_and_it_says_so, asym_servi
     assert_int_equal(run_shell("unshare --pid --fork --kill-child \"$A\" --dry-run --duration=20ms"), 0);
     assert_said("0 of 0 threads would move");
     assert_said("in PID namespaces that asymd cannot map");
-    assert_said("the proc connector's numbers do not match");
+    assert_said("the proc connector's PIDs");
     pid_t load = asym_service_spin("4");
     asym_live_settle(load, 4);
     snprintf(command, sizeof command,
