@@ -75,8 +75,8 @@ static int drop_capabilities(void)
 }
 
 /*
- * The helper can extend no file. Its user, "nobody", may write to few files. Landlock would forbid all, but a process under
- * Landlock cannot inspect a process outside of its domain.
+ * The kernel refuses each write that extends a file. The helper does not use Landlock: then it could not inspect processes outside
+ * of its domain.
  */
 static int restrict_files(void)
 {

@@ -507,12 +507,12 @@ TEST_F(the_stat_of_a_watched_thread_is_read_when_it_may_have_changed)
     assert_string_equal(task_of(f, pid)->comm, "d");
 }
 
-/* Each change that the sample shows was asked for. */
-TEST_F(nice_and_mask_of_a_watched_thread_are_read_when_its_settings_have_changed)
+/* This process runs beside a thread that sleeps, may use 8 CPUs, and is watched. The second sample confirms its mask. */
+static void watch_this_process(struct fixture *f, struct watched w, int nice)
 {
-    const struct asym_procfs_watcher watcher = {.process = watched_process, .thread = watched_thread, .ctx = &watched};
-    struct watched w = {ASYM_PROCFS_RAN, ASYM_PROCFS_RAN, .ran = 4, .cpu = sched_getcpu(), .settings = 5};
-    const int pid = getpid(), nice = getpriority(PRIO_PROCESS, 0);
+    static const struct asym_procfs_watcher watcher = {
+        .process = watched_process, .thread = watched_thread, .ctx = &watched};
+    const int pid = getpid();
     affinity.mask = (struct asym_mask){.w = {0xff}};
     open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
     f->root.live = true;
@@ -523,6 +523,14 @@ TEST_F(nice_and_mask_of_a_watched_thread_are_read_when_its_settings_have_changed
     asym_procfs_set_watcher(f->source, &watcher);
     sample_watched(f, w);
     sample_watched(f, w);
+}
+
+/* Each change that the sample shows was asked for. */
+TEST_F(nice_and_mask_of_a_watched_thread_are_read_when_its_settings_have_changed)
+{
+    const int pid = getpid(), nice = getpriority(PRIO_PROCESS, 0);
+    struct watched w = {ASYM_PROCFS_RAN, ASYM_PROCFS_RAN, .ran = 4, .cpu = sched_getcpu(), .settings = 5};
+    watch_this_process(f, w, nice);
     for (unsigned i = 1; i < 4; i++) {
         affinity.mask.w[0] = 0xffu << i & 0xff;
         put(f, (struct thread){.pid = pid, .tid = pid, .comm = "a", .state = 'R', .nice = nice + (int)i});
@@ -545,19 +553,9 @@ TEST_F(nice_and_mask_of_a_watched_thread_are_read_when_its_settings_have_changed
 /* Another process undoes an order of asymd before the kernel's record is compared again: for the watcher nothing has changed. */
 TEST_F(an_order_that_is_undone_at_once_is_seen_whatever_the_watcher_knows_of_settings)
 {
-    const struct asym_procfs_watcher watcher = {.process = watched_process, .thread = watched_thread, .ctx = &watched};
-    struct watched w = {ASYM_PROCFS_RAN, ASYM_PROCFS_RAN, .ran = 4, .cpu = sched_getcpu(), .settings = 5};
     const int pid = getpid(), nice = getpriority(PRIO_PROCESS, 0);
-    affinity.mask = (struct asym_mask){.w = {0xff}};
-    open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
-    f->root.live = true;
-    put(f, (struct thread){.pid = pid, .tid = pid + 1, .comm = "sleeps", .state = 'S'});
-    put(f, (struct thread){.pid = pid, .tid = pid, .comm = "a", .state = 'R', .nice = nice});
-    sample(f);
-    asym_procfs_of(f->source)->all_online = true;
-    asym_procfs_set_watcher(f->source, &watcher);
-    sample_watched(f, w);
-    sample_watched(f, w);
+    struct watched w = {ASYM_PROCFS_RAN, ASYM_PROCFS_RAN, .ran = 4, .cpu = sched_getcpu(), .settings = 5};
+    watch_this_process(f, w, nice);
     const struct asym_action action = {
         .kind = ASYM_ACTION_STEER, .id = task_of(f, pid)->id, .mask = {.w = {1}}, .nice = -5};
     const struct asym_outcome outcome = {.kind = ASYM_OUTCOME_DONE};
