@@ -59,7 +59,7 @@ static void assert_next(int fd, const char *text, size_t size)
     assert_memory_equal(bytes, text, size);
 }
 
-#define OF_JOURNAL(level) "\nPRIORITY=" level "\nSYSLOG_IDENTIFIER=unit-log-sink\n"
+#define OF_JOURNAL(level) "\nPRIORITY=" level "\nSYSLOG_IDENTIFIER=unit-log\n"
 
 TEST(a_journal_that_does_not_read_costs_lines_and_no_time)
 {
