@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The readers of the log: a journal whose socket is full, and a pipe that is full, cost lines but no time. */
+/* The log: its readers, which cost lines but no time when they are full; lines about threads; its levels; and its limits. */
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -8,9 +8,9 @@
 #include <syslog.h>
 
 #include "app/log.h"
-#include "support/test.h"
-
-/* More lines than a socket or a pipe takes. */
+#include "base/mask.h"
+#include "support/captured-log.h"
+#include "support/test.h" /* More lines than a socket or a pipe takes. */
 #define MANY 5000
 
 static char dir[] = "/tmp/asymd-log-XXXXXX", path[64];
@@ -219,6 +219,120 @@ static int remove_dir(void **state)
 {
     unlink(path);
     return rmdir(dir);
+}
+
+static const struct asym_reason why = {.text = "because of %g"};
+
+/* Users can provoke lines about threads. For classes, the limit for messages of one kind would be one for all applications. */
+TEST(the_log_limits_lines_about_threads_and_writes_each_about_a_class)
+{
+    struct asym_task task = {.id = {.tid = 12, .tgid = 11}};
+    const struct asym_log_thread line = {.task = &task, .reason = &why, .cpu = -1};
+    struct asym_log log;
+    static char text[8192];
+    asym_log_init(&log);
+    captured_log_begin();
+    for (int i = 0; i < 2 * ASYM_LOG_LIMIT_MESSAGES; i++) {
+        asym_log_event(&log, LOG_INFO, &line, "program %d is serial", i);
+        asym_log_thread(&log, LOG_INFO, &line, "left alone");
+    }
+    asym_log_done(&log);
+    captured_log_end(text, sizeof text);
+    assert_int_equal(captured_log_count(text, "asymd: program"), 2 * ASYM_LOG_LIMIT_MESSAGES);
+    assert_int_equal(captured_log_count(text, "asymd: left alone"), ASYM_LOG_LIMIT_MESSAGES);
+    assert_int_equal(captured_log_count(text, "more messages like this were left out"), 1);
+}
+
+TEST(a_line_about_a_thread_has_the_fields_that_are_known)
+{
+    char fields[ASYM_LOG_FIELDS][ASYM_LOG_FIELD_SIZE];
+    struct asym_task task = {.id = {.tid = 12, .tgid = 11}, .comm = "a\nb"};
+    struct asym_mask mask = {.w = {0xf0}};
+    struct asym_log_thread line = {.task = &task, .class = ASYM_CLASS_SP, .cpu = -1};
+    static const char *const least[] = {"ASYM_PID=11", "ASYM_TID=12", "ASYM_COMM=a\\x0ab", "ASYM_CLASS=SP"};
+    static const char *const more[] = {"ASYM_POLICY=pa", "ASYM_REASON=because of 3", "ASYM_CPU=5", "ASYM_MASK=4-7"};
+    assert_int_equal(asym_log_fields(&line, fields), ASYM_LENGTH(least));
+    for (size_t i = 0; i < ASYM_LENGTH(least); i++)
+        assert_string_equal(fields[i], least[i]);
+    line.policy = "pa";
+    line.reason = &why;
+    line.figure[0] = 3;
+    line.cpu = 5;
+    line.mask = &mask;
+    assert_int_equal(asym_log_fields(&line, fields), ASYM_LENGTH(least) + ASYM_LENGTH(more));
+    for (size_t i = 0; i < ASYM_LENGTH(more); i++)
+        assert_string_equal(fields[ASYM_LENGTH(least) + i], more[i]);
+}
+
+/* The level is the position of the word in the row of asymd.log_level. */
+TEST(the_levels_are_those_of_syslog)
+{
+    static const int levels[] = {LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG};
+    struct asym_log log = {.level = 0};
+    for (int i = 0; i < (int)ASYM_LENGTH(levels); i++) {
+        asym_log_set_level(&log, i);
+        assert_int_equal(log.level, levels[i]);
+    }
+}
+
+static const char one[] = "one", other[] = "other";
+
+/* Sends n messages of a kind at one moment. Returns how many the limit lets through. */
+static unsigned write_many(struct asym_log_limit *l, const char *kind, unsigned n, asym_usec now)
+{
+    unsigned written = 0;
+    for (unsigned i = 0; i < n; i++) {
+        bool write;
+        assert_non_null(asym_log_limit_count(l, kind, 5, now, &write));
+        written += write;
+    }
+    return written;
+}
+
+TEST(a_few_are_written_and_the_others_counted)
+{
+    struct asym_log_limit l = {.kinds = {{.kind = NULL}}};
+    unsigned n = 0;
+    assert_int_equal(write_many(&l, one, 128, ASYM_SEC), ASYM_LOG_LIMIT_MESSAGES);
+    assert_int_equal(write_many(&l, other, 1, ASYM_SEC), 1);
+    assert_null(asym_log_limit_due(&l, 60 * ASYM_SEC, false, &n));
+    const struct asym_log_kind *k = asym_log_limit_due(&l, 61 * ASYM_SEC, false, &n);
+    assert_ptr_equal(k->kind, one);
+    assert_int_equal(n, 128 - ASYM_LOG_LIMIT_MESSAGES);
+    assert_null(asym_log_limit_due(&l, 61 * ASYM_SEC, false, &n));
+    assert_int_equal(write_many(&l, one, 128, 61 * ASYM_SEC), ASYM_LOG_LIMIT_MESSAGES);
+}
+
+/* The limit never drops messages that come seldom. */
+TEST(those_that_come_seldom_are_all_written)
+{
+    struct asym_log_limit l = {.kinds = {{.kind = NULL}}};
+    unsigned n = 0;
+    for (asym_usec t = 1; t < 1000; t += 13) {
+        assert_int_equal(write_many(&l, one, 1, t * ASYM_SEC), 1);
+        assert_null(asym_log_limit_due(&l, t * ASYM_SEC, false, &n));
+    }
+}
+
+TEST(at_the_end_every_suppressed_message_is_due)
+{
+    struct asym_log_limit l = {.kinds = {{.kind = NULL}}};
+    unsigned n = 0;
+    write_many(&l, one, 6, ASYM_SEC);
+    assert_null(asym_log_limit_due(&l, 2 * ASYM_SEC, false, &n));
+    assert_non_null(asym_log_limit_due(&l, 2 * ASYM_SEC, true, &n));
+    assert_int_equal(n, 1);
+    assert_null(asym_log_limit_due(&l, 2 * ASYM_SEC, true, &n));
+}
+
+TEST(more_kinds_than_places_are_limited_too)
+{
+    static const char kinds[2 * ASYM_LOG_LIMIT_KINDS];
+    struct asym_log_limit l = {.kinds = {{.kind = NULL}}};
+    unsigned written = 0;
+    for (size_t i = 0; i < sizeof kinds; i++)
+        written += write_many(&l, &kinds[i], 100, ASYM_SEC);
+    assert_int_equal(written, ASYM_LOG_LIMIT_KINDS * ASYM_LOG_LIMIT_MESSAGES);
 }
 
 TEST_MAIN_WITH(make_dir, remove_dir)

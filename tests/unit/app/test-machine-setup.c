@@ -8,7 +8,6 @@
 #include "base/mask.h"
 #include "support/tree.h"
 #include "support/test.h"
-
 struct fixture {
     struct tree tree;
     struct asym_invocation cli;
@@ -125,6 +124,69 @@ TEST_F(a_later_reading_keeps_the_place_the_count_and_what_is_slow)
     assert_int_equal(asym_run_machine_changed(&f->run, NULL), 0);
     assert_int_equal(place->generation, 3);
     assert_cpus(&place->slow, "2-3");
+}
+
+/* asymd looks at a few CPUs at a time for changes of their abilities, and acts on a bounded number of changes. */
+enum { N_WATCHED = 40 };
+
+struct watch {
+    struct asym_mask cpus;
+    struct asym_cpu_facts facts;
+};
+
+static void write_rank(struct fixture *f, unsigned cpu, unsigned rank)
+{
+    tree_write_cpu(&f->tree, cpu, "cpufreq/amd_pstate_prefcore_ranking", "%u\n", rank);
+}
+
+static struct watch begin_watch(struct fixture *f)
+{
+    struct watch w = {.cpus = {{0}}};
+    for (unsigned c = 0; c < N_WATCHED; c++) {
+        asym_mask_set(&w.cpus, c);
+        write_rank(f, c, 100);
+    }
+    asym_watch_read_facts(&w.facts, &f->run.root, &w.cpus, ASYM_SEC);
+    return w;
+}
+
+static bool look(struct fixture *f, struct watch *w, unsigned second)
+{
+    return asym_watch_facts_changed(&w->facts, &f->run.root, &w->cpus, second * ASYM_SEC);
+}
+
+/* Three looks see all of 40 CPUs. */
+TEST_F(a_change_of_any_cpu_is_seen_in_its_turn)
+{
+    static const unsigned cpus[] = {0, 15, 16, 31, 32, 39};
+    struct watch w = begin_watch(f);
+    unsigned second = 1;
+    for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++) {
+        unsigned seen = 0;
+        for (unsigned n = 0; n < 3; n++)
+            assert_false(look(f, &w, ++second));
+        write_rank(f, cpus[i], 200);
+        for (unsigned n = 0; n < 3; n++)
+            seen += look(f, &w, ++second);
+        assert_int_equal(seen, 1);
+        second += 100;
+    }
+}
+
+TEST_F(figures_that_keep_changing_are_acted_on_every_ten_seconds)
+{
+    struct watch w = begin_watch(f);
+    unsigned seen = 0;
+    for (unsigned second = 2; second < 122; second++) {
+        for (unsigned c = 0; c < N_WATCHED; c++)
+            write_rank(f, c, second);
+        seen += look(f, &w, second);
+    }
+    assert_in_range(seen, 12, 15);
+    for (unsigned second = 122; second < 142; second++) /* the last change is acted on, too */
+        seen += look(f, &w, second);
+    assert_false(look(f, &w, 500));
+    assert_in_range(seen, 13, 16);
 }
 
 TEST_MAIN
