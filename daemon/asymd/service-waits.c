@@ -66,7 +66,8 @@ void asym_service_waits_housekeeping(struct asym_service *s, asym_usec now)
 
 void asym_service_waits_close(struct asym_service *s)
 {
-    asym_waits_close(s->waits.kernel);
+    if (s->waits.kernel)
+        asym_waits_close(s->waits.kernel);
     s->waits = (struct asym_service_waits){.kernel = NULL};
 }
 

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#ifdef ASYM_BPF
+#ifndef ASYM_NO_BPF
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -334,92 +334,12 @@ struct asym_phases_maps asym_phases_maps_of(const struct asym_phases *p)
     return (struct asym_phases_maps){bpf_map__fd(p->bpf->maps.tags), bpf_map__fd(p->bpf->maps.bss), p->shared};
 }
 
-#else /* ASYM_BPF */
+#else /* ASYM_NO_BPF */
 
-/* A build without clang, bpftool or libbpf. No struct asym_phases exists there, so none of the others is ever called with one. */
 int asym_phases_open(const struct asym_phases_limits *limits __attribute__((unused)),
                      struct asym_phases **ret __attribute__((unused)), struct asym_error *err)
 {
     return asym_fail(err, -EOPNOTSUPP,
                      "this asymd was built without BPF programs (clang, bpftool or libbpf was missing)");
-}
-
-#define NEVER(...) __VA_ARGS__ __attribute__((unused))
-
-void asym_phases_close(NEVER(struct asym_phases *p))
-{
-}
-
-void asym_phases_set(NEVER(struct asym_phases *p), NEVER(const struct asym_phases_limits *limits))
-{
-}
-
-int asym_phases_follow(NEVER(struct asym_phases *p), NEVER(int32_t tgid), NEVER(uint32_t app))
-{
-    return -EOPNOTSUPP;
-}
-
-int asym_phases_unfollow(NEVER(struct asym_phases *p), NEVER(int32_t tgid))
-{
-    return -EOPNOTSUPP;
-}
-
-int asym_phases_fd(NEVER(const struct asym_phases *p))
-{
-    return -1;
-}
-
-size_t asym_phases_take(NEVER(struct asym_phases *p), NEVER(void (*fn)(void *, const struct asym_phases_event *)),
-                        NEVER(void *ctx))
-{
-    return 0;
-}
-
-void asym_phases_begin_interval(NEVER(struct asym_phases *p))
-{
-}
-
-bool asym_phases_slept(NEVER(const struct asym_phases *p), NEVER(int32_t tgid))
-{
-    return false;
-}
-
-size_t asym_phases_list(NEVER(struct asym_phases *p), NEVER(const struct asym_phases_thread **ret_threads),
-                        NEVER(const uint32_t **ret_slots))
-{
-    return 0;
-}
-
-uint32_t asym_phases_runnable(NEVER(const struct asym_phases *p), NEVER(uint32_t app), NEVER(int32_t *ret_tid))
-{
-    return 0;
-}
-
-uint32_t asym_phases_threads(NEVER(const struct asym_phases *p), NEVER(uint32_t app))
-{
-    return 0;
-}
-
-void asym_phases_hold(NEVER(struct asym_phases *p), NEVER(uint32_t app), NEVER(asym_usec until))
-{
-}
-
-bool asym_phases_misses(NEVER(const struct asym_phases *p), NEVER(uint32_t app))
-{
-    return false;
-}
-
-void asym_phases_reconcile(NEVER(struct asym_phases *p))
-{
-}
-
-struct asym_phases_stats asym_phases_stats(NEVER(const struct asym_phases *p))
-{
-    return (struct asym_phases_stats){.n_threads = 0};
-}
-
-struct asym_phases_maps asym_phases_maps_of(NEVER(const struct asym_phases *p))
-{
-    return (struct asym_phases_maps){-1, -1, NULL};
 }
 #endif

@@ -20,6 +20,16 @@
 
 struct asym_phases;
 
+/**
+ * Marks a function that a build without BPF programs (clang, bpftool or libbpf was missing) does not have. None is called there:
+ * asym_phases_open() fails.
+ */
+#ifdef ASYM_NO_BPF
+#define ASYM_BPF_ONLY __attribute__((weak))
+#else
+#define ASYM_BPF_ONLY
+#endif
+
 /** Limits of events, for each application. The programs of all later events obey them. */
 struct asym_phases_limits {
     asym_usec gap;    /**< a program whose serial phases begin more often than this in the mean flickers */
@@ -46,64 +56,65 @@ struct asym_phases_event {
 int asym_phases_open(const struct asym_phases_limits *limits, struct asym_phases **ret, struct asym_error *err);
 
 /** Accepts NULL. */
-void asym_phases_close(struct asym_phases *p);
+ASYM_BPF_ONLY void asym_phases_close(struct asym_phases *p);
 
-void asym_phases_set(struct asym_phases *p, const struct asym_phases_limits *limits);
+ASYM_BPF_ONLY void asym_phases_set(struct asym_phases *p, const struct asym_phases_limits *limits);
 
 /**
  * Follow a process as part of application app, 1..ASYM_PHASES_APPS: all threads that it has and will have. A process that
  * is followed already moves to app. Returns 0; -ESRCH: it has ended; -ENOSPC: no place is left, and the process is not followed;
  * -errno.
  */
-int asym_phases_follow(struct asym_phases *p, int32_t tgid, uint32_t app);
+ASYM_BPF_ONLY int asym_phases_follow(struct asym_phases *p, int32_t tgid, uint32_t app);
 
 /** Follow it no more. Does nothing for a process that is not followed. Returns 0; -errno: its threads may still be followed. */
-int asym_phases_unfollow(struct asym_phases *p, int32_t tgid);
+ASYM_BPF_ONLY int asym_phases_unfollow(struct asym_phases *p, int32_t tgid);
 
 enum { ASYM_PHASES_APPS = 1023, ASYM_PHASES_THREADS = 8191 };
 
 /** Readable when events are there. */
-int asym_phases_fd(const struct asym_phases *p);
+ASYM_BPF_ONLY int asym_phases_fd(const struct asym_phases *p);
 
 /** Call fn for each event that is there, oldest first. Another thread may call it than calls the rest. Returns their number. */
-size_t asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct asym_phases_event *e), void *ctx);
+ASYM_BPF_ONLY size_t asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct asym_phases_event *e),
+                                      void *ctx);
 
 /** Begin another interval between two samples. */
-void asym_phases_begin_interval(struct asym_phases *p);
+ASYM_BPF_ONLY void asym_phases_begin_interval(struct asym_phases *p);
 
 /**
  * Returns whether no thread of the process, followed or not, has got a CPU in this interval or the one before. One that has kept
  * its CPU for all that time got none. false: it has, or in the interval before those, or the programs do not know.
  */
-bool asym_phases_slept(const struct asym_phases *p, int32_t tgid);
+ASYM_BPF_ONLY bool asym_phases_slept(const struct asym_phases *p, int32_t tgid);
 
 /**
  * Read the followed threads that have changed their state since the last call, and those that are runnable. *ret_slots has the
  * places that were read. *ret_threads has each thread at its place, 1..ASYM_PHASES_THREADS, as it was read last: the others slept
  * on. One system call. Valid until the next call. Returns how many places were read.
  */
-size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret_threads,
-                        const uint32_t **ret_slots);
+ASYM_BPF_ONLY size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret_threads,
+                                      const uint32_t **ret_slots);
 
 /** Runnable threads of the application now; the thread, where it is one: its tid in *ret_tid, else 0. */
-uint32_t asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid);
+ASYM_BPF_ONLY uint32_t asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid);
 
 /** Followed threads of the application; app 0: of all, at most ASYM_PHASES_THREADS. */
-uint32_t asym_phases_threads(const struct asym_phases *p, uint32_t app);
+ASYM_BPF_ONLY uint32_t asym_phases_threads(const struct asym_phases *p, uint32_t app);
 
 /** Tell no serial phase of the application before that time (CLOCK_MONOTONIC). One that lasts until then is told then. */
-void asym_phases_hold(struct asym_phases *p, uint32_t app, asym_usec until);
+ASYM_BPF_ONLY void asym_phases_hold(struct asym_phases *p, uint32_t app, asym_usec until);
 
 /** Returns whether the application has threads that are not followed, or not yet: its counts are too low. */
-bool asym_phases_misses(const struct asym_phases *p, uint32_t app);
+ASYM_BPF_ONLY bool asym_phases_misses(const struct asym_phases *p, uint32_t app);
 
 /**
  * Compare those threads with the kernel's own record whose state has not changed for long, and find the threads that found no
  * place. Call it once a second.
  */
-void asym_phases_reconcile(struct asym_phases *p);
+ASYM_BPF_ONLY void asym_phases_reconcile(struct asym_phases *p);
 
-struct asym_phases_stats asym_phases_stats(const struct asym_phases *p);
+ASYM_BPF_ONLY struct asym_phases_stats asym_phases_stats(const struct asym_phases *p);
 
 struct asym_phases_shared;
 
@@ -113,6 +124,6 @@ struct asym_phases_maps {
     const struct asym_phases_shared *memory;
 };
 
-struct asym_phases_maps asym_phases_maps_of(const struct asym_phases *p);
+ASYM_BPF_ONLY struct asym_phases_maps asym_phases_maps_of(const struct asym_phases *p);
 
 #endif

@@ -54,7 +54,7 @@ void asym_waits_list(const struct asym_waits_shared *waits, const struct asym_ph
     }
 }
 
-#ifdef ASYM_BPF
+#ifndef ASYM_NO_BPF
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,8 +125,7 @@ int asym_waits_start(struct asym_waits *w, struct asym_error *err)
 
 void asym_waits_stop(struct asym_waits *w)
 {
-    if (w)
-        bpf_link__destroy(ASYM_TAKE(w->link));
+    bpf_link__destroy(ASYM_TAKE(w->link));
 }
 
 void asym_waits_each(const struct asym_waits *w, uint32_t app, void (*fn)(void *ctx, const struct asym_waits_thread *t),
@@ -135,33 +134,5 @@ void asym_waits_each(const struct asym_waits *w, uint32_t app, void (*fn)(void *
     uint64_t now = 0;
     asym_clock_ns(CLOCK_MONOTONIC, &now);
     asym_waits_list(w->shared, w->phases, app, now, fn, ctx);
-}
-
-#else /* ASYM_BPF */
-
-/* A build without clang, bpftool or libbpf. No struct asym_phases exists there, so none of these is ever called. */
-#define NEVER(...) __VA_ARGS__ __attribute__((unused))
-
-int asym_waits_open(NEVER(struct asym_phases *phases), NEVER(struct asym_waits **ret), NEVER(struct asym_error *err))
-{
-    return -EOPNOTSUPP;
-}
-
-void asym_waits_close(NEVER(struct asym_waits *w))
-{
-}
-
-int asym_waits_start(NEVER(struct asym_waits *w), NEVER(struct asym_error *err))
-{
-    return -EOPNOTSUPP;
-}
-
-void asym_waits_stop(NEVER(struct asym_waits *w))
-{
-}
-
-void asym_waits_each(NEVER(const struct asym_waits *w), NEVER(uint32_t app),
-                     NEVER(void (*fn)(void *, const struct asym_waits_thread *)), NEVER(void *ctx))
-{
 }
 #endif

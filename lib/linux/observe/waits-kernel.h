@@ -36,20 +36,20 @@ struct asym_waits_thread {
 struct asym_waits;
 
 /** Load the program, which takes some 20 ms of CPU time. Close it before phases. Returns 0; -errno with err. */
-int asym_waits_open(struct asym_phases *phases, struct asym_waits **ret, struct asym_error *err);
+ASYM_BPF_ONLY int asym_waits_open(struct asym_phases *phases, struct asym_waits **ret, struct asym_error *err);
 
-/** Accepts NULL. */
-void asym_waits_close(struct asym_waits *w);
+/** Detach the program, if it is attached, and unload it. */
+ASYM_BPF_ONLY void asym_waits_close(struct asym_waits *w);
 
 /** Begin to measure, with nothing measured: attach the program, unless it is. Returns 0; -errno with err. */
-int asym_waits_start(struct asym_waits *w, struct asym_error *err);
+ASYM_BPF_ONLY int asym_waits_start(struct asym_waits *w, struct asym_error *err);
 
-/** Detach the program, if it is attached. Accepts NULL. */
-void asym_waits_stop(struct asym_waits *w);
+/** Detach the program, if it is attached. */
+ASYM_BPF_ONLY void asym_waits_stop(struct asym_waits *w);
 
 /** Call fn for each thread of the application that is alive, in no order. It makes no system call. */
-void asym_waits_each(const struct asym_waits *w, uint32_t app, void (*fn)(void *ctx, const struct asym_waits_thread *t),
-                     void *ctx);
+ASYM_BPF_ONLY void asym_waits_each(const struct asym_waits *w, uint32_t app,
+                                   void (*fn)(void *ctx, const struct asym_waits_thread *t), void *ctx);
 
 /** The same of this memory, which the BPF programs may write meanwhile; times until now_ns (CLOCK_MONOTONIC). */
 void asym_waits_list(const struct asym_waits_shared *waits, const struct asym_phases_shared *phases, uint32_t app,
