@@ -7,7 +7,6 @@
 #include "base/mask.h"
 #include "base/search.h"
 #include "core/engine-internal.h"
-#include "core/thread-state.h"
 
 /* Compare the masks in force with the plan, and push the actions that make up the difference. */
 

@@ -2,7 +2,6 @@
 #include "core/machine-situation.h"
 
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "core/thread-state.h"
 
 /* Reports dereference the reason: a policy that gives none must not end the service. */
 static const struct asym_reason unexplained = {.text = "the policy gives no reason"};

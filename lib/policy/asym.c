@@ -11,7 +11,6 @@
 #include <errno.h>
 
 #include "base/arena.h"
-#include "base/macro.h"
 #include "base/mask.h"
 #include "policy/seats-internal.h"
 

@@ -5,7 +5,6 @@
  */
 #include "policy/seats-internal.h"
 
-#include "base/macro.h"
 #include "base/mask.h"
 
 /* A thread that has a claim keeps it before one that ranks higher by less than this: each change rewrites all wide masks. */

@@ -5,7 +5,6 @@
  */
 #include "policy/seats-internal.h"
 
-#include "base/macro.h"
 #include "base/mask.h"
 
 /* A thread of the crowd stays on its core type for a CPU of another type that costs more than this. */

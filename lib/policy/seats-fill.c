@@ -5,7 +5,6 @@
  */
 #include "policy/seats-internal.h"
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "policy/placement/spread.h"
 

@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 
 /* An interval counts for progress only if the thread needed a CPU for this share of it: below, its ratio is noise. */

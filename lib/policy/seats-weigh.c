@@ -12,7 +12,6 @@
 
 #include <math.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "base/nice.h"
 #include "base/sort.h"

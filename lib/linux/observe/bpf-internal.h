@@ -3,11 +3,7 @@
 #ifndef ASYM_LINUX_OBSERVE_BPF_INTERNAL_H
 #define ASYM_LINUX_OBSERVE_BPF_INTERNAL_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-
-#include <asym/port.h>
 
 #include "base/hash.h"
 #include "base/token-bucket.h"

@@ -2,7 +2,6 @@
 #include "linux/observe/bpf.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/clock.h"

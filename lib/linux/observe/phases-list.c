@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "linux/observe/phases-list.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

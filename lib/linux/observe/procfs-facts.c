@@ -12,7 +12,6 @@
 #include "base/mask.h"
 #include "linux/observe/proc-owner.h"
 #include "linux/observe/proc-reader.h"
-#include "linux/sys/proc-parse.h"
 
 /* Few masks and cgroups differ. When there are more entries than this, most are no longer in use. */
 #define MASKS_MAX   4096

@@ -3,8 +3,6 @@
 #ifndef ASYM_LINUX_OBSERVE_PROCFS_INTERNAL_H
 #define ASYM_LINUX_OBSERVE_PROCFS_INTERNAL_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -15,7 +13,6 @@
 #include "linux/observe/procfs.h"
 #include "linux/sys/cgroup-mounts.h"
 #include "linux/sys/proc-parse.h"
-#include "linux/sys/root.h"
 
 /** The counts of one sample for an application of several processes: a job or a cgroup. */
 struct asym_members {

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "linux/sys/root.h"
 
 /*
  * Descriptors reserved for everything else: the ledger, sockets, directories that are listed, files that are opened for one

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Counters of the live machine: one group of perf events for each thread and kind of core. */
-#include "linux/perf/counters.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

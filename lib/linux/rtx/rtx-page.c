@@ -2,7 +2,6 @@
 #include "linux/rtx/rtx-page.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/macro.h"

@@ -3,10 +3,6 @@
 #ifndef ASYM_LINUX_RTX_SERVER_INTERNAL_H
 #define ASYM_LINUX_RTX_SERVER_INTERNAL_H
 
-#include <stdint.h>
-
-#include <asym/error.h>
-
 #include "linux/rtx/rtx-page.h"
 #include "linux/rtx/rtx-server.h"
 

@@ -9,7 +9,6 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/nice.h"
-#include "policy/placement/spread.h"
 
 struct asym_balance_group {
     uint32_t first, n; /* in threads */

@@ -7,7 +7,6 @@
 
 #include "base/arena.h"
 #include "base/macro.h"
-#include "base/mask.h"
 #include "base/sort.h"
 
 /* A set of threads with equal masks, which are placed on the same CPUs. */

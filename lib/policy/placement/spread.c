@@ -7,7 +7,6 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/macro.h"
-#include "base/mask.h"
 #include "base/sort.h"
 
 /* State of the search for sets: sizes and slots are needed only during the search. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "policy/smt/smt.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include <asym/snapshot.h>

@@ -7,7 +7,6 @@
 #include "base/arena.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "policy/placement/spread.h"
 
 const char *const asym_smt_weights_names[] = {"nice", "source", NULL};
 
