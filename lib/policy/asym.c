@@ -147,7 +147,7 @@ static bool finds_fast_cpu(const struct asym_seats *q, size_t t)
 {
     const int cpu = q->ret[t].cpu;
     return q->n_on[cpu] == 1 && q->of[t].busy && !asym_seats_of(q, t)->coupled &&
-           asym_seats_speed(q, cpu) * asym_seats_beside(q, cpu) >= 1 - 1e-6;
+           q->speed[cpu] * asym_seats_beside(q, cpu) >= 1 - 1e-6;
 }
 
 static const struct asym_reason *reason_of(const struct asym_seats *q, size_t t)
@@ -172,7 +172,7 @@ static const struct asym_reason *reason_of(const struct asym_seats *q, size_t t)
         return &any_cpu;
     if (s->kind == 0)
         return &shares;
-    return asym_seats_speed(q, a->cpu) * asym_seats_beside(q, a->cpu) >= 1 - 1e-6 ? &fast_cpu : &slower_cpu;
+    return q->speed[a->cpu] * asym_seats_beside(q, a->cpu) >= 1 - 1e-6 ? &fast_cpu : &slower_cpu;
 }
 
 /* Users see how much a thread is waited for, and where it is, or what it has had of a fast CPU. */
@@ -364,7 +364,6 @@ static const struct asym_option options[] = {
     {.key = NULL},
 };
 
-extern const struct asym_policy asym_policy_asym;
 const struct asym_policy asym_policy_asym = {
     .name = "asym",
     .summary = "the best seat for the thread that is waited for most, by what it gains and by what it has had",

@@ -35,7 +35,6 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     return 0;
 }
 
-extern const struct asym_policy asym_policy_busyfcs;
 const struct asym_policy asym_policy_busyfcs = {
     .name = "busyfcs",
     .summary = "a fast CPU is never idle before a slow one",

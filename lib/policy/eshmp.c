@@ -342,7 +342,6 @@ static const struct asym_option options[] = {
     {.key = NULL},
 };
 
-extern const struct asym_policy asym_policy_eshmp;
 const struct asym_policy asym_policy_eshmp = {
     .name = "eshmp",
     .summary = "the threads that stall least per instruction get the fast CPUs; measured every period",

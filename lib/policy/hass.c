@@ -229,7 +229,6 @@ static const struct asym_option options[] = {
     {.key = NULL},
 };
 
-extern const struct asym_policy asym_policy_hass;
 const struct asym_policy asym_policy_hass = {
     .name = "hass",
     .summary = "each thread is assigned once, to the core type where its profile predicts the shortest run time",

@@ -326,7 +326,6 @@ static const struct asym_option options[] = {
     {.key = NULL},
 };
 
-extern const struct asym_policy asym_policy_ipc_driven;
 const struct asym_policy asym_policy_ipc_driven = {
     .name = "ipc-driven",
     .summary = "the threads that gain most get the fast CPUs; each new phase is measured on every core type",

@@ -155,7 +155,6 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     return 0;
 }
 
-extern const struct asym_policy asym_policy_mintlp;
 const struct asym_policy asym_policy_mintlp = {
     .name = "mintlp",
     .summary = "the applications with the fewest runnable threads get the fast CPUs",

@@ -14,7 +14,6 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     return 0;
 }
 
-extern const struct asym_policy asym_policy_none;
 const struct asym_policy asym_policy_none = {
     .name = "none",
     .summary = "steer nothing; observe and classify only",

@@ -357,7 +357,6 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     return 0;
 }
 
-extern const struct asym_policy asym_policy_pa;
 const struct asym_policy asym_policy_pa = {
     .name = "pa",
     .summary = "serial phases come first, then mildly parallel programs; highly parallel ones run on slow CPUs",

@@ -487,7 +487,6 @@ static const struct asym_option options[] = {
     {.key = NULL},
 };
 
-extern const struct asym_policy asym_policy_priority;
 const struct asym_policy asym_policy_priority = {
     .name = "priority",
     .summary = "the higher the priority, the faster the CPU; a lower rank never gets more speed",

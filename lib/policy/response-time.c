@@ -88,7 +88,6 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     return asym_balance_plan(in, ret, &rule, explain);
 }
 
-extern const struct asym_policy asym_policy_response_time;
 const struct asym_policy asym_policy_response_time = {
     .name = "response-time",
     .summary = "threads go where they are served soonest, even to a busy fast CPU while a slow one is idle",

@@ -211,7 +211,6 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     return 0;
 }
 
-extern const struct asym_policy asym_policy_rr;
 const struct asym_policy asym_policy_rr = {
     .name = "rr",
     .summary = "fast and slow CPUs are shared equally among all threads",

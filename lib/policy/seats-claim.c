@@ -30,7 +30,7 @@ static double machine_speed(const struct asym_seats *q)
     const struct asym_mask cpus = asym_machine_ordinary(q->in->machine);
     double sum = 0;
     ASYM_MASK_FOREACH (c, &cpus)
-        sum += asym_seats_speed(q, c) * (q->in->machine->cpus[c].smt_rank > 0 ? q->in->machine->smt_gain : 1);
+        sum += q->speed[c] * (q->in->machine->cpus[c].smt_rank > 0 ? q->in->machine->smt_gain : 1);
     return sum;
 }
 
@@ -111,7 +111,7 @@ static double cost_of_siblings(const struct asym_seats *q, int cpu)
     for (int s = m->cpus[cpu].sibling; s != cpu; s = m->cpus[s].sibling) {
         if (q->n_on[s] > 0 || asym_mask_has(&q->narrow, s))
             return 0;
-        cost += m->smt_gain * asym_seats_speed(q, cpu);
+        cost += m->smt_gain * q->speed[cpu];
     }
     return cost;
 }
@@ -153,7 +153,7 @@ static double cost_of(const struct asym_seats *q, uint32_t t, uint8_t claim)
         return -1;
     if (claim == ASYM_CLAIM_CPU) {
         const bool may = thread->light ? !asym_seats_nice_counts(q, t) && may_be_alone(q, t) : q->n_on[cpu] == 1;
-        return may ? (1 - ASYM_MIN(thread->duty, 1)) * asym_seats_speed(q, cpu) : -1;
+        return may ? (1 - ASYM_MIN(thread->duty, 1)) * q->speed[cpu] : -1;
     }
     const double siblings = cost_of_siblings(q, cpu);
     return siblings > 0 ? siblings : -1;

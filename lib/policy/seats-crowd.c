@@ -26,7 +26,7 @@ static double cost_of(const struct asym_seats *q, int cpu)
 {
     const bool is_held = q->top[cpu] > q->p->heavy * q->light;
     const double l = (q->flooded ? q->n_on[cpu] : q->used[cpu]) + (is_held ? HELD_BY_ABOVE : 0);
-    return 2 * l * (l + 1) / (2 * l + 1) / (asym_seats_speed(q, cpu) * asym_seats_beside(q, cpu));
+    return 2 * l * (l + 1) / (2 * l + 1) / (q->speed[cpu] * asym_seats_beside(q, cpu));
 }
 
 static bool is_before(const struct asym_seats *q, uint32_t a, uint32_t b)
@@ -151,7 +151,7 @@ static void stay_in_flood(struct asym_seats *q, const struct asym_mask *cpus)
     double threads = (double)q->n_open, speed = 0;
     ASYM_MASK_FOREACH (c, cpus) {
         threads += q->n_on[c] - 0.5;
-        speed += q->cost[c] = asym_seats_speed(q, c) * (m->cpus[c].sibling == c ? 1 : (1 + m->smt_gain) / 2);
+        speed += q->cost[c] = q->speed[c] * (m->cpus[c].sibling == c ? 1 : (1 + m->smt_gain) / 2);
     }
     for (size_t i = 0; i < q->n_open; i++) {
         const int home = q->of[q->open[i]].home;

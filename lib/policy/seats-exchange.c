@@ -25,7 +25,7 @@ static const struct asym_reason lends = {
 static double speed_in(const struct asym_seats *q, size_t t, size_t u)
 {
     const int cpu = q->ret[u].cpu;
-    return asym_seats_sigma(q, t, asym_seats_speed(q, cpu), asym_seats_is_remote(q, t, cpu)) * asym_seats_of(q, u)->smt;
+    return asym_seats_sigma(q, t, q->speed[cpu], asym_seats_is_remote(q, t, cpu)) * asym_seats_of(q, u)->smt;
 }
 
 /* A thread that slept when the last plan was made has none, and one of a crowd may be on any CPU. */
@@ -41,7 +41,7 @@ static double speed_now(const struct asym_seats *q, size_t t)
     const struct asym_mask cpus = asym_mask_and(q->in->threads[t].allowed, &q->in->machine->usable);
     double sum = 0;
     ASYM_MASK_FOREACH (c, &cpus)
-        sum += asym_seats_sigma(q, t, asym_seats_speed(q, c), asym_seats_is_remote(q, t, c));
+        sum += asym_seats_sigma(q, t, q->speed[c], asym_seats_is_remote(q, t, c));
     return sum / ASYM_MAX(asym_mask_count(&cpus), 1U);
 }
 
@@ -191,7 +191,7 @@ static void sit_apart(struct asym_seats *q, size_t t, const struct rest *rest)
     double most = speed_now(q, t) * (1 + 1e-6);
     int best = -1;
     ASYM_MASK_FOREACH (c, &cpus) {
-        const double speed = asym_seats_sigma(q, t, asym_seats_speed(q, c), asym_seats_is_remote(q, t, c));
+        const double speed = asym_seats_sigma(q, t, q->speed[c], asym_seats_is_remote(q, t, c));
         if (speed < most || (speed <= most && c != q->in->threads[t].preferred_cpu))
             continue;
         most = speed;

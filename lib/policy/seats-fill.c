@@ -53,7 +53,7 @@ double asym_seats_value(const struct asym_seats *q, int cpu, double density)
         top = ASYM_MAX(top, q->top[s]);
     }
     const double ratio = density > 0 ? ASYM_MAX(top / density, 1) : 1;
-    return asym_seats_speed(q, cpu) * (1 - q->used[cpu]) * (1 - busy + busy * ASYM_MAX(each - ratio * (1 - each), 0));
+    return q->speed[cpu] * (1 - q->used[cpu]) * (1 - busy + busy * ASYM_MAX(each - ratio * (1 - each), 0));
 }
 
 void asym_seats_sit(struct asym_seats *q, uint32_t t, int cpu)

@@ -141,12 +141,6 @@ static inline struct asym_seats_thread *asym_seats_of(const struct asym_seats *q
     return (struct asym_seats_thread *)q->in->threads[t].state;
 }
 
-/** Returns the speed of a CPU as a share of the fastest. */
-static inline double asym_seats_speed(const struct asym_seats *q, int cpu)
-{
-    return q->speed[cpu];
-}
-
 /** Returns whether value passes limit, with the hysteresis of a thread that had passed it. */
 static inline bool asym_seats_passes(double value, bool had, double limit)
 {

@@ -57,7 +57,7 @@ double asym_seats_sigma(const struct asym_seats *q, size_t t, double speed, bool
 double asym_seats_speed_given(const struct asym_seats *q, size_t t)
 {
     const struct asym_seats_thread *s = asym_seats_of(q, t);
-    return asym_seats_sigma(q, t, asym_seats_speed(q, s->given), asym_seats_is_remote(q, t, s->given)) * s->smt;
+    return asym_seats_sigma(q, t, q->speed[s->given], asym_seats_is_remote(q, t, s->given)) * s->smt;
 }
 
 /* The mean of the speeds that it had in its seats since the last plan. */
@@ -84,7 +84,7 @@ static void observe_counters(struct asym_seats *q, size_t t, int cpu)
     const double misses = ASYM_MAX(sample->llc_misses, 0) / sample->instructions * q->p->miss_ns * 1e-9;
     const double stall = ASYM_MIN(misses * remote, STALL_MOST * each);
     const double share = s->exec > 0 ? 0.5 : 1;
-    s->exec += share * ((each - stall) * asym_seats_speed(q, cpu) * s->smt - s->exec);
+    s->exec += share * ((each - stall) * q->speed[cpu] * s->smt - s->exec);
     s->stall += share * (stall / remote - s->stall);
 }
 

@@ -164,7 +164,7 @@ static bool takes_part(const struct asym_seats *q, size_t t)
 
 static double speed_of_seat(const struct asym_seats *q, const struct asym_seats_thread *s)
 {
-    return s->last > 0 && asym_mask_has(&q->in->machine->usable, s->given) ? asym_seats_speed(q, s->given) * s->smt : 1;
+    return s->last > 0 && asym_mask_has(&q->in->machine->usable, s->given) ? q->speed[s->given] * s->smt : 1;
 }
 
 /*

@@ -391,7 +391,6 @@ static const struct asym_option options[] = {
     {.key = NULL},
 };
 
-extern const struct asym_policy asym_policy_serial_first;
 const struct asym_policy asym_policy_serial_first = {
     .name = "serial-first",
     .summary = "serial threads get fast CPUs to themselves; the others share the rest by speed",

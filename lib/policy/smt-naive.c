@@ -43,7 +43,6 @@ static int plan_fetch(const struct asym_policy_input *in, struct asym_assignment
 static const struct asym_option options[] = {ASYM_SMT_OPTION_ROTATION, ASYM_SMT_OPTION_WEIGHTS, {.key = NULL}};
 static const struct asym_option fetch_options[] = {ASYM_SMT_OPTION_WEIGHTS, {.key = NULL}};
 
-extern const struct asym_policy asym_policy_smt_naive;
 const struct asym_policy asym_policy_smt_naive = {
     .name = "smt-naive",
     .summary = "a core is shared by priority: a thread with a larger share has the core alone for a while",
@@ -58,7 +57,6 @@ const struct asym_policy asym_policy_smt_naive = {
     .plan = plan,
 };
 
-extern const struct asym_policy asym_policy_smt_icount;
 const struct asym_policy asym_policy_smt_icount = {
     .name = "smt-icount",
     .summary = "the fetch unit of a simulated core divides the core by priority",

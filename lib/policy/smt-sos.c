@@ -139,7 +139,7 @@ static void add_up(const struct asym_smt *s, struct pairing *p)
             known = known && achieved[k] > 0;
         }
         for (unsigned k = 0; known && k < ASYM_SMT_PAIRINGS; k++)
-            speedup[k] += asym_smt_speedup(&achieved[k], &alone, 1);
+            speedup[k] += achieved[k] / alone;
     }
 }
 
@@ -217,7 +217,6 @@ static int plan_fetch(const struct asym_policy_input *in, struct asym_assignment
     return plan_pairings(in, ret, true);
 }
 
-extern const struct asym_policy asym_policy_smt_sos;
 const struct asym_policy asym_policy_smt_sos = {
     .name = "smt-sos",
     .summary = "as smt-symb, but threads are paired on cores in several ways, and the best pairing is kept",
@@ -227,7 +226,6 @@ const struct asym_policy asym_policy_smt_sos = {
     .plan = plan,
 };
 
-extern const struct asym_policy asym_policy_smt_icount_sos;
 const struct asym_policy asym_policy_smt_icount_sos = {
     .name = "smt-icount-sos",
     .summary = "as smt-sos, but the fetch unit of a simulated core divides the core",

@@ -24,7 +24,6 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     return r;
 }
 
-extern const struct asym_policy asym_policy_smt_symb;
 const struct asym_policy asym_policy_smt_symb = {
     .name = "smt-symb",
     .summary = "as smt-naive, but asymd measures how well threads share a core; threads that do well share it longer",

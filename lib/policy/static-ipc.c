@@ -49,7 +49,6 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     return 0;
 }
 
-extern const struct asym_policy asym_policy_static_ipc;
 const struct asym_policy asym_policy_static_ipc = {
     .name = "static-ipc",
     .summary = "the programs that gain most, by their profiles, get the fast CPUs",

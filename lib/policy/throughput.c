@@ -34,7 +34,6 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     return asym_balance_plan(in, ret, &asym_proportion_rule, explain);
 }
 
-extern const struct asym_policy asym_policy_throughput;
 const struct asym_policy asym_policy_throughput = {
     .name = "throughput",
     .summary = "no CPU idles before another has two threads; then threads are in proportion to speed",

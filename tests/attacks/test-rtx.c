@@ -168,7 +168,7 @@ static void go_round(void)
 static void meet(pid_t pid)
 {
     become_unit(true);
-    asym_rtxd_meet(server, pid, 1);
+    asym_rtxd_meet(&server->provider, pid, 1);
     become_unit(false);
 }
 

@@ -80,7 +80,6 @@ static const struct asym_option options[] = {
     {.key = NULL},
 };
 
-extern const struct asym_policy asym_policy_first_come;
 const struct asym_policy asym_policy_first_come = {
     .name = "first-come",
     .summary = "fast CPUs to the threads that started first",

@@ -143,12 +143,6 @@ static int say_switch(struct asym_fact *ret, bool on, const char *remedy, const 
     return 0;
 }
 
-static bool exists(const struct asym_root *root, const char *path)
-{
-    ASYM_AUTO_CLOSE int fd = asym_root_openat(root, path, O_PATH);
-    return fd >= 0;
-}
-
 static int read_kernel(const struct asym_root *root, struct asym_fact *ret)
 {
     char release[80];
@@ -253,7 +247,8 @@ static int read_schedstat(const struct asym_root *root, struct asym_fact *ret)
 
 static int read_bpf(const struct asym_root *root, struct asym_fact *ret)
 {
-    if (!exists(root, "sys/kernel/btf/vmlinux"))
+    ASYM_AUTO_CLOSE int fd = asym_root_openat(root, "sys/kernel/btf/vmlinux", O_PATH);
+    if (fd < 0)
         return say_lack(root, ret, "a kernel with CONFIG_DEBUG_INFO_BTF; asymd reads /proc instead",
                         "no type information (sys/kernel/btf/vmlinux) for BPF programs");
     asym_facts_say(ret, ASYM_FACT_GOOD, "", "the kernel has type information for BPF programs");

@@ -166,7 +166,7 @@ static int start_helper(struct reader *r, asym_usec now)
         return -ENOENT;
     if (now < r->retry_at)
         return -EAGAIN;
-    int error = asym_helper_start(&r->helper, NULL);
+    int error = asym_helper_start(&r->helper);
     if (error < 0) {
         r->retry_at = now + RETRY;
         return error == -ENOENT || error == -EACCES ? error : -EAGAIN;

@@ -324,8 +324,6 @@ bool asym_procfs_gone(int error);
 /* procfs-track.c: the table of processes and their threads. stat: of the leader, read now. */
 
 struct asym_pthread *asym_procfs_find_thread(const struct asym_process *proc, int32_t tid);
-/** Add a thread. Does nothing for a thread that is known and has not ended. 0; -ENOMEM. */
-int asym_procfs_add_thread(struct asym_process *proc, int32_t tid, bool newborn, asym_usec born);
 void asym_procfs_mark_gone(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t);
 void asym_procfs_sweep_threads(struct asym_process *proc);
 int asym_procfs_list_threads(struct asym_procfs *p, struct asym_process *proc);

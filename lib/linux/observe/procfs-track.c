@@ -54,7 +54,8 @@ struct asym_pthread *asym_procfs_find_thread(const struct asym_process *proc, in
     return i < proc->n_threads && proc->threads[i].tid == tid ? &proc->threads[i] : NULL;
 }
 
-int asym_procfs_add_thread(struct asym_process *proc, int32_t tid, bool newborn, asym_usec born)
+/* Does nothing for a thread that is known and has not ended. 0; -ENOMEM. */
+static int add_thread(struct asym_process *proc, int32_t tid, bool newborn, asym_usec born)
 {
     struct asym_pthread *t = asym_procfs_find_thread(proc, tid);
     if (t && !t->gone)
@@ -94,7 +95,7 @@ static int take_thread(struct asym_procfs *p, struct asym_process *proc, int32_t
 {
     struct asym_pthread *t = asym_procfs_find_thread(proc, tid);
     if (!t)
-        return asym_procfs_add_thread(proc, tid, p->n_samples > 0, 0);
+        return add_thread(proc, tid, p->n_samples > 0, 0);
     t->gone = false;
     return 0;
 }
@@ -237,7 +238,7 @@ static struct asym_process *enlist(struct asym_procfs *p, int32_t pid, const str
         return NULL;
     }
     /* Add the leader now as newborn: the first listing of threads would otherwise take it for one that existed before. */
-    if ((newborn && asym_procfs_follows(proc) && asym_procfs_add_thread(proc, pid, true, 0) < 0) ||
+    if ((newborn && asym_procfs_follows(proc) && add_thread(proc, pid, true, 0) < 0) ||
         asym_hash_reserve(&p->by_pid, 1) < 0) {
         p->rescan = true;
         free(proc->threads);
@@ -459,7 +460,7 @@ static void take_event(void *ctx, const struct asym_process_event *event)
         return;
     switch (event->kind) {
     case ASYM_PROCESS_EVENT_CLONE:
-        if (asym_procfs_follows(proc) && asym_procfs_add_thread(proc, event->pid, true, event->when) < 0)
+        if (asym_procfs_follows(proc) && add_thread(proc, event->pid, true, event->when) < 0)
             asym_procfs_expect(proc, ASYM_DUE_THREADS);
         break;
     case ASYM_PROCESS_EVENT_EXEC:

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/macro.h"
+#include "base/text.h"
 #include "core/task-table.h"
 #include "linux/perf/counters-internal.h"
 #include "linux/sys/thread.h"
@@ -360,24 +361,17 @@ int asym_counters_new(const struct asym_counters_config *config, struct asym_cou
 
 static void list_pmus(const struct asym_pmu *pmus, int n, char *buf, size_t size)
 {
-    size_t at = 0;
-    buf[0] = '\0';
-    for (int i = 0; i < n; i++) {
-        size_t more = strlen(pmus[i].name) + (at ? 2 : 0);
-        if (more >= size - at)
-            return;
-        at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", " : "", pmus[i].name);
-    }
+    struct asym_text text = asym_text_in(buf, size);
+    for (int i = 0; i < n; i++)
+        asym_text_add(&text, "%s%s", text.used ? ", " : "", pmus[i].name);
 }
 
 static void list_counters(unsigned counters, char *buf, size_t size)
 {
-    size_t at = 0;
-    buf[0] = '\0';
+    struct asym_text text = asym_text_in(buf, size);
     for (unsigned k = 0; k < ASYM_N_COUNTERS; k++)
-        if (counters >> k & 1 && at < size)
-            at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", " : "",
-                                   asym_counter_name((enum asym_counter)k));
+        if (counters >> k & 1)
+            asym_text_add(&text, "%s%s", text.used ? ", " : "", asym_counter_name((enum asym_counter)k));
 }
 
 /*

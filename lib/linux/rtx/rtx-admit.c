@@ -20,8 +20,9 @@ static void refuse(const struct asym_rtxd_server *s, enum asym_rtxd_refusal refu
 }
 
 /* A user for whom there is no directory is looked up again with each of the user's processes, and asymd logs it. */
-void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start)
+void asym_rtxd_meet(struct asym_rtxd_provider *provider, int32_t pid, uint64_t start)
 {
+    struct asym_rtxd_server *s = (struct asym_rtxd_server *)(void *)provider;
     const size_t i = (uint32_t)pid % ASYM_RTXD_MAX_MET;
     char path[64];
     struct stat st;

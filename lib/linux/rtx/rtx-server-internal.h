@@ -142,8 +142,8 @@ int asym_rtxd_watch(const struct asym_rtxd_server *s, int fd, uint32_t events);
 /** Size of the largest page, bytes. */
 #define ASYM_RTXD_PAGE_SIZE ((size_t)ASYM_RTX_PAGE_MAX)
 
-/** Let in the user of a process, unless asymd has looked it up before. */
-void asym_rtxd_meet(struct asym_rtxd_server *s, int32_t pid, uint64_t start);
+/** The function meet of the server's provider: let in the user of a process, unless asymd has looked it up before. */
+void asym_rtxd_meet(struct asym_rtxd_provider *provider, int32_t pid, uint64_t start);
 
 /** Free the clients that have ended. */
 void asym_rtxd_sweep(struct asym_rtxd_server *s);

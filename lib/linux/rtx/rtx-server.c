@@ -266,18 +266,13 @@ static size_t ask(struct asym_rtxd_provider *provider, asym_usec now, unsigned h
     return n;
 }
 
-static void meet(struct asym_rtxd_provider *provider, int32_t pid, uint64_t start)
-{
-    asym_rtxd_meet((struct asym_rtxd_server *)(void *)provider, pid, start);
-}
-
 int asym_rtxd_server_open(const struct asym_rtxd_server_config *config, struct asym_rtxd_server **ret,
                           struct asym_error *err)
 {
     struct asym_rtxd_server *s = calloc(1, sizeof *s);
     if (!s)
         return asym_fail(err, -ENOMEM, "no memory for the RTX server");
-    s->provider = (struct asym_rtxd_provider){.ask = ask, .meet = meet};
+    s->provider = (struct asym_rtxd_provider){.ask = ask, .meet = asym_rtxd_meet};
     s->config = *config;
     s->dir = s->inotify = s->slot = s->entry = -1;
     s->reserve = ASYM_RTXD_SAVED_MAX;

@@ -57,11 +57,6 @@ static int become_nobody(void)
     return prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -errno : 0;
 }
 
-static bool has_capability(const struct __user_cap_data_struct data[2], unsigned capability)
-{
-    return data[capability / 32].permitted & (1U << capability % 32);
-}
-
 /* It keeps CAP_SYS_PTRACE, to read /proc of other processes. */
 static int drop_capabilities(void)
 {
@@ -69,8 +64,7 @@ static int drop_capabilities(void)
     struct __user_cap_data_struct had[2], kept[2] = {{0, 0, 0}, {0, 0, 0}};
     if (syscall(SYS_capget, &header, had) < 0)
         return -errno;
-    if (has_capability(had, CAP_SYS_PTRACE))
-        kept[0].effective = kept[0].permitted = 1U << CAP_SYS_PTRACE;
+    kept[0].effective = kept[0].permitted = had[0].permitted & 1U << CAP_SYS_PTRACE;
     return syscall(SYS_capset, &header, kept) < 0 ? -errno : 0;
 }
 
@@ -246,21 +240,19 @@ static int spawn(const struct asym_helper *h, const struct channels *c, pid_t *r
     return r;
 }
 
-int asym_helper_start(struct asym_helper *h, struct asym_error *err)
+int asym_helper_start(struct asym_helper *h)
 {
     struct channels c;
     pid_t pid;
     if (asym_helper_reap(h) >= ASYM_HELPER_MAX_DYING)
-        return asym_fail(err, -EBUSY,
-                         "%zu helper processes were killed, and they or their child processes have not ended",
-                         h->n_dying);
+        return -EBUSY;
     int r = open_channels(&c);
     if (r < 0)
-        return asym_fail(err, r, "cannot create the channels of a helper process: %s", strerror(-r));
+        return r;
     r = spawn(h, &c, &pid);
     if (r < 0) {
         close_channels(&c);
-        return asym_fail(err, r, "%s: %s", h->program, strerror(-r));
+        return r;
     }
     close(c.orders[1]);
     close(c.reports[1]);

@@ -22,7 +22,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <asym/error.h>
 #include <asym/types.h>
 
 /** With so many killed helpers of one kind that have not ended, asymd starts no more. */
@@ -50,10 +49,9 @@ struct asym_helper {
  * Start a helper; h must have none. The helper has the ordinary scheduling policy, all signals at their defaults, and no
  * descriptor but 0 to 2 (/dev/null) and the channels. Its affinity is that of the first helper: asymd narrows its own later.
  * The kernel kills the helper when the calling thread ends.
- * 0; -EBUSY: ASYM_HELPER_MAX_DYING, or their child processes, have not ended yet; -errno of the call that failed. Both with
- * err.
+ * 0; -EBUSY: ASYM_HELPER_MAX_DYING, or their child processes, have not ended yet; -errno of the call that failed.
  */
-int asym_helper_start(struct asym_helper *h, struct asym_error *err);
+int asym_helper_start(struct asym_helper *h);
 
 /** Kill the helper without waiting for its end. Does nothing when none runs. */
 void asym_helper_kill(struct asym_helper *h);

@@ -45,14 +45,6 @@ double asym_smt_left(double begin, double length, double at)
     return into < length ? ASYM_MIN(length - into, 1 - at) : 0;
 }
 
-double asym_smt_speedup(const double *achieved, const double *alone, size_t n)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += alone[i] > 0 && achieved[i] > 0 ? achieved[i] / alone[i] : 0;
-    return sum;
-}
-
 static struct asym_smt_stage rotation_at(asym_usec rotation, asym_usec from, asym_usec now)
 {
     const asym_usec into = rotation > 0 ? (now - from) % rotation : 0;

@@ -63,9 +63,6 @@ double asym_smt_lay(double *length, size_t n, unsigned limit, double shift, doub
 /** Returns the rest of a window at a point of the period; the end of the period also ends it. 0 if it is not open. */
 double asym_smt_left(double begin, double length, double at);
 
-/** Returns the weighted speedup (4.1): the sum of IPC achieved / IPC alone over the threads with both known (above 0). */
-double asym_smt_speedup(const double *achieved, const double *alone, size_t n);
-
 enum asym_smt_kind {
     ASYM_SMT_RUN,      /**< windows by share */
     ASYM_SMT_ALONE,    /**< a window for each thread, to measure it alone */

@@ -149,15 +149,6 @@ TEST(samples_in_step_hit_a_window_as_often_as_its_length_says)
     assert_in_range(hits, 2280, 2320);
 }
 
-/* Snavely 2002, 4.1: 2 and 1 alone; 1 and 0.5 together is no gain, 1.2 and 0.6 is one of 20 %. */
-TEST(weighted_speedup_is_that_of_the_source)
-{
-    NEAR(asym_smt_speedup((const double[]){1, 0.5}, (const double[]){2, 1}, 2), 1);
-    NEAR(asym_smt_speedup((const double[]){1.2, 0.6}, (const double[]){2, 1}, 2), 1.2);
-    NEAR(asym_smt_speedup((const double[]){2}, (const double[]){2}, 1), 1);
-    NEAR(asym_smt_speedup((const double[]){1, 7}, (const double[]){2, 0}, 2), 0.5);
-}
-
 TEST(time_is_rotations_where_nothing_is_sampled)
 {
     const struct asym_smt_times times = {.rotation = ASYM_SEC};
