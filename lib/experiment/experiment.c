@@ -34,6 +34,7 @@ static int drive(struct asym_sim_trial *t, struct asym_sim *sim, struct asym_eng
     struct asym_cycle cycle = {
         .source = asym_sim_source(sim, interval), .actuator = asym_sim_actuator(sim), .engine = engine};
     int r;
+    asym_sim_hear(sim, t->policy->serves_alone || t->policy->exchange, t->policy->serves_alone);
     while ((r = asym_cycle_plan(&cycle)) > 0) {
         t->planned += cycle.plan->n_tasks;
         t->plan_cpu = cycle.plan_cpu;

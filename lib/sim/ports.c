@@ -12,10 +12,12 @@
 #include "base/runnable.h"
 #include "sim/sim-internal.h"
 
-/* The counters and the state of a thread at the last sample. */
+/* The counters and the state of a thread at the last sample, and what that measured. */
 struct seen {
     struct asym_schedstat before;
     int64_t balance;
+    double running, runnable, critical, needed; /* shares; needed: of the time in which it did not spin */
+    bool is_listed;
     char state;
 };
 
@@ -26,8 +28,9 @@ struct sim_ports {
         struct asym_actuator port;
         struct asym_sim *sim;
     } actuator;
-    uint64_t interval, last;
+    uint64_t interval, last, due, passed; /* passed: at the last sample, since the one before */
     bool has_last;
+    bool is_refresh; /* this snapshot repeats the last sample */
     struct asym_app *apps;
     struct asym_proc *procs;
     struct asym_task *tasks;
@@ -97,22 +100,44 @@ static bool is_master(const struct asym_sim_program *program, const struct sim_p
     return program->rtx && thread == p->first && program->steps[p->step].kind != ASYM_SIM_PARALLEL;
 }
 
-/* A thread is runnable by its state now; it is spinning only if the program reports that over RTX. */
-static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t thread, uint64_t passed)
+static bool is_runnable(const struct sim_thread *t)
+{
+    return t->state == SIM_RUNNING || t->state == SIM_QUEUED;
+}
+
+static void measure(struct sim_ports *w, uint32_t thread)
+{
+    const struct sim_thread *t = &w->sim->threads[thread];
+    const bool is_told = w->sim->scenario->programs[w->sim->procs[t->proc].program].rtx;
+    const uint64_t spun = is_told ? t->spun - t->spun_then : 0;
+    const uint64_t runnable = see_runnable(w, thread, is_runnable(t) ? 'R' : 'S', w->passed);
+    const double critical = sim_take_critical(w->sim, thread);
+    struct seen *seen = &w->sampled[thread];
+    seen->is_listed = is_runnable(t) || t->newborn || runnable > 0;
+    seen->runnable = share(runnable, w->passed);
+    seen->running = share(t->ran - t->ran_then, w->passed);
+    seen->critical = w->passed == 0 ? 0 : ASYM_MIN(critical / (double)w->passed, 1);
+    seen->needed = share(runnable - ASYM_MIN(spun, runnable), w->passed);
+    if (seen->is_listed)
+        take_sample(w, t);
+}
+
+/*
+ * A thread is runnable by its state now; it is spinning only if the program reports that over RTX. While one is alone, its
+ * application counts as one thread.
+ */
+static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t thread)
 {
     const struct asym_sim *s = w->sim;
     const struct sim_thread *t = &s->threads[thread];
     const struct sim_proc *p = &s->procs[t->proc];
     const struct asym_sim_program *program = &s->scenario->programs[p->program];
-    const uint64_t ran = t->ran - t->ran_then;
-    const uint64_t spun = program->rtx ? t->spun - t->spun_then : 0;
-    const bool runnable = t->state == SIM_RUNNING || t->state == SIM_QUEUED;
-    const bool spinning = program->rtx && t->spinning;
-    const uint64_t needed = see_runnable(w, thread, runnable ? 'R' : 'S', passed);
-    const double critical = sim_take_critical(w->sim, thread);
-    if (!runnable && !t->newborn && needed == 0)
+    const struct seen *seen = &w->sampled[thread];
+    const bool runnable = is_runnable(t), spinning = program->rtx && t->spinning;
+    const uint32_t lone = sim_alone_of(s, thread);
+    const bool alone = lone == thread + 1;
+    if (!seen->is_listed && !alone)
         return;
-    take_sample(w, t);
     w->thread_of[w->n_tasks] = thread;
     struct asym_task *task = &w->tasks[w->n_tasks++];
     *task = (struct asym_task){
@@ -120,21 +145,21 @@ static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t threa
         .proc = (uint32_t)w->n_procs - 1,
         .flags = (t->newborn ? ASYM_TASK_NEWBORN : 0u) | (spinning ? ASYM_TASK_SPINNING : 0u) |
                  (is_master(program, p, thread) ? (unsigned)ASYM_TASK_MASTER | ASYM_TASK_PHASE : 0u) |
-                 (t->ran < ASYM_HARDLY_RAN * 1000 ? ASYM_TASK_HARDLY_RAN : 0u),
+                 (t->ran < ASYM_HARDLY_RAN * 1000 ? ASYM_TASK_HARDLY_RAN : 0u) | (alone ? ASYM_TASK_ALONE : 0u),
         .cpu = ASYM_MAX(t->cpu, 0),
         .nice = t->nice,
         .sched = SCHED_OTHER,
         .state = runnable ? 'R' : 'S',
-        .runnable = share(needed, passed),
-        .running = share(ran, passed),
-        .critical = passed == 0 ? 0 : ASYM_MIN(critical / (double)passed, 1),
+        .runnable = seen->runnable,
+        .running = seen->running,
+        .critical = seen->critical,
         .mask = asym_mask_table_at(&s->masks, t->mask),
         .cpuset = asym_mask_table_at(&s->masks, SIM_ALL_CPUS),
     };
     memcpy(task->comm, app->comm, sizeof task->comm);
     app->n_tasks++;
     app->runnable_instant += runnable && !spinning;
-    app->runnable_mean += share(needed - ASYM_MIN(spun, needed), passed);
+    app->runnable_mean += lone == 0 ? seen->needed : alone;
 }
 
 /* The processes of one program follow each other. No thread has the number of a job. */
@@ -154,7 +179,7 @@ static struct asym_app *app_of(struct sim_ports *w, const struct sim_proc *p, st
     return app;
 }
 
-static void see_proc(struct sim_ports *w, const struct sim_proc *p, uint64_t passed)
+static void see_proc(struct sim_ports *w, const struct sim_proc *p)
 {
     struct asym_sim *s = w->sim;
     const struct sim_program *program = &s->programs[p->program];
@@ -172,28 +197,50 @@ static void see_proc(struct sim_ports *w, const struct sim_proc *p, uint64_t pas
         struct sim_thread *t = &s->threads[p->first + i];
         if (t->state == SIM_RUNNING)
             sim_account(s, (uint32_t)t->cpu);
-        see_thread(w, app, p->first + i, passed);
-        remember(s, t);
+        if (!w->is_refresh)
+            measure(w, p->first + i);
+        see_thread(w, app, p->first + i);
+        if (!w->is_refresh)
+            remember(s, t);
     }
+}
+
+/* Lets time pass until the next sample, or until asymd is told of a serial phase. Returns false at the end of the run. */
+static bool wait_for_snapshot(struct sim_ports *w)
+{
+    struct asym_sim *s = w->sim;
+    if (!w->is_refresh)
+        w->due = s->now + w->interval;
+    if (!asym_sim_until(s, w->due))
+        return false;
+    w->is_refresh = s->is_told;
+    if (!w->is_refresh) {
+        w->passed = w->has_last ? s->now - w->last : 0;
+        w->has_last = true;
+        w->last = s->now;
+    }
+    sim_phases_seen(s, w->is_refresh);
+    return true;
 }
 
 static int next_snapshot(struct asym_source *source, struct asym_snapshot *ret)
 {
     struct sim_ports *w = (struct sim_ports *)(void *)source;
     struct asym_sim *s = w->sim;
-    if (!asym_sim_until(s, s->now + w->interval))
+    if (!wait_for_snapshot(w))
         return 0;
-    const uint64_t passed = w->has_last ? s->now - w->last : 0;
     w->n_apps = w->n_procs = w->n_tasks = w->n_samples = 0;
     for (uint32_t i = 0; i < s->n_procs; i += 64)
         for (uint64_t bits = s->alive[i / 64]; bits; bits &= bits - 1)
-            see_proc(w, &s->procs[i + (uint32_t)__builtin_ctzll(bits)], passed);
-    w->has_last = true;
-    w->last = s->now;
+            see_proc(w, &s->procs[i + (uint32_t)__builtin_ctzll(bits)]);
+    for (size_t i = 0; w->is_refresh && i < w->n_apps; i++)
+        w->apps[i].runnable_mean = ASYM_MAX(w->apps[i].runnable_mean, w->apps[i].runnable_instant);
     s->totals.snapshots++;
     *ret = (struct asym_snapshot){
         .now = SIM_EPOCH + s->now / 1000,
-        .interval = passed / 1000,
+        .interval = w->passed / 1000,
+        .refreshed = w->is_refresh,
+        .urgent = w->is_refresh ? ASYM_URGENT_PHASE : ASYM_URGENT_NOT,
         .machine = s->machine,
         .apps = w->apps,
         .procs = w->procs,

@@ -142,7 +142,6 @@ static const struct asym_option rows[] = {
     {R(runs), .key = "runs", .type = ASYM_OPTION_COUNT, .def = "3", .min = 1, .max = 1e6},
     {R(alone), .key = "alone", .type = ASYM_OPTION_BOOL, .def = "yes"},
     {R(runnable), .key = "runnable", .type = ASYM_OPTION_ENUM, .values = ASYM_OPTION_VALUES("exact", "credited")},
-    {R(critical), .key = "critical", .type = ASYM_OPTION_BOOL},
     {Y(ipc), .key = "ipc", .type = ASYM_OPTION_NUMBER, .min = 0.01, .max = 64},
     {Y(mpki), .key = "mpki", .type = ASYM_OPTION_NUMBER, .max = 1000},
     {Y(apki), .key = "apki", .type = ASYM_OPTION_NUMBER, .max = 1000},

@@ -138,9 +138,8 @@ struct asym_sim_run {
     uint64_t duration;
     int until; /**< enum asym_sim_until */
     unsigned runs;
-    bool alone;    /**< also run each program alone, as the base of the speedups */
-    int runnable;  /**< enum asym_sim_runnable */
-    bool critical; /**< the source measures asym_task.critical, as BPF would; a spinning thread counts as runnable */
+    bool alone;   /**< also run each program alone, as the base of the speedups */
+    int runnable; /**< enum asym_sim_runnable */
 };
 
 struct asym_scenario {

@@ -34,8 +34,11 @@ static void on_event(struct asym_sim *s, uint32_t slot)
         sim_arrival(s, slot - sim_slot_arrival(s, 0));
         if (arrival_follows(s))
             return;
-    } else {
+    } else if (slot == sim_slot_kick(s)) {
         sim_kicked(s);
+    } else {
+        sim_phase_timer(s, slot - sim_slot_phase(s, 0));
+        return;
     }
     sim_wake_newborn(s);
     sim_settle(s);
@@ -107,10 +110,10 @@ bool asym_sim_until(struct asym_sim *s, uint64_t time)
     const uint64_t stop = ASYM_MIN(time, s->end);
     if (s->over)
         return false;
-    for (uint32_t ended = s->n_ended; !s->over && advance(s, stop); ended = s->n_ended)
+    for (uint32_t ended = s->n_ended; !s->over && !s->is_told && advance(s, stop); ended = s->n_ended)
         if ((s->n_ended != ended && all_done(s)) || is_stopped(s))
             s->over = true;
-    if (!s->over)
+    if (!s->over && !s->is_told)
         s->now = stop;
     s->over |= s->now >= s->end;
     if (s->over)

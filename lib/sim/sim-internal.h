@@ -107,11 +107,20 @@ struct sim_thread {
 };
 _Static_assert(sizeof(struct sim_thread) == 3 * 64, "three cache lines");
 
-/** The runnable threads of an application: a process, or the processes of a job. */
+/**
+ * The runnable threads of an application: a process, or the processes of a job. A thread has its number + 1 here; 0: none. All
+ * threads that are runnable at one time gain the same critical time, so the team keeps the sum.
+ */
 struct sim_team {
-    uint32_t n;
-    uint64_t since; /* time of the last change of n */
-    double sum;     /* ns: the integral of 1 / n up to then, while there was one */
+    uint32_t n, threads; /* threads: the sum of their numbers */
+    uint64_t since;      /* time of the last change of n */
+    double sum;          /* ns: the integral of 1 / n up to then, while there was one */
+    uint32_t alone;      /* the only runnable one, also while it sleeps afterwards */
+    uint32_t heard;      /* asymd has been told that it is alone, and nothing else since */
+    uint32_t answered;   /* alone in a snapshot, since the last one that was not refreshed */
+    uint64_t due;        /* time from which asymd may be told of the phase */
+    uint64_t calm, paid; /* buckets, as times: phases that begin at once; asymd.phase_rate */
+    bool armed;          /* its timer */
 };
 
 /** The critical time of a thread: the integral of 1 / n of its team while it was runnable. */
@@ -191,6 +200,8 @@ struct asym_sim {
     uint64_t kick_at; /* when idle CPUs try to pull again; SIM_NEVER: not set */
     bool over;
     bool by_speed;                     /* the scheduler knows the speeds */
+    bool hears_begins, hears_ends;     /* of serial phases; without the observer bpf neither */
+    bool is_told;                      /* of a phase, since the last snapshot */
     const volatile sig_atomic_t *stop; /* borrowed; NULL: none */
     uint32_t polled;
     struct asym_mask idle;               /* idle CPUs */
@@ -210,8 +221,8 @@ struct asym_sim {
 };
 
 /*
- * Slots of the heap: CPUs, threads' timers, programs' arrivals, the kick of idle CPUs. Balancing has no slot: at one instant it
- * comes after the CPUs' events and before all others.
+ * Slots of the heap: CPUs, threads' timers, programs' arrivals, the kick of idle CPUs, processes' serial phases. Balancing has no
+ * slot: at one instant it comes after the CPUs' events and before all others.
  */
 static inline uint32_t sim_slot_timer(const struct asym_sim *s, uint32_t thread)
 {
@@ -226,6 +237,11 @@ static inline uint32_t sim_slot_arrival(const struct asym_sim *s, uint32_t progr
 static inline uint32_t sim_slot_kick(const struct asym_sim *s)
 {
     return s->n_cpus + s->n_threads + s->n_programs;
+}
+
+static inline uint32_t sim_slot_phase(const struct asym_sim *s, uint32_t proc)
+{
+    return sim_slot_kick(s) + 1 + proc;
 }
 
 /** Returns when the CPU balances in each period: the CPUs' turns are spread over the period. */
@@ -277,11 +293,17 @@ static inline double sim_load(const struct asym_sim *s, uint32_t cpu, uint32_t m
     return s->by_speed ? n / s->machine->cpus[cpu].speed : n;
 }
 
-/* The critical time of threads. */
+/* phases.c: what the observer bpf knows. */
 /** Sets the state of the thread. Each change of a state goes through it. */
 void sim_set_state(struct asym_sim *s, uint32_t thread, enum sim_state state);
 /** Returns the thread's critical time in ns since the last call. */
 double sim_take_critical(struct asym_sim *s, uint32_t thread);
+/** At the time of the process's timer: tells asymd that a serial phase has begun, or has ended. */
+void sim_phase_timer(struct asym_sim *s, uint32_t proc);
+/** Returns 1 + the thread of the same application that is alone, as far as asymd has been told; 0: none. */
+uint32_t sim_alone_of(const struct asym_sim *s, uint32_t thread);
+/** A snapshot shows who is alone. */
+void sim_phases_seen(struct asym_sim *s, bool refreshed);
 
 /* thread-moves.c: puts threads on CPUs and queues, and takes them off. */
 void sim_set_nice(struct asym_sim *s, uint32_t thread, int nice);

@@ -167,6 +167,8 @@ static void begin_life(struct asym_sim *s, struct sim_proc *p, uint64_t arrived)
     if (asym_mask_empty(&allowed))
         allowed = *asym_mask_table_at(&s->masks, SIM_ALL_CPUS);
     p->generation++;
+    if (!program->job)
+        p->team.alone = p->team.heard = p->team.answered = 0;
     set_alive(s, p, true);
     p->step = p->depth = 0;
     p->passes_left = program->passes;

@@ -158,12 +158,13 @@ static int allocate(struct asym_sim *s)
     s->pending = calloc(s->n_cpus, sizeof *s->pending);
     s->alive = calloc(s->n_procs / 64 + 1, sizeof *s->alive);
     s->newborn = calloc(s->n_threads + 1, sizeof *s->newborn);
-    if (s->scenario->run.critical)
+    const bool is_bpf = s->scenario->settings->daemon.observer == ASYM_OBSERVE_BPF;
+    if (is_bpf)
         s->criticals = calloc(s->n_threads + 1, sizeof *s->criticals);
     if (s->threads)
         memset(s->threads, 0, (s->n_threads + 1) * sizeof *s->threads);
-    return (s->criticals || !s->scenario->run.critical) && s->machine && s->cpus && s->threads && s->procs &&
-                   s->programs && s->llcs && s->cores && s->by_llc && s->pending && s->alive && s->newborn
+    return (s->criticals || !is_bpf) && s->machine && s->cpus && s->threads && s->procs && s->programs && s->llcs &&
+                   s->cores && s->by_llc && s->pending && s->alive && s->newborn
                ? 0
                : -ENOMEM;
 }
@@ -177,7 +178,7 @@ static int set_up(struct asym_sim *s, int only, uint64_t seed)
     if (r >= 0)
         r = sim_masks_init(s);
     if (r >= 0)
-        r = sim_heap_init(&s->heap, sim_slot_kick(s) + 1);
+        r = sim_heap_init(&s->heap, sim_slot_phase(s, s->n_procs));
     if (r < 0)
         return r;
     s->n_llcs = s->machine->n_llcs;
@@ -240,6 +241,12 @@ void asym_sim_trace(struct asym_sim *s, const struct asym_sim_tracer *tracer)
 void asym_sim_stop_on(struct asym_sim *s, const volatile sig_atomic_t *stop)
 {
     s->stop = stop;
+}
+
+void asym_sim_hear(struct asym_sim *s, bool begins, bool ends)
+{
+    s->hears_begins = s->criticals && begins;
+    s->hears_ends = s->criticals && ends;
 }
 
 uint64_t asym_sim_now(const struct asym_sim *s)

@@ -37,6 +37,9 @@
  * Costs. A switch to another thread and a migration stall the thread before it continues. The cost of a migration depends on
  * the distance; across LLCs the thread also fetches its working set again.
  *
+ * Observer. With asymd.observer = bpf asymd knows the critical time of threads, and hears of serial phases by phase_gap,
+ * phase_settle and phase_rate; from the change to the mask it takes 150 us. A thread that spins counts as runnable. auto is procfs.
+ *
  * Programs. See scenario.h. All threads of a program take part in a parallel step and wait at its end. Only the master runs a
  * serial step. Jobs that arrive by rate are the same in the same order for every policy. While all instances of their program
  * are busy, up to 4096 jobs wait, and further jobs are turned away. A thread that waits for work spins up to the program's
@@ -95,7 +98,16 @@ void asym_sim_trace(struct asym_sim *sim, const struct asym_sim_tracer *tracer);
  */
 void asym_sim_stop_on(struct asym_sim *sim, const volatile sig_atomic_t *stop);
 
-/** Lets time pass up to time, in ns since the beginning of the run. Returns false when the run is over. */
+/**
+ * Has the source return a refreshed snapshot when a program has come down to one runnable thread, or has left that state, as asymd
+ * does for a policy that serves such a thread. Only with asymd.observer = bpf in the scenario.
+ */
+void asym_sim_hear(struct asym_sim *sim, bool begins, bool ends);
+
+/**
+ * Lets time pass up to time, in ns since the beginning of the run, or until there is a phase to hear of. Returns false when the
+ * run is over.
+ */
 bool asym_sim_until(struct asym_sim *sim, uint64_t time);
 
 uint64_t asym_sim_now(const struct asym_sim *sim);

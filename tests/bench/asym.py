@@ -83,7 +83,7 @@ def gains(results, policies):
 
 
 def text_of(name):
-    return scenario(*SCENARIOS[name], "runnable = credited")
+    return scenario(*SCENARIOS[name], run="runnable = credited\n")
 
 
 def row(sim, name, least):

@@ -19,10 +19,10 @@ def program(name, *steps, **options):
     return f'[program "{name}"]\n' + "".join(line + "\n" for line in lines)
 
 
-def scenario(machine, programs, *run):
-    """Returns the text of a scenario. run: more lines of its section."""
-    lines = "".join(line + "\n" for line in (*run, "duration = 20s", "until = time"))
-    return f'[machine]\n{MACHINES[machine]}[memory "m"]\nipc = 1\nworking_set = 64\n[run]\n{lines}{programs}'
+def scenario(machine, programs, asymd="", run=""):
+    """Returns the text of a scenario. asymd: sections of its configuration; run: more lines of [run]."""
+    run = f"[run]\n{run}duration = 20s\nuntil = time\n"
+    return f'[machine]\n{MACHINES[machine]}[memory "m"]\nipc = 1\nworking_set = 64\n{asymd}{run}{programs}'
 
 
 def app(threads):
@@ -66,7 +66,7 @@ SCENARIOS = {
     "many-build": ("laptop", "".join(map(small_game, ("g0", "g1", "g2", "g3"))) + beside(20)),
     "io-build": ("big.LITTLE", GAME + beside(12, "parallel 1000G chunk=10M io=5ms")),
     "lock-build": ("big.LITTLE", LOCKED + beside(8)),
-    "lock-build-critical": ("big.LITTLE", LOCKED + beside(8), "critical = yes"),
+    "lock-build-critical": ("big.LITTLE", LOCKED + beside(8), "[asymd]\nobserver = bpf\n"),
     "jobs": ("desktop, SMT", GAME + program("cc", "serial 800M exponential", count=64, rate=40, job="yes", passes=1)),
     "serials": ("desktop, SMT", "".join(program(f"s{i}", "serial 100G") for i in range(4)) + beside(32)),
     "alike": ("alike", SERIAL + program("app", "parallel 1000G chunk=5M", threads=8)),

@@ -192,23 +192,24 @@ def saez(data):
 
 
 def saez_waiting(data):
-    def gains(phases, pace):
-        return list(map(number, data.row("waiting", phases, f"PA over Default, a sample every {pace} ms")[2:]))
+    def gains(phases, sees):
+        return list(map(number, data.row("waiting", phases, f"PA over Default, {sees}")[2:]))
 
     long, short, loops = dict.fromkeys(row[0] for row in data.rows("waiting"))
-    first, spins = gains(long, 100)[0], gains(long, 100)[4]
+    slow, quick, bpf = "a sample every 100 ms", "a sample every 1 ms", "observer bpf"
+    first, spins = gains(long, slow)[0], gains(long, slow)[4]
     yield "Figure 1, phases of 1.2 s: sleep", "a gain", f"{first:+.1f} %", result(first > 0)
     yield "the same: spin", "hardly any", f"{spins:+.1f} %", result(abs(spins) < 2)
-    for words, pace in (("Figure 1, phases of 25 ms: sleep", 100), ("the same with a sample every 1 ms", 1)):
-        gain = gains(short, pace)[0]
+    for words, sees in (("Figure 1, phases of 25 ms: sleep", bpf), ("the same with samples only", slow)):
+        gain = gains(short, sees)[0]
         yield words, "a gain", f"{gain:+.1f} %", result(gain > 0)
     seen = [number(x) for x in data.row("waiting", short, "seen as sequential")[2:7]]
     yield ("Figure 2: phases seen, by threshold", "falls", ", ".join(f"{x:.0f}" for x in seen) + " %",
            result(seen == sorted(seen, reverse=True) and seen[0] > seen[-1]))
-    for words, pace in (("Figure 3, short loops: a low threshold", 100), ("the same with a sample every 1 ms", 1)):
-        gain = gains(loops, pace)[1]
+    for words, sees in (("Figure 3, short loops: a low threshold", bpf), ("the same with a sample every 1 ms", quick)):
+        gain = gains(loops, sees)[1]
         yield words, "up to -26 %", f"{gain:+.1f} %", up_to(26, [-gain])
-    cost = -min(gains(phases, pace)[5] for phases in (long, short, loops) for pace in (100, 1))
+    cost = -min(gains(phases, sees)[5] for phases in (long, short, loops) for sees in (slow, quick, bpf))
     yield "Figure 3: what RTX costs at most", "4 %", f"{cost:.1f} %", result(cost <= 4)
 
 

@@ -30,15 +30,15 @@ ENGINE = """
 interval = 100ms
 """
 # Morad 2008, 6: the source's kernel counts ready threads "whenever a thread changes its ready state", and moves a thread when its
-# application becomes serial; it has no swap period. asymd sees and does so at a sample: here one at each tick of 10 ms. "Apart
-# from the above", that is from priorities, the source revises the migration of serial threads only: the kernel balances the others.
+# application becomes serial; so does asymd with the observer bpf, its default where the kernel has it. "Apart from the above", that
+# is from priorities, the source revises the migration of serial threads only: the kernel balances the others.
 MORAD_SLOW = """
 [asymd]
 interval = 100ms
 [enforce]
 pin = type
 """
-MORAD_ENGINE = MORAD_SLOW.replace("100ms", "10ms") + "swap_period = 0ms\n"
+MORAD_ENGINE = MORAD_SLOW.replace("100ms\n", "100ms\nobserver = bpf\n")
 # A program of two threads counts as parallel, too; asymd's default and the source's rule are more than two.
 MORAD_TWO = """
 [classify]

@@ -314,9 +314,8 @@ takes over the thread of a small one. That leaves serial-first little to gain: {
 kernel (find_busiest_group, load_balance) active balancing helps a core only if the core has more threads than its cpu_power,
 and only after some failed attempts: the baseline was `load` if cores of speed 1 had the usual cpu_power, and may have been
 `active` if they had less. asymd runs with `pin = type` here: the source moves serial threads only, and the kernel balances the others.
-It sees phases every 10 ms, and has no swap period: the source's kernel counts ready threads "whenever a
-thread changes its ready state", and moves a serial thread at once. With a sample and a swap period of 100 ms, as asymd has without
-BPF, the gain over `load` is {slow} ({slow_corner} where both programs are mostly serial): nearer to the source's figure, by seeing
+It has its default pace, and sees phases by the observer bpf: the source's kernel counts ready threads "whenever a
+thread changes its ready state", and moves a serial thread at once. With samples only, as asymd has without BPF, the gain over `load` is {slow} ({slow_corner} where both programs are mostly serial): nearer to the source's figure, by seeing
 less than the source's kernel saw."""
 
 

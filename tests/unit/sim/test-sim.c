@@ -708,12 +708,80 @@ TEST(the_source_errs_as_a_sampler_does)
 TEST(the_source_measures_critical_shares)
 {
     const char *const phases = "[program a]\nthreads=2\nstep=serial 5M\nstep=parallel 20M\n";
-    const struct seen_means of = see_means("critical=yes\n", phases);
+    const struct seen_means of = see_means("[asymd]\nobserver=bpf\n", phases);
     near(of.critical[0], 10 / 15.0, 0.02);
     near(of.critical[1], 5 / 15.0, 0.02);
     near(see_means("", phases).critical[0], 0, 0);
     const char *const job = "[program a]\ncount=2\njob=yes\nstep=serial 1000G\n";
-    near(see_means("critical=yes\n", job).critical[1], 0.5, 0.001);
+    near(see_means("[asymd]\nobserver=bpf\n", job).critical[1], 0.5, 0.001);
+}
+
+struct heard {
+    unsigned samples, begins, ends; /* begins: with a thread that is alone */
+    double first;                   /* time of the first begin, ms */
+};
+
+/* Returns what asymd hears in a second, in samples of 100 ms, of a program of four threads on four CPUs. */
+static struct heard hear(const char *daemon, bool begins, bool ends, const char *steps)
+{
+    struct asym_snapshot s;
+    struct heard heard = {.first = -1};
+    BEGIN(w, "[machine]\ncounts=4\nspeeds=1\n" FREE "[run]\nduration=1s\n[asymd]\n%s[program a]\nthreads=4\n%s", daemon,
+          steps);
+    struct asym_source *source = asym_sim_source(w.sim, 100 * ASYM_MSEC);
+    asym_sim_hear(w.sim, begins, ends);
+    while (source->next(source, &s) == 1) {
+        unsigned alone = 0;
+        for (size_t i = 0; i < s.n_tasks; i++)
+            alone += (s.tasks[i].flags & ASYM_TASK_ALONE) != 0;
+        const double now = (double)asym_sim_now(w.sim) * 1e-6;
+        assert_int_equal(s.urgent, s.refreshed ? ASYM_URGENT_PHASE : ASYM_URGENT_NOT);
+        if (alone)
+            near(s.apps[0].runnable_mean, 1, 0);
+        heard.samples += !s.refreshed;
+        heard.begins += s.refreshed && alone == 1;
+        heard.ends += s.refreshed && alone == 0;
+        heard.first = heard.first < 0 && alone ? now : heard.first;
+        if (!s.refreshed)
+            near(now, 100.0 * heard.samples, 1e-9);
+    }
+    return heard;
+}
+
+#define BPF "observer=bpf\n"
+
+/* Phases of 50 ms from 40, 130, 220, ... to 940 ms on. asymd does not follow the program before the first sample. */
+TEST(asymd_hears_of_serial_phases_of_a_program)
+{
+    const char *const phases = "step=parallel 160M\nstep=serial 50M\n";
+    const struct heard both = hear(BPF, true, true, phases);
+    near(both.first, 130.15, 1e-6);
+    assert_int_equal(both.samples, 9);
+    assert_int_equal(both.begins, 10);
+    assert_int_equal(both.ends, 10);
+    /* The same thread alone again is news only after a sample without it: from 130 to 400 ms, and at 940 ms. */
+    const struct heard begins = hear(BPF, true, false, phases);
+    assert_int_equal(begins.ends, 0);
+    assert_int_equal(begins.begins, 5);
+    assert_int_equal(hear(BPF, false, false, phases).begins, 0);
+    assert_int_equal(hear("observer=procfs\n", true, true, phases).begins, 0);
+    assert_int_equal(hear("", true, true, phases).begins, 0);
+    /* A thread that only spins is runnable. */
+    assert_int_equal(hear(BPF, true, true, "spin=forever\nstep=parallel 160M\nstep=serial 50M\n").begins, 0);
+}
+
+TEST(asymd_hears_of_a_program_that_flickers_after_a_while_only)
+{
+    /* Serial for 0.5 of each 1 ms. The first three would be heard at once, if asymd followed the program from its start. */
+    const char *const flickers = "step=parallel 2M\nstep=serial 500k\n";
+    assert_int_equal(hear(BPF, true, true, flickers).begins, 0);
+    assert_in_range(hear(BPF "phase_gap=0s\nphase_rate=10000\n", true, true, flickers).begins, 899, 901);
+    /* Serial for 5 of each 6 ms: heard from phase_settle on. */
+    const char *const quick = "step=parallel 4M\nstep=serial 5M\n";
+    assert_in_range(hear(BPF "phase_rate=1000\n", true, true, quick).begins, 149, 151);
+    assert_int_equal(hear(BPF "phase_settle=5ms\n", true, true, quick).begins, 0);
+    /* Two events a second are one phase; the credit of a quarter of a second is less. */
+    assert_in_range(hear(BPF "phase_rate=2\n", true, true, quick).begins, 1, 2);
 }
 
 TEST(the_actuator_answers_as_a_kernel_does)
