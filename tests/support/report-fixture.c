@@ -141,3 +141,15 @@ void report_fixture_steer(struct report_fixture *s, struct asym_plan_task *task,
     task->mask = &s->masks[task - s->plan_tasks];
     task->reason = reason;
 }
+
+struct asym_report report_fixture_report(const struct report_fixture *s)
+{
+    return (struct asym_report){
+        .snapshot = &s->snapshot,
+        .plan = &s->plan,
+        .policy = asym_policy_find("pa"),
+        .settings = s->settings,
+        .observed_ms = 500.24,
+        .scan_cpu_us = 812.34,
+    };
+}

@@ -11,6 +11,7 @@
 #include <asym/settings.h>
 #include <asym/snapshot.h>
 
+#include "report/report.h"
 #include "support/test.h"
 
 struct report_fixture {
@@ -61,6 +62,9 @@ extern const struct asym_reason report_fixture_own, report_fixture_spare, report
 /** Plan the thread on target with this mask. */
 void report_fixture_steer(struct report_fixture *s, struct asym_plan_task *task, int32_t target, const char *cpus,
                           const struct asym_reason *reason);
+
+/** Returns the report of the plan, by the policy pa. */
+struct asym_report report_fixture_report(const struct report_fixture *s);
 
 /** Returns the mask of a CPU list. */
 struct asym_mask report_fixture_cpus(const char *list);

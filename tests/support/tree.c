@@ -156,3 +156,38 @@ void tree_plain(const struct tree *t, unsigned n)
         tree_cpu(t, c, c, 0, own, all);
     }
 }
+
+struct tree the_tree;
+
+int the_tree_make(void **state)
+{
+    tree_make(&the_tree);
+    return 0;
+}
+
+int the_tree_remove(void **state)
+{
+    tree_remove(&the_tree);
+    return 0;
+}
+
+const char *the_tree_path(const char *file)
+{
+    static char path[MAX_PATH];
+    snprintf(path, sizeof path, "%s/%s", the_tree.path, file);
+    return path;
+}
+
+void tree_root_make(struct tree_root *f)
+{
+    tree_make(&f->tree);
+    tree_write(&f->tree, "proc/stat", "cpu 1 2 3\n");
+    tree_mkdir(&f->tree, "sys");
+    assert_int_equal(asym_root_open(f->tree.path, &f->root, NULL), 0);
+}
+
+void tree_root_remove(struct tree_root *f)
+{
+    asym_root_done(&f->root);
+    tree_remove(&f->tree);
+}

@@ -7,6 +7,8 @@
 
 #include <asym/types.h>
 
+#include "linux/sys/root.h"
+
 struct tree {
     char path[64];
 };
@@ -14,6 +16,21 @@ struct tree {
 void tree_make(struct tree *t);
 /** Remove the tree and all its files. It follows no links. */
 void tree_remove(struct tree *t);
+
+/** The tree of a test program that has only one: set-up and teardown for TEST_WITH and TEST_MAIN_WITH. */
+extern struct tree the_tree;
+int the_tree_make(void **state);
+int the_tree_remove(void **state);
+/** The path of a file in it. Static, until the next call. */
+const char *the_tree_path(const char *file);
+
+/** A tree with proc/stat and an empty sys, and its root: set-up and teardown for TEST_IN. */
+struct tree_root {
+    struct tree tree;
+    struct asym_root root;
+};
+void tree_root_make(struct tree_root *f);
+void tree_root_remove(struct tree_root *f);
 
 /** Write a file, and make the directories that it needs. */
 void tree_write(const struct tree *t, const char *file, const char *format, ...) __attribute__((format(printf, 3, 4)));

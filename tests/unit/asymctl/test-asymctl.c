@@ -19,20 +19,6 @@
 #include "support/shell.h"
 #include "support/test.h"
 
-static struct tree tree;
-
-static int make_tree(void **state)
-{
-    tree_make(&tree);
-    return 0;
-}
-
-static int remove_tree(void **state)
-{
-    tree_remove(&tree);
-    return 0;
-}
-
 /* Both output streams of the last asymctl. */
 static char output[65536];
 
@@ -62,22 +48,10 @@ static void assert_has_words(const char *text, const char *words)
     assert_has(all, part);
 }
 
-static void assert_fits(const char *text)
-{
-    while (*text) {
-        size_t n = strcspn(text, "\n");
-        char *line = strndup(text, n);
-        if (asym_columns_of(line) > ASYM_COLUMNS_DEFAULT)
-            fail_msg("%zu columns: %s", asym_columns_of(line), line);
-        free(line);
-        text += n + (text[n] == '\n');
-    }
-}
-
 TEST(policies_lists_every_policy_of_the_table)
 {
     assert_int_equal(run("policies"), 0);
-    assert_fits(output);
+    assert_fits_in(output, ASYM_COLUMNS_DEFAULT);
     for (size_t i = 0; asym_policy_at(i); i++)
         assert_has(output, asym_policy_at(i)->name);
     assert_has(output, "Saez 2010, 2.1");
@@ -133,7 +107,7 @@ TEST(a_policy_that_cannot_run_says_why)
     const struct asym_terminal terminal = {.out = out, .columns = ASYM_COLUMNS_DEFAULT};
     assert_int_equal(asym_policies_text(policies, 3, missing, &terminal), 0);
     fclose(out);
-    assert_fits(text);
+    assert_fits_in(text, ASYM_COLUMNS_DEFAULT);
     assert_has(text, "needs runnable, ipc, stall, smt");
     assert_has_words(text, "cannot run here: ipc:");
     assert_has(strstr(text, "modest"), "; can run here");
@@ -161,7 +135,7 @@ TEST(help_lists_the_verbs_and_explains_each)
                 {"help policies", "policies --help", "usage: asymctl policies [--json]"}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         assert_int_equal(run(rows[i].arguments), 0);
-        assert_fits(output);
+        assert_fits_in(output, ASYM_COLUMNS_DEFAULT);
         assert_has(output, rows[i].has);
         ASYM_AUTO_FREE char *first = strdup(output);
         assert_int_equal(run(rows[i].alias), 0);
@@ -180,7 +154,7 @@ TEST(each_verb_explains_its_options_and_refuses_others)
         char command[128], name[64];
         snprintf(command, sizeof command, "help %s", v->name);
         assert_int_equal(run(command), 0);
-        assert_fits(output);
+        assert_fits_in(output, ASYM_COLUMNS_DEFAULT);
         assert_has(output, v->usage ? v->usage : "");
         assert_has_words(output, v->help);
         for (const struct asym_arg *row = v->args; row && row->option.key; row++) {
@@ -219,7 +193,7 @@ TEST(check_lines_stand_under_each_other_and_wrap)
     asym_check_add(&check, "x", ASYM_FACT_NOTE, "", "one word %0180d and \033[2J", 7);
     ASYM_AUTO_FREE char *text = PRINTED(
         asym_check_text(&check, &(struct asym_terminal){.out = out, .columns = ASYM_COLUMNS_DEFAULT}));
-    assert_fits(text);
+    assert_fits_in(text, ASYM_COLUMNS_DEFAULT);
     assert_null(strchr(text, '\033'));
     assert_int_equal(strncmp(text, "It is so.\n\n", 11), 0); /* the verdict comes first */
     assert_has(text, "good  short          all is well\n");
@@ -454,7 +428,7 @@ static const char *text_of(const json_t *root, const char *key)
 static json_t *check_lines(const char *path, const char *policy)
 {
     char arguments[128];
-    tree_write(&tree, "asymd.conf", "[asymd]\npolicy = ");
+    tree_write(&the_tree, "asymd.conf", "[asymd]\npolicy = ");
     FILE *f = fopen(path, "ae");
     assert_non_null(f);
     fprintf(f, "%s\n", policy);
@@ -476,10 +450,10 @@ static const json_t *find_line(const json_t *lines, const char *name)
 }
 
 /* The policy depends on this machine: the test takes its name from the line that recommends it. */
-TEST_WITH(check_recommends_what_auto_would_choose_instead, make_tree, remove_tree)
+TEST_WITH(check_recommends_what_auto_would_choose_instead, the_tree_make, the_tree_remove)
 {
-    char path[sizeof tree.path + 16], best[32], part[256];
-    snprintf(path, sizeof path, "%s/asymd.conf", tree.path);
+    char path[sizeof the_tree.path + 16], best[32], part[256];
+    snprintf(path, sizeof path, "%s/asymd.conf", the_tree.path);
     ASYM_AUTO_JSON json_t *of_auto = check_lines(path, "auto"), *of_rr = check_lines(path, "rr");
     assert_null(find_line(of_auto, "recommended"));
     const json_t *line = find_line(of_rr, "recommended");
@@ -495,10 +469,10 @@ TEST_WITH(check_recommends_what_auto_would_choose_instead, make_tree, remove_tre
 }
 
 /* A record of one process is smaller than a megabyte, which once was "0.00 MB". */
-TEST_WITH(record_gives_a_size_that_is_not_0, make_tree, remove_tree)
+TEST_WITH(record_gives_a_size_that_is_not_0, the_tree_make, the_tree_remove)
 {
     char arguments[256];
-    snprintf(arguments, sizeof arguments, "record %s/r.rec --time=300ms --config=/dev/null --pid=%d", tree.path,
+    snprintf(arguments, sizeof arguments, "record %s/r.rec --time=300ms --config=/dev/null --pid=%d", the_tree.path,
              (int)getpid());
     assert_int_equal(run(arguments), 0);
     double size = 0;
@@ -532,11 +506,11 @@ static json_t *observe_as_json(const char *file, const char *options)
 }
 
 /* The name of the file is as the user wrote it: a script opens it. */
-TEST_WITH(record_as_json_has_its_members, make_tree, remove_tree)
+TEST_WITH(record_as_json_has_its_members, the_tree_make, the_tree_remove)
 {
-    char file[sizeof tree.path + 16], old[sizeof file + 8];
+    char file[sizeof the_tree.path + 16], old[sizeof file + 8];
     struct stat st;
-    snprintf(file, sizeof file, "%s/j\\n.rec", tree.path);
+    snprintf(file, sizeof file, "%s/j\\n.rec", the_tree.path);
     snprintf(old, sizeof old, "%s.old", file);
     ASYM_AUTO_JSON json_t *first = observe_as_json(file, "--config=/dev/null");
     ASYM_AUTO_JSON json_t *second = observe_as_json(file, "--config=/dev/null");
@@ -549,16 +523,16 @@ TEST_WITH(record_as_json_has_its_members, make_tree, remove_tree)
 }
 
 /* Two records of the same processes. A CPU that only counts as slow is a note. */
-TEST_WITH(record_as_json_has_what_the_text_says, make_tree, remove_tree)
+TEST_WITH(record_as_json_has_what_the_text_says, the_tree_make, the_tree_remove)
 {
-    char file[sizeof tree.path + 16], conf[sizeof tree.path + 16], option[sizeof conf + 16];
+    char file[sizeof the_tree.path + 16], conf[sizeof the_tree.path + 16], option[sizeof conf + 16];
     unsigned long long snapshots;
     size_t threads;
     double seconds;
-    snprintf(file, sizeof file, "%s/j.rec", tree.path);
-    snprintf(conf, sizeof conf, "%s/asymd.conf", tree.path);
+    snprintf(file, sizeof file, "%s/j.rec", the_tree.path);
+    snprintf(conf, sizeof conf, "%s/asymd.conf", the_tree.path);
     snprintf(option, sizeof option, "--config=%s", conf);
-    tree_write(&tree, "asymd.conf", "[asymmetry]\nslow = 1\n");
+    tree_write(&the_tree, "asymd.conf", "[asymmetry]\nslow = 1\n");
     observe(file, option);
     ASYM_AUTO_FREE char *text = strdup(output);
     ASYM_AUTO_JSON json_t *root = observe_as_json(file, option);
@@ -585,10 +559,10 @@ static size_t count_events(const json_t *trace, const char *phase)
     return n;
 }
 
-TEST_WITH(trace_as_json_counts_what_the_file_has, make_tree, remove_tree)
+TEST_WITH(trace_as_json_counts_what_the_file_has, the_tree_make, the_tree_remove)
 {
-    char file[sizeof tree.path + 16];
-    snprintf(file, sizeof file, "%s/j.json", tree.path);
+    char file[sizeof the_tree.path + 16];
+    snprintf(file, sizeof file, "%s/j.json", the_tree.path);
     ASYM_AUTO_JSON json_t *root = observe_as_json(file, "--trace --config=/dev/null");
     ASYM_AUTO_JSON json_t *trace = json_load_file(file, 0, NULL);
     assert_json(

@@ -17,8 +17,6 @@
 
 enum { LONG_SNAPSHOTS = 12000 };
 
-static struct tree tree;
-
 /* 12 threads on four CPUs, two of which are fast. */
 static void write_record(const char *name, unsigned snapshots)
 {
@@ -30,29 +28,23 @@ static void write_record(const char *name, unsigned snapshots)
                                                           .policy = "pa",
                                                           .plain = true,
                                                           .noisy = true});
-    tree_write_bytes(&tree, name, f.bytes, f.len);
+    tree_write_bytes(&the_tree, name, f.bytes, f.len);
     record_fixture_done(&f);
 }
 
 /* 4 s, and so long that a test can see a pass of a replay, and interrupt it, before the next passes end. */
 static int make_record(void **state)
 {
-    tree_make(&tree);
+    tree_make(&the_tree);
     write_record("a.rec", 40);
     write_record("long.rec", LONG_SNAPSHOTS);
-    return 0;
-}
-
-static int remove_record(void **state)
-{
-    tree_remove(&tree);
     return 0;
 }
 
 /* Returns the exit status of asymctl with these arguments, in the folder of the record. */
 static int run_verb(const char *arguments, char *ret, size_t size)
 {
-    return shell_run(ret, size, "cd '%s' && env -u COLUMNS '%s/daemon/asymctl' %s 2>&1", tree.path, ASYM_TEST_BIN,
+    return shell_run(ret, size, "cd '%s' && env -u COLUMNS '%s/daemon/asymctl' %s 2>&1", the_tree.path, ASYM_TEST_BIN,
                      arguments);
 }
 
@@ -94,7 +86,7 @@ static void write_cut(const char *name, unsigned snapshots, size_t without)
     record_fixture_make(
         &f, &(struct record_fixture_plan){
                 .seed = 3, .threads = 12, .snapshots = snapshots, .interval = ASYM_SEC, .policy = "pa", .plain = true});
-    tree_write_bytes(&tree, name, f.bytes, f.len - without);
+    tree_write_bytes(&the_tree, name, f.bytes, f.len - without);
     record_fixture_done(&f);
 }
 
@@ -126,11 +118,11 @@ TEST(a_pipe_is_refused_with_the_way_around)
     static const char *const commands[] = {"replay fifo", "sim --from=fifo", "replay /dev/stdin"};
     static char text[1 << 16];
     char path[128];
-    snprintf(path, sizeof path, "%s/fifo", tree.path);
+    snprintf(path, sizeof path, "%s/fifo", the_tree.path);
     assert_int_equal(mkfifo(path, 0600), 0);
     for (size_t i = 0; i < ASYM_LENGTH(commands); i++) {
         assert_int_equal(shell_run(text, sizeof text, "cd '%s' && cat a.rec | timeout 60 '%s/daemon/asymctl' %s 2>&1",
-                                   tree.path, ASYM_TEST_BIN, commands[i]),
+                                   the_tree.path, ASYM_TEST_BIN, commands[i]),
                          2);
         assert_has(
             text, " is a pipe, and asymctl reads a record more than once: write the record to a file, and name that\n");
@@ -160,11 +152,11 @@ TEST(an_input_file_that_cannot_be_read_ends_each_verb_in_2)
         &f, &(struct record_fixture_plan){
                 .seed = 3, .threads = 12, .snapshots = 40, .interval = ASYM_SEC, .policy = "pa", .plain = true});
     f.bytes[f.len - 100] ^= 1;
-    tree_write_bytes(&tree, "damaged-late.rec", f.bytes, f.len);
-    tree_write_bytes(&tree, "damaged.rec", f.bytes, 60);
+    tree_write_bytes(&the_tree, "damaged-late.rec", f.bytes, f.len);
+    tree_write_bytes(&the_tree, "damaged.rec", f.bytes, 60);
     record_fixture_done(&f);
-    tree_link(&tree, "loop", "loop");
-    tree_write(&tree, "junk", "no file of asymd\n");
+    tree_link(&the_tree, "loop", "loop");
+    tree_write(&the_tree, "junk", "no file of asymd\n");
     for (size_t v = 0; v < ASYM_LENGTH(verbs); v++)
         for (size_t i = 0; i < ASYM_LENGTH(files); i++) {
             static char text[1 << 22];
@@ -200,7 +192,7 @@ static pid_t start_long(const char *option, int *ret_out, int *ret_terminal)
     stay_on_this_cpu();
     const pid_t pid = asym_process_fork();
     if (pid == 0) {
-        if (dup2(out[1], 1) == 1 && dup2(slave, 2) == 2 && chdir(tree.path) == 0)
+        if (dup2(out[1], 1) == 1 && dup2(slave, 2) == 2 && chdir(the_tree.path) == 0)
             execl(ASYM_TEST_BIN "/daemon/asymctl", "asymctl", "replay", "long.rec", LONG_POLICIES, option, NULL);
         _exit(127);
     }
@@ -300,4 +292,4 @@ TEST(an_interruption_before_the_first_policy_prints_no_table)
     close(terminal);
 }
 
-TEST_MAIN_WITH(make_record, remove_record)
+TEST_MAIN_WITH(make_record, the_tree_remove)

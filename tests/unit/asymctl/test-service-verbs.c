@@ -48,18 +48,9 @@ static void expect(enum fake_service_kind kind, const char *arguments, int statu
 /* No control character but a newline, and no line wider than that. */
 static void assert_tame(const char *text, size_t columns)
 {
-    while (*text) {
-        char line[4096];
-        const size_t n = strcspn(text, "\n");
-        assert_true(n < sizeof line);
-        memcpy(line, text, n);
-        line[n] = '\0';
-        for (size_t i = 0; i < n; i++)
-            assert_true((unsigned char)line[i] >= ' ' && line[i] != 0x7f);
-        if (asym_columns_of(line) > columns)
-            fail_msg("%zu columns: %s", asym_columns_of(line), line);
-        text += n + (text[n] == '\n');
-    }
+    for (const char *c = text; *c; c++)
+        assert_true(*c == '\n' || ((unsigned char)*c >= ' ' && *c != 0x7f));
+    assert_fits_in(text, columns);
 }
 
 static const char *const verbs[] = {"status",          "why 4711",  "policy",  "policy pa",  "pause",
@@ -457,35 +448,12 @@ TEST(watch_prints_decisions_until_asymd_ends)
     assert_has(output, OTHER "1 decision\n");
 }
 
-/* Runs asymctl with a terminal of 80 columns as its output. Returns its exit status. */
-static int run_on_terminal(const char *verb, char *ret, size_t size)
-{
-    const struct winsize wide = {.ws_row = 24, .ws_col = 80};
-    size_t used = 0;
-    int terminal, status;
-    const pid_t pid = forkpty(&terminal, NULL, NULL, &wide);
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        setenv("TZ", "UTC", 1);
-        unsetenv("COLUMNS");
-        execl(ASYM_TEST_BIN "/daemon/asymctl", "asymctl", verb, NULL);
-        _exit(127);
-    }
-    /* The read fails when asymctl has ended. */
-    for (ssize_t n; used + 1 < size && (n = read(terminal, ret + used, size - 1 - used)) > 0;)
-        used += (size_t)n;
-    ret[used] = '\0';
-    close(terminal);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 TEST(watch_has_headings_on_a_terminal_only)
 {
     static const char wanted[] = "TIME             TID THREAD            CPU    WHAT (WHY)\r\n"
                                  "20:26:40.250    4720 stock\\x1bfish     4->-   release (idle for 5 s)\r\n";
     fake_service_start(FAKE_SERVICE_ENDS);
-    assert_int_equal(run_on_terminal("watch", output, sizeof output), 5);
+    assert_int_equal(shell_run_in_terminal("watch", output, sizeof output), 5);
     fake_service_stop();
     assert_has(output, wanted);
     assert_int_equal(run_with(FAKE_SERVICE_ENDS, "watch"), 5);

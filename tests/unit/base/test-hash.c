@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of the hash table against a plain array, and of its errors when memory runs out. */
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
+#include "support/scarce-memory.h"
 
-static bool scarce;
-
-static void *scarce_calloc(size_t n, size_t size)
-{
-    return scarce ? NULL : calloc(n, size);
-}
-
-#define calloc(n, size) scarce_calloc(n, size)
 #include "base/hash.c"
 #include "support/test.h"
+#undef malloc
 #undef calloc
 
 enum { N_ITEMS = 3000, N_CHANGES = 100000 };
@@ -120,16 +111,16 @@ TEST(a_table_lives_in_memory_of_its_caller)
 TEST(without_memory_the_table_is_as_it_was)
 {
     struct asym_hash h = {0};
-    scarce = true;
+    allocations_left = 0;
     assert_int_equal(asym_hash_reserve(&h, 1), -ENOMEM);
-    scarce = false;
+    allocations_left = -1;
     assert_int_equal(asym_hash_reserve(&h, 8), 0);
     for (size_t i = 0; i < 8; i++)
         asym_hash_add(&h, (uint32_t)i, i);
-    scarce = true;
+    allocations_left = 0;
     assert_int_equal(asym_hash_reserve(&h, 1), -ENOMEM);
     assert_int_equal(asym_hash_reserve(&h, UINT32_MAX), -ENOMEM);
-    scarce = false;
+    allocations_left = -1;
     assert_int_equal(asym_hash_reserve(&h, UINT32_MAX), -ENOMEM);
     assert_int_equal(h.n, 8);
     for (size_t i = 0; i < 8; i++)

@@ -1,33 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The mask table: each mask once, at one address, until the table drops or sweeps it. */
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-
-/* This test compiles the files that allocate with an allocator that fails on request. */
-static long allocations_left = -1; /* below 0: no limit */
-
-static bool refused(void)
-{
-    if (allocations_left > 0)
-        allocations_left--;
-    else if (allocations_left == 0)
-        return true;
-    return false;
-}
-
-static void *scarce_malloc(size_t size)
-{
-    return refused() ? NULL : malloc(size);
-}
-
-static void *scarce_calloc(size_t n, size_t size)
-{
-    return refused() ? NULL : calloc(n, size);
-}
-
-#define malloc(size)    scarce_malloc(size)
-#define calloc(n, size) scarce_calloc(n, size)
+#include "support/scarce-memory.h"
 #include "base/hash.c"
 #include "base/pool.c"
 #undef malloc

@@ -6,31 +6,8 @@
 
 #include "base/mask.h"
 #include "support/engine-fixture.h"
+#include "support/scarce-memory.h"
 
-static long allocations_left = -1; /* below 0: no limit */
-
-static bool refused(void)
-{
-    if (allocations_left < 0)
-        return false;
-    if (allocations_left == 0)
-        return true;
-    allocations_left--;
-    return false;
-}
-
-static void *scarce_malloc(size_t size)
-{
-    return refused() ? NULL : malloc(size);
-}
-
-static void *scarce_calloc(size_t n, size_t size)
-{
-    return refused() ? NULL : calloc(n, size);
-}
-
-#define malloc(size)    scarce_malloc(size)
-#define calloc(n, size) scarce_calloc(n, size)
 #include "base/hash.c"
 #include "base/pool.c"
 #include "core/engine.c"

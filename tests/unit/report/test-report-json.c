@@ -4,22 +4,9 @@
 
 #include "base/mask.h"
 #include "report/json.h"
-#include "report/report.h"
 #include "support/json.h"
 #include "support/report-fixture.h"
 #include "support/test.h"
-
-static struct asym_report report_of(const struct report_fixture *s)
-{
-    return (struct asym_report){
-        .snapshot = &s->snapshot,
-        .plan = &s->plan,
-        .policy = asym_policy_find("pa"),
-        .settings = s->settings,
-        .observed_ms = 500.24,
-        .scan_cpu_us = 812.34,
-    };
-}
 
 static char *print(const struct asym_report *r)
 {
@@ -36,7 +23,7 @@ static json_t *parse(const struct asym_report *r)
 
 static json_t *parse_report(const struct report_fixture *s)
 {
-    const struct asym_report r = report_of(s);
+    const struct asym_report r = report_fixture_report(s);
     return parse(&r);
 }
 
@@ -114,7 +101,7 @@ TEST_OF(under_a_policy_that_steers_nothing_threads_stay_where_they_are, one_prog
 {
     s->plan_tasks[0] = (struct asym_plan_task){.target = -1, .reason = &report_fixture_unsteered, .mask = &s->all};
     s->plan.n_moves = 0;
-    struct asym_report r = report_of(s);
+    struct asym_report r = report_fixture_report(s);
     r.policy = asym_policy_find("none");
     ASYM_AUTO_JSON json_t *root = parse(&r);
     assert_json(root, "{'applications': [{'threads': [{'target': 1, 'mask': '0-7', 'moves': false}]}],"
@@ -161,7 +148,7 @@ TEST(what_is_not_finite_is_null)
     static const double odd[] = {NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < ASYM_LENGTH(odd); i++) {
         struct report_fixture *s = one_program();
-        struct asym_report r = report_of(s);
+        struct asym_report r = report_fixture_report(s);
         r.scan_cpu_us = r.observed_ms = odd[i];
         s->plan_apps[0].runnable = odd[i];
         ASYM_AUTO_JSON json_t *root = parse(&r);
@@ -173,7 +160,7 @@ TEST(what_is_not_finite_is_null)
 TEST_OF(numbers_are_rounded_to_what_was_measured, one_program())
 {
     s->plan_apps[0].runnable = 1.0 / 3;
-    const struct asym_report r = report_of(s);
+    const struct asym_report r = report_fixture_report(s);
     ASYM_AUTO_FREE char *printed = print(&r);
     assert_non_null(strstr(printed, "\"runnable\": 0.333,"));
 }
@@ -222,7 +209,7 @@ TEST_OF(ten_thousand_threads_are_all_there, report_fixture_new(256, 128, 10000))
 
 TEST_OF(a_full_disk_is_reported, one_program())
 {
-    const struct asym_report r = report_of(s);
+    const struct asym_report r = report_fixture_report(s);
     FILE *full = fopen("/dev/full", "w");
     assert_non_null(full);
     setvbuf(full, NULL, _IONBF, 0);

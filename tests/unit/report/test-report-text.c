@@ -3,22 +3,10 @@
 
 #include "base/mask.h"
 #include "report/columns.h"
-#include "report/report.h"
+#include "support/captured-log.h"
 #include "support/report-fixture.h"
 #include "support/shell.h"
 #include "support/test.h"
-
-static struct asym_report report_of(const struct report_fixture *s)
-{
-    return (struct asym_report){
-        .snapshot = &s->snapshot,
-        .plan = &s->plan,
-        .policy = asym_policy_find("pa"),
-        .settings = s->settings,
-        .observed_ms = 500.2,
-        .scan_cpu_us = 812,
-    };
-}
 
 static char *print_wide(const struct asym_report *r, bool colour, size_t columns)
 {
@@ -30,20 +18,6 @@ static char *print(const struct asym_report *r, bool colour)
     return print_wide(r, colour, 100);
 }
 
-/* Each line has at most that many columns, and ends with a newline. */
-static void assert_fits_in(const char *text, size_t columns)
-{
-    while (*text) {
-        size_t n = strcspn(text, "\n");
-        char *line = strndup(text, n);
-        if (asym_columns_of(line) > columns)
-            fail_msg("%zu columns: %s", asym_columns_of(line), line);
-        free(line);
-        assert_int_equal(text[n], '\n');
-        text += n + 1;
-    }
-}
-
 static void assert_fits(const char *text)
 {
     assert_fits_in(text, 100);
@@ -51,7 +25,7 @@ static void assert_fits(const char *text)
 
 static char *text_of(const struct report_fixture *s)
 {
-    const struct asym_report r = report_of(s);
+    const struct asym_report r = report_fixture_report(s);
     for (size_t columns = ASYM_COLUMNS_LEAST; columns < 100; columns += 10) {
         ASYM_AUTO_FREE char *narrow = print_wide(&r, false, columns);
         assert_fits_in(narrow, columns);
@@ -66,14 +40,6 @@ static void assert_lacks(const char *text, const char *part)
 {
     if (strstr(text, part))
         fail_msg("'%s' is in:\n%s", part, text);
-}
-
-static size_t count(const char *text, const char *part)
-{
-    size_t n = 0;
-    for (; (text = strstr(text, part)) != NULL; text += strlen(part))
-        n++;
-    return n;
 }
 
 /* Returns the line that contains part; the caller frees it. */
@@ -122,7 +88,7 @@ TEST_OF(it_says_when_all_cpus_are_alike_and_why, report_fixture_new(2, 0, 4))
         .n = 2,
         .note = {{.origin = ASYM_ORIGIN_CPUFREQ, .text = "cpuinfo_max_freq: none"},
                  {.origin = ASYM_ORIGIN_CPPC, .there = true, .text = "acpi_cppc highest_perf: 255 on all"}}};
-    struct asym_report r = report_of(s);
+    struct asym_report r = report_fixture_report(s);
     r.notes = &notes;
     ASYM_AUTO_FREE char *text = print(&r, false);
     assert_fits(text);
@@ -136,7 +102,7 @@ TEST_OF(it_says_when_cpus_are_only_assumed_slow, report_fixture_new(2, 0, 4))
 {
     struct asym_mask slow = report_fixture_cpus("1");
     assert_int_equal(asym_machine_assume_slow(&s->machine, &slow, 0.5), 0);
-    struct asym_report r = report_of(s);
+    struct asym_report r = report_fixture_report(s);
     r.assumed_slow = true;
     ASYM_AUTO_FREE char *text = print(&r, false), *line = line_with(text, "CPU  1 ");
     assert_fits(text);
@@ -160,7 +126,7 @@ TEST_OF(the_policy_its_settings_and_a_line_per_application_are_printed, two_prog
     ASYM_AUTO_FREE char *text = text_of(s);
     for (size_t i = 0; i < ASYM_LENGTH(parts); i++)
         assert_has(text, parts[i]);
-    assert_int_equal(count(text, "0-7 -> 0-3"), 1); /* threads of one plan are folded */
+    assert_int_equal(captured_log_count(text, "0-7 -> 0-3"), 1); /* threads of one plan are folded */
 }
 
 TEST_OF(the_class_has_the_words_of_why, two_programs())
@@ -228,7 +194,7 @@ TEST(every_mover_is_shown_up_to_eight_and_the_rest_are_counted)
                                  &report_fixture_own);
         ASYM_AUTO_FREE char *text = text_of(s);
         char more[64];
-        assert_int_equal(count(text, "0 -> "), ASYM_MIN(n, 8));
+        assert_int_equal(captured_log_count(text, "0 -> "), ASYM_MIN(n, 8));
         snprintf(more, sizeof more, "%d more would move", n - 8);
         if (n > 8)
             assert_has(text, more);
@@ -393,7 +359,7 @@ TEST_OF(wide_masks_with_odd_lists_are_cut_with_their_count, report_fixture_new(1
 
 TEST_OF(colour_marks_only_what_changes, report_fixture_new(4, 2, 4))
 {
-    const struct asym_report r = report_of(s);
+    const struct asym_report r = report_fixture_report(s);
     report_fixture_app(s, "app", 1, ASYM_PHASE_SERIAL, ASYM_CLASS_MP, 1);
     report_fixture_thread(s, "app", 1, 0);
     ASYM_AUTO_FREE char *same = print(&r, true);
@@ -436,7 +402,7 @@ TEST_OF(thirty_two_core_types_fit, report_fixture_new(1024, 0, 4))
     assert_int_equal(asym_machine_finish(&s->machine), 0);
     memset(s->machine.types[0].name, 'x', sizeof s->machine.types[0].name);
     ASYM_AUTO_FREE char *text = text_of(s);
-    assert_int_equal(count(text, "from cpukinds"), 30);
+    assert_int_equal(captured_log_count(text, "from cpukinds"), 30);
 }
 
 /* The time is linear in the number of threads; quadratic, 40,000 different threads would take minutes. */
@@ -455,7 +421,7 @@ TEST_OF(forty_thousand_threads_print_at_once, report_fixture_new(256, 128, 40000
 
 TEST_OF(a_full_disk_is_reported, two_programs())
 {
-    const struct asym_report r = report_of(s);
+    const struct asym_report r = report_fixture_report(s);
     FILE *full = fopen("/dev/full", "w");
     assert_non_null(full);
     setvbuf(full, NULL, _IONBF, 0);
@@ -466,13 +432,13 @@ TEST_OF(a_full_disk_is_reported, two_programs())
 
 TEST_OF(a_narrow_terminal_loses_columns_before_rows_wrap, two_programs())
 {
-    struct asym_report r = report_of(s);
+    struct asym_report r = report_fixture_report(s);
     ASYM_AUTO_FREE char *wide = print_wide(&r, false, 100), *narrow = print_wide(&r, false, ASYM_COLUMNS_LEAST);
     assert_has(wide, "  NICE  ");
     assert_lacks(narrow, "NICE");
     assert_has(narrow, "     TID  ");
     s->plan_tasks[0].nice = -10;
-    r = report_of(s);
+    r = report_fixture_report(s);
     ASYM_AUTO_FREE char *changed = print_wide(&r, false, ASYM_COLUMNS_LEAST);
     assert_has(changed, "NICE");
     assert_has(changed, "0 -> -10");

@@ -7,26 +7,7 @@
 #include "support/tree.h"
 #include "support/test.h"
 
-struct fixture {
-    struct tree tree;
-    struct asym_root root;
-};
-
-static void set_up(struct fixture *f)
-{
-    tree_make(&f->tree);
-    tree_write(&f->tree, "proc/stat", "cpu 1 2 3\n");
-    tree_mkdir(&f->tree, "sys");
-    assert_int_equal(asym_root_open(f->tree.path, &f->root, NULL), 0);
-}
-
-static void tear_down(struct fixture *f)
-{
-    asym_root_done(&f->root);
-    tree_remove(&f->tree);
-}
-
-#define TEST_F(name) TEST_IN(name, struct fixture, f, set_up, tear_down)
+#define TEST_F(name) TEST_IN(name, struct tree_root, f, tree_root_make, tree_root_remove)
 
 struct found {
     const char *name;
@@ -54,7 +35,7 @@ static bool fact(const struct asym_root *root, const char *name, struct asym_fac
     return there;
 }
 
-static void expect_fact(const struct fixture *f, const char *name, enum asym_fact_level level, const char *part)
+static void expect_fact(const struct tree_root *f, const char *name, enum asym_fact_level level, const char *part)
 {
     struct asym_fact got;
     if (!fact(&f->root, name, &got))
@@ -145,7 +126,7 @@ TEST_F(cgroups_with_weights_of_their_own_are_counted)
 }
 
 /* Looks at so many processes and control groups at once. Returns how many times. */
-static unsigned find_rivals(const struct fixture *f, unsigned at_once, bool with_pids, struct found *ret)
+static unsigned find_rivals(const struct tree_root *f, unsigned at_once, bool with_pids, struct found *ret)
 {
     struct asym_rivals *rivals = asym_rivals_new();
     unsigned n = 1;

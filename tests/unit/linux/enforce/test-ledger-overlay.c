@@ -16,33 +16,9 @@ enum { PID = 2000000000, START = 7 };
 #define RECORD "T 2000000001 2000000000 7 9 5 3 0 1 1 -5 -4 0-1 1 0\n"
 #define GONE   "G 2000000001 2000000000 7\n"
 
-static struct tree tree;
-
-static int set_up(void **state)
-{
-    tree_make(&tree);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    tree_remove(&tree);
-    return 0;
-}
-
-static const char *in_dir(const char *name)
-{
-    static char path[128];
-    snprintf(path, sizeof path, "%s/%s", tree.path, name);
-    return path;
-}
-
 static void put_text(const char *header, const char *boot, const char *lines)
 {
-    FILE *f = fopen(in_dir("ledger"), "w");
-    assert_non_null(f);
-    fprintf(f, "%s%s\n%s", header, boot, lines);
-    assert_int_equal(fclose(f), 0);
+    tree_write(&the_tree, "ledger", "%s%s\n%s", header, boot, lines);
 }
 
 static void put_lines(const char *lines)
@@ -59,7 +35,7 @@ static void put_lines(const char *lines)
 static int files(void)
 {
     int n = 0;
-    DIR *d = opendir(tree.path);
+    DIR *d = opendir(the_tree.path);
     assert_non_null(d);
     while (readdir(d))
         n++;
@@ -80,17 +56,17 @@ static void expect(const char *what, size_t count, const char *said)
     struct asym_error err = {""};
     struct asym_ledger *l = NULL;
     struct stat before, after;
-    assert_int_equal(stat(in_dir("ledger"), &before), 0);
-    assert_int_equal(asym_ledger_peek(tree.path, &l, &err), 0);
+    assert_int_equal(stat(the_tree_path("ledger"), &before), 0);
+    assert_int_equal(asym_ledger_peek(the_tree.path, &l, &err), 0);
     if (asym_ledger_count(l) != count || !strstr(err.text, said) || (*said == '\0' && *err.text != '\0'))
         fail_msg("%s: %zu entries, said: '%s'", what, asym_ledger_count(l), err.text);
     asym_ledger_close(l);
-    assert_int_equal(stat(in_dir("ledger"), &after), 0);
+    assert_int_equal(stat(the_tree_path("ledger"), &after), 0);
     assert_int_equal(files(), 1);
     assert_true(before.st_ino == after.st_ino && before.st_size == after.st_size);
 }
 
-TEST_WITH(what_is_on_record_is_read_and_left_as_it_is, set_up, tear_down)
+TEST_WITH(what_is_on_record_is_read_and_left_as_it_is, the_tree_make, the_tree_remove)
 {
     static const struct {
         const char *what, *lines, *said;
@@ -116,11 +92,11 @@ TEST_WITH(what_is_on_record_is_read_and_left_as_it_is, set_up, tear_down)
     expect("junk", 0, "cannot parse");
 }
 
-TEST_WITH(a_missing_file_is_an_empty_one_and_one_that_cannot_be_read_is_reported, set_up, tear_down)
+TEST_WITH(a_missing_file_is_an_empty_one_and_one_that_cannot_be_read_is_reported, the_tree_make, the_tree_remove)
 {
     struct asym_error err = {""};
     struct asym_ledger *l = NULL;
-    const char *const none[] = {tree.path, "/nonexistent-asymd/run"};
+    const char *const none[] = {the_tree.path, "/nonexistent-asymd/run"};
     for (size_t i = 0; i < ASYM_LENGTH(none); i++) {
         assert_int_equal(asym_ledger_peek(none[i], &l, &err), 0);
         assert_string_equal(err.text, "");
@@ -135,22 +111,22 @@ TEST_WITH(a_missing_file_is_an_empty_one_and_one_that_cannot_be_read_is_reported
 }
 
 /* Another ledger holds the lock meanwhile. Neither disturbs the other. */
-TEST_WITH(it_takes_no_lock, set_up, tear_down)
+TEST_WITH(it_takes_no_lock, the_tree_make, the_tree_remove)
 {
     struct asym_ledger *holder = NULL, *l = NULL, *second = NULL;
     put_lines(RECORD);
-    assert_int_equal(asym_ledger_open(tree.path, &holder, NULL), 0);
-    assert_int_equal(asym_ledger_peek(tree.path, &l, NULL), 0);
+    assert_int_equal(asym_ledger_open(the_tree.path, &holder, NULL), 0);
+    assert_int_equal(asym_ledger_peek(the_tree.path, &l, NULL), 0);
     assert_int_equal(asym_ledger_count(l), 1);
-    assert_int_equal(asym_ledger_open(tree.path, &second, NULL), -EBUSY);
+    assert_int_equal(asym_ledger_open(the_tree.path, &second, NULL), -EBUSY);
     asym_ledger_close(holder);
-    assert_int_equal(asym_ledger_open(tree.path, &second, NULL), 0);
+    assert_int_equal(asym_ledger_open(the_tree.path, &second, NULL), 0);
     asym_ledger_close(second);
     asym_ledger_close(l);
-    assert_int_equal(access(in_dir("ledger"), F_OK), 0);
+    assert_int_equal(access(the_tree_path("ledger"), F_OK), 0);
 }
 
-TEST_WITH(the_overlay_undoes_only_what_asymd_has_set, set_up, tear_down)
+TEST_WITH(the_overlay_undoes_only_what_asymd_has_set, the_tree_make, the_tree_remove)
 {
     static const struct {
         const char *what;
@@ -171,7 +147,7 @@ TEST_WITH(the_overlay_undoes_only_what_asymd_has_set, set_up, tear_down)
     struct asym_ledger *l = NULL;
     const struct asym_mask all = cpus("0-1");
     put_lines(RECORD);
-    assert_int_equal(asym_ledger_peek(tree.path, &l, NULL), 0);
+    assert_int_equal(asym_ledger_peek(the_tree.path, &l, NULL), 0);
     /* The test machine may have any number of CPUs. */
     l->online = l->possible = cpus("0-7");
     for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
@@ -229,7 +205,7 @@ static struct asym_source *begin(const char *lines)
     w.tasks[1] = (struct asym_task){.id = {PID + 1, PID, START}, .nice = -5, .mask = &w.set, .cpuset = &w.all};
     if (lines)
         put_lines(lines);
-    assert_int_equal(asym_ledger_overlay_new(&w.inner, tree.path, &source, &err), 0);
+    assert_int_equal(asym_ledger_overlay_new(&w.inner, the_tree.path, &source, &err), 0);
     assert_string_equal(err.text, "");
     return source;
 }
@@ -255,7 +231,7 @@ static void assert_restored(const struct asym_snapshot *s, bool restored)
     assert_int_equal(s->tasks[0].nice, 0);
 }
 
-TEST_WITH(a_snapshot_is_as_if_nothing_had_been_set, set_up, tear_down)
+TEST_WITH(a_snapshot_is_as_if_nothing_had_been_set, the_tree_make, the_tree_remove)
 {
     struct asym_source *source = begin(RECORD);
     for (int i = 0; i < 3; i++) {
@@ -272,7 +248,7 @@ TEST_WITH(a_snapshot_is_as_if_nothing_had_been_set, set_up, tear_down)
     source->close(source);
 }
 
-TEST_WITH(without_a_record_a_snapshot_is_what_it_is, set_up, tear_down)
+TEST_WITH(without_a_record_a_snapshot_is_what_it_is, the_tree_make, the_tree_remove)
 {
     struct asym_source *source = begin(NULL);
     struct asym_snapshot s = take_sample(source);
@@ -283,7 +259,7 @@ TEST_WITH(without_a_record_a_snapshot_is_what_it_is, set_up, tear_down)
     source->close(source);
 }
 
-TEST_WITH(changes_during_the_sample_are_known, set_up, tear_down)
+TEST_WITH(changes_during_the_sample_are_known, the_tree_make, the_tree_remove)
 {
     struct asym_source *source = begin("");
     w.ledger_after = RECORD;
@@ -299,7 +275,7 @@ TEST_WITH(changes_during_the_sample_are_known, set_up, tear_down)
     source->close(source);
 }
 
-TEST_WITH(a_thread_with_the_full_cpuset_has_all_of_it_when_it_has_grown, set_up, tear_down)
+TEST_WITH(a_thread_with_the_full_cpuset_has_all_of_it_when_it_has_grown, the_tree_make, the_tree_remove)
 {
     struct asym_source *source = begin(RECORD);
     w.tasks[1].cpuset = &w.larger;
@@ -314,16 +290,16 @@ TEST_WITH(a_thread_with_the_full_cpuset_has_all_of_it_when_it_has_grown, set_up,
     source->close(source);
 }
 
-TEST_WITH(a_ledger_that_cannot_be_read_is_reported_and_read_again_later, set_up, tear_down)
+TEST_WITH(a_ledger_that_cannot_be_read_is_reported_and_read_again_later, the_tree_make, the_tree_remove)
 {
     struct asym_error err = {""};
     struct asym_source *source = begin(NULL), *second;
-    assert_int_equal(mkdir(in_dir("ledger"), 0755), 0);
-    assert_int_equal(asym_ledger_overlay_new(&w.inner, tree.path, &second, &err), 0);
+    assert_int_equal(mkdir(the_tree_path("ledger"), 0755), 0);
+    assert_int_equal(asym_ledger_overlay_new(&w.inner, the_tree.path, &second, &err), 0);
     assert_non_null(strstr(err.text, "/ledger"));
     struct asym_snapshot s = take_sample(second);
     assert_restored(&s, false);
-    assert_int_equal(rmdir(in_dir("ledger")), 0);
+    assert_int_equal(rmdir(the_tree_path("ledger")), 0);
     put_lines(RECORD);
     s = take_sample(second);
     assert_restored(&s, true);

@@ -13,15 +13,8 @@
 /* No real process has this number: kernel.pid_max is at most 4194304. */
 #define NOBODY 2000000000
 
-static struct tree tree;
 static struct asym_ledger *ledger; /* that of the test; NULL: it is not open */
 static struct asym_error err;      /* what its opening has said */
-
-static int set_up(void **state)
-{
-    tree_make(&tree);
-    return 0;
-}
 
 static void close_it(void)
 {
@@ -32,15 +25,7 @@ static void close_it(void)
 static int tear_down(void **state)
 {
     close_it();
-    tree_remove(&tree);
-    return 0;
-}
-
-static const char *in_dir(const char *name)
-{
-    static char path[128];
-    snprintf(path, sizeof path, "%s/%s", tree.path, name);
-    return path;
+    return the_tree_remove(state);
 }
 
 /* Opens the ledger; if it is open, again. */
@@ -48,7 +33,7 @@ static void open_it(void)
 {
     close_it();
     err.text[0] = '\0';
-    assert_int_equal(asym_ledger_open(tree.path, &ledger, &err), 0);
+    assert_int_equal(asym_ledger_open(the_tree.path, &ledger, &err), 0);
 }
 
 static void boot_id(char *buf, size_t size)
@@ -64,7 +49,7 @@ static void boot_id(char *buf, size_t size)
 static void put_file(const char *lines)
 {
     char boot[64];
-    FILE *f = fopen(in_dir("ledger"), "w");
+    FILE *f = fopen(the_tree_path("ledger"), "w");
     assert_non_null(f);
     boot_id(boot, sizeof boot);
     fprintf(f, "asymd-ledger 1 %s\n%s", boot, lines);
@@ -74,7 +59,7 @@ static void put_file(const char *lines)
 static off_t size_of(const char *name)
 {
     struct stat st;
-    return stat(in_dir(name), &st) < 0 ? -1 : st.st_size;
+    return stat(the_tree_path(name), &st) < 0 ? -1 : st.st_size;
 }
 
 static struct asym_ledger_entry sample(int32_t tid)
@@ -149,7 +134,7 @@ static void assert_same(const struct asym_ledger_entry *a, const struct asym_led
     assert_true(a->original_reset == b->original_reset && a->boosted == b->boosted && a->full_cpuset == b->full_cpuset);
 }
 
-TEST_WITH(every_field_survives, set_up, tear_down)
+TEST_WITH(every_field_survives, the_tree_make, tear_down)
 {
     open_it();
     for (int32_t tid = 1; tid <= 1000; tid++)
@@ -169,7 +154,7 @@ TEST_WITH(every_field_survives, set_up, tear_down)
     }
 }
 
-TEST_WITH(no_transit_cpu_is_no_mask, set_up, tear_down)
+TEST_WITH(no_transit_cpu_is_no_mask, the_tree_make, tear_down)
 {
     open_it();
     struct asym_ledger_entry e = {.under_way = true};
@@ -188,7 +173,7 @@ TEST_WITH(no_transit_cpu_is_no_mask, set_up, tear_down)
     assert_false(asym_ledger_looks_inherited(ledger, &e, &found, 0, 0));
 }
 
-TEST_WITH(what_is_not_flushed_is_not_on_record, set_up, tear_down)
+TEST_WITH(what_is_not_flushed_is_not_on_record, the_tree_make, tear_down)
 {
     open_it();
     off_t before = size_of("ledger");
@@ -207,11 +192,11 @@ static void expect(const char *what, size_t count, bool bad)
     if (asym_ledger_count(ledger) != count || (*err.text != '\0') != bad || (size_of("ledger.bad") >= 0) != bad)
         fail_msg("%s: %zu entries, said: '%s'", what, asym_ledger_count(ledger), err.text);
     close_it();
-    unlink(in_dir("ledger"));
-    unlink(in_dir("ledger.bad"));
+    unlink(the_tree_path("ledger"));
+    unlink(the_tree_path("ledger.bad"));
 }
 
-TEST_WITH(bad_lines_cost_only_themselves, set_up, tear_down)
+TEST_WITH(bad_lines_cost_only_themselves, the_tree_make, tear_down)
 {
     static const struct {
         const char *what, *lines;
@@ -253,13 +238,13 @@ TEST_WITH(bad_lines_cost_only_themselves, set_up, tear_down)
 
 static void put_bytes(const char *bytes, size_t n)
 {
-    FILE *f = fopen(in_dir("ledger"), "w");
+    FILE *f = fopen(the_tree_path("ledger"), "w");
     assert_non_null(f);
     assert_int_equal(fwrite(bytes, 1, n, f), n);
     fclose(f);
 }
 
-TEST_WITH(files_that_are_no_ledgers_are_renamed, set_up, tear_down)
+TEST_WITH(files_that_are_no_ledgers_are_renamed, the_tree_make, tear_down)
 {
     static const char zeros[4096] = {0};
     put_bytes("", 0);
@@ -270,19 +255,19 @@ TEST_WITH(files_that_are_no_ledgers_are_renamed, set_up, tear_down)
     expect("torn header", 0, true);
     put_bytes("asymd-ledger 9 x\n" GOOD(1), sizeof "asymd-ledger 9 x\n" GOOD(1) - 1);
     expect("a later version", 0, true);
-    assert_int_equal(mkdir(in_dir("ledger"), 0755), 0);
+    assert_int_equal(mkdir(the_tree_path("ledger"), 0755), 0);
     open_it();
     assert_true(*err.text != '\0' && asym_ledger_count(ledger) == 0);
 }
 
-TEST_WITH(another_boot_s_file_is_stale_as_a_whole, set_up, tear_down)
+TEST_WITH(another_boot_s_file_is_stale_as_a_whole, the_tree_make, tear_down)
 {
     static const char text[] = "asymd-ledger 1 00000000-0000-0000-0000-000000000000\n" GOOD(1) "junk\n";
     put_bytes(text, sizeof text - 1);
     expect("another boot", 0, false);
 }
 
-TEST_WITH(a_line_of_10_megabytes_is_one_bad_line, set_up, tear_down)
+TEST_WITH(a_line_of_10_megabytes_is_one_bad_line, the_tree_make, tear_down)
 {
     const size_t n = 10u << 20;
     char *lines = malloc(n + 256);
@@ -302,14 +287,14 @@ TEST_WITH(a_line_of_10_megabytes_is_one_bad_line, set_up, tear_down)
     free(lines);
 }
 
-TEST_WITH(a_second_opener_gets_the_name_of_the_holder, set_up, tear_down)
+TEST_WITH(a_second_opener_gets_the_name_of_the_holder, the_tree_make, tear_down)
 {
     struct asym_ledger *second = NULL;
     open_it();
     char pid[32];
     record(1);
     off_t size = size_of("ledger");
-    assert_int_equal(asym_ledger_open(tree.path, &second, &err), -EBUSY);
+    assert_int_equal(asym_ledger_open(the_tree.path, &second, &err), -EBUSY);
     assert_null(second);
     snprintf(pid, sizeof pid, "PID %d", (int)getpid());
     assert_non_null(strstr(err.text, pid));
@@ -319,18 +304,18 @@ TEST_WITH(a_second_opener_gets_the_name_of_the_holder, set_up, tear_down)
 }
 
 /* A user who lists it into memory that another process of the user serves (FUSE) holds its lock. */
-TEST_WITH(other_users_cannot_list_the_directory, set_up, tear_down)
+TEST_WITH(other_users_cannot_list_the_directory, the_tree_make, tear_down)
 {
     struct stat found;
     const mode_t before = umask(0);
-    assert_int_equal(asym_ledger_open(in_dir("new"), &ledger, NULL), 0);
+    assert_int_equal(asym_ledger_open(the_tree_path("new"), &ledger, NULL), 0);
     umask(before);
     close_it();
-    assert_int_equal(stat(in_dir("new"), &found), 0);
+    assert_int_equal(stat(the_tree_path("new"), &found), 0);
     assert_int_equal(found.st_mode & 0777, 0711);
 }
 
-TEST_WITH(a_directory_that_cannot_be_made_is_reported, set_up, tear_down)
+TEST_WITH(a_directory_that_cannot_be_made_is_reported, the_tree_make, tear_down)
 {
     assert_int_equal(asym_ledger_open("/nonexistent-asymd/run", &ledger, &err), -ENOENT);
     assert_non_null(strstr(err.text, "/nonexistent-asymd/run"));
@@ -338,7 +323,7 @@ TEST_WITH(a_directory_that_cannot_be_made_is_reported, set_up, tear_down)
     assert_null(ledger);
 }
 
-TEST_WITH(the_file_is_removed_only_when_it_holds_nothing, set_up, tear_down)
+TEST_WITH(the_file_is_removed_only_when_it_holds_nothing, the_tree_make, tear_down)
 {
     open_it();
     record(1);
@@ -355,10 +340,10 @@ TEST_WITH(the_file_is_removed_only_when_it_holds_nothing, set_up, tear_down)
 static ino_t inode_of(const char *name)
 {
     struct stat st;
-    return stat(in_dir(name), &st) < 0 ? 0 : st.st_ino;
+    return stat(the_tree_path(name), &st) < 0 ? 0 : st.st_ino;
 }
 
-TEST_WITH(records_of_capped_cpus_stay_beside_threads, set_up, tear_down)
+TEST_WITH(records_of_capped_cpus_stay_beside_threads, the_tree_make, tear_down)
 {
     static const char caps[] = "C cpufreq 4 4-5 1 2 3 4 set\nC the ledger keeps any text\n";
     open_it();
@@ -384,7 +369,7 @@ TEST_WITH(records_of_capped_cpus_stay_beside_threads, set_up, tear_down)
 }
 
 /* 10 valid records, and 64 + 3 * 10 in all: with one more record asymd rewrites the file. */
-TEST_WITH(the_file_is_rewritten_when_most_of_it_is_stale, set_up, tear_down)
+TEST_WITH(the_file_is_rewritten_when_most_of_it_is_stale, the_tree_make, tear_down)
 {
     open_it();
     off_t largest = 0;
@@ -413,7 +398,7 @@ TEST_WITH(the_file_is_rewritten_when_most_of_it_is_stale, set_up, tear_down)
     assert_int_equal(asym_ledger_count(ledger), 10);
 }
 
-TEST_WITH(a_batch_written_in_part_spoils_nothing_after_it, set_up, tear_down)
+TEST_WITH(a_batch_written_in_part_spoils_nothing_after_it, the_tree_make, tear_down)
 {
     open_it();
     signal(SIGXFSZ, SIG_IGN);
@@ -433,7 +418,7 @@ TEST_WITH(a_batch_written_in_part_spoils_nothing_after_it, set_up, tear_down)
 }
 
 /* The ledger opens with the recorded entries. A later write must create the new file. */
-TEST_WITH(a_file_that_cannot_be_written_anew_is_read_all_the_same, set_up, tear_down)
+TEST_WITH(a_file_that_cannot_be_written_anew_is_read_all_the_same, the_tree_make, tear_down)
 {
     struct asym_restore_report report;
     put_file(GOOD(1) GOOD(2));
@@ -457,15 +442,15 @@ TEST_WITH(a_file_that_cannot_be_written_anew_is_read_all_the_same, set_up, tear_
     assert_int_equal(size_of("ledger"), -1); /* files can be removed on a full disk */
 }
 
-TEST_WITH(what_has_the_names_of_its_files_is_not_written_through, set_up, tear_down)
+TEST_WITH(what_has_the_names_of_its_files_is_not_written_through, the_tree_make, tear_down)
 {
     char text[16] = "";
     put_file(GOOD(1) "junk\n");
-    FILE *f = fopen(in_dir("precious"), "w");
+    FILE *f = fopen(the_tree_path("precious"), "w");
     assert_true(f && fputs("as it was", f) > 0 && fclose(f) == 0);
-    assert_int_equal(mkdir(in_dir("ledger.new"), 0700), 0);
-    assert_int_equal(symlink("precious", in_dir("ledger.new.1")), 0);
-    assert_int_equal(mkdir(in_dir("ledger.bad"), 0700), 0);
+    assert_int_equal(mkdir(the_tree_path("ledger.new"), 0700), 0);
+    assert_int_equal(symlink("precious", the_tree_path("ledger.new.1")), 0);
+    assert_int_equal(mkdir(the_tree_path("ledger.bad"), 0700), 0);
     open_it();
     assert_int_equal(asym_ledger_count(ledger), 1);
     assert_non_null(strstr(err.text, "kept as ledger.bad.1"));
@@ -475,50 +460,50 @@ TEST_WITH(what_has_the_names_of_its_files_is_not_written_through, set_up, tear_d
     open_it();
     assert_string_equal(err.text, "");
     close_it();
-    f = fopen(in_dir("precious"), "r");
+    f = fopen(the_tree_path("precious"), "r");
     assert_true(f && fgets(text, sizeof text, f) && fclose(f) == 0);
     assert_string_equal(text, "as it was");
 }
 
 static void remove_it(void)
 {
-    assert_int_equal(unlink(in_dir("ledger")), 0);
+    assert_int_equal(unlink(the_tree_path("ledger")), 0);
 }
 
 static void cut_it(void)
 {
-    assert_int_equal(truncate(in_dir("ledger"), 3), 0);
+    assert_int_equal(truncate(the_tree_path("ledger"), 3), 0);
 }
 
 static void write_to_it(void)
 {
-    FILE *f = fopen(in_dir("ledger"), "a");
+    FILE *f = fopen(the_tree_path("ledger"), "a");
     assert_true(f && fputs("junk\n", f) > 0 && fclose(f) == 0);
 }
 
 static void replace_it(void)
 {
-    FILE *f = fopen(in_dir("other"), "w");
+    FILE *f = fopen(the_tree_path("other"), "w");
     assert_true(f && fclose(f) == 0);
     char from[128];
-    snprintf(from, sizeof from, "%s", in_dir("other"));
-    assert_int_equal(rename(from, in_dir("ledger")), 0);
+    snprintf(from, sizeof from, "%s", the_tree_path("other"));
+    assert_int_equal(rename(from, the_tree_path("ledger")), 0);
 }
 
 static void remove_lock(void)
 {
-    assert_int_equal(unlink(in_dir("lock")), 0);
+    assert_int_equal(unlink(the_tree_path("lock")), 0);
 }
 
 static void remove_all(void)
 {
     remove_it();
     remove_lock();
-    assert_int_equal(rmdir(tree.path), 0);
+    assert_int_equal(rmdir(the_tree.path), 0);
 }
 
 /* The next write notices it, or asym_ledger_housekeeping without a write. Both report it once. */
-TEST_WITH(what_others_do_to_the_file_is_noticed_and_undone, set_up, tear_down)
+TEST_WITH(what_others_do_to_the_file_is_noticed_and_undone, the_tree_make, tear_down)
 {
     static void (*const deeds[])(void) = {remove_it, cut_it, write_to_it, replace_it, remove_lock, remove_all};
     for (size_t i = 0; i < 2 * ASYM_LENGTH(deeds); i++) {
@@ -532,7 +517,7 @@ TEST_WITH(what_others_do_to_the_file_is_noticed_and_undone, set_up, tear_down)
             assert_int_equal(flush(ledger), 0);
         assert_int_equal(asym_ledger_housekeeping(ledger), 1);
         assert_int_equal(asym_ledger_housekeeping(ledger), 0);
-        assert_int_equal(asym_ledger_open(tree.path, &second, NULL), -EBUSY);
+        assert_int_equal(asym_ledger_open(the_tree.path, &second, NULL), -EBUSY);
         open_it();
         assert_int_equal(asym_ledger_count(ledger), 2);
         drop(ledger, 1);
@@ -541,13 +526,13 @@ TEST_WITH(what_others_do_to_the_file_is_noticed_and_undone, set_up, tear_down)
     }
 }
 
-TEST_WITH(a_second_one_that_came_meanwhile_is_not_written_over, set_up, tear_down)
+TEST_WITH(a_second_one_that_came_meanwhile_is_not_written_over, the_tree_make, tear_down)
 {
     open_it();
     record(1);
     remove_all();
     struct asym_ledger *second;
-    assert_int_equal(asym_ledger_open(tree.path, &second, NULL), 0);
+    assert_int_equal(asym_ledger_open(the_tree.path, &second, NULL), 0);
     add(second, 2);
     add(second, 3);
     assert_int_equal(flush(second), 0);
@@ -563,7 +548,7 @@ TEST_WITH(a_second_one_that_came_meanwhile_is_not_written_over, set_up, tear_dow
     assert_int_equal(asym_ledger_count(ledger), 2);
 }
 
-TEST_WITH(threads_that_are_gone_need_nothing, set_up, tear_down)
+TEST_WITH(threads_that_are_gone_need_nothing, the_tree_make, tear_down)
 {
     struct asym_restore_report report;
     open_it();
@@ -577,7 +562,7 @@ TEST_WITH(threads_that_are_gone_need_nothing, set_up, tear_down)
 }
 
 /* The hash table closes gaps by moving entries. Compares it with a plain array at every size, with colliding numbers. */
-TEST_WITH(the_table_finds_what_is_in_it, set_up, tear_down)
+TEST_WITH(the_table_finds_what_is_in_it, the_tree_make, tear_down)
 {
     static bool in[4096];
     open_it();
@@ -602,7 +587,7 @@ TEST_WITH(the_table_finds_what_is_in_it, set_up, tear_down)
     }
 }
 
-TEST_WITH(a_release_is_not_pushed_out_by_a_fork_storm, set_up, tear_down)
+TEST_WITH(a_release_is_not_pushed_out_by_a_fork_storm, the_tree_make, tear_down)
 {
     open_it();
     asym_ledger_note_release(ledger, 4242, 1000);

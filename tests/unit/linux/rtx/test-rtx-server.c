@@ -21,6 +21,7 @@
 #include "linux/rtx/rtx-server-internal.h"
 #include "linux/rtx/rtx-server.h"
 #include "linux/sys/thread.h"
+#include "support/process.h"
 #include "support/rtx-raw.h"
 #include "support/test.h"
 
@@ -160,14 +161,6 @@ static int tear_down(void **state)
     asym_rtxd_server_close(server);
     assert_int_equal(access(path, F_OK), -1);
     return rmdir(dir);
-}
-
-static int count_fds(void)
-{
-    int n = 0;
-    for (int fd = 0; fd < 4096; fd++)
-        n += fcntl(fd, F_GETFD) >= 0;
-    return n;
 }
 
 static bool serve_once(asym_usec now)
@@ -317,7 +310,7 @@ TEST_WITH(a_good_client_is_served_until_it_ends, set_up, tear_down)
     const struct asym_rtxd_program_report *program_reports;
     struct asym_stat stat;
     struct asym_rtxd_provider *provider = asym_rtxd_server_provider(server);
-    int before = count_fds(), i = good_client();
+    int before = asym_process_descriptors(getpid()), i = good_client();
     assert_int_equal(asym_rtxd_server_count(server), 1);
     assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL, &program_reports), 1);
     assert_int_equal(asym_thread_get_stat(getpid(), getpid(), &stat), 0);
@@ -350,7 +343,7 @@ TEST_WITH(a_good_client_is_served_until_it_ends, set_up, tear_down)
     assert_int_equal(serve(ASYM_SEC), 1);
     assert_int_equal(asym_rtxd_server_count(server), 0);
     assert_int_equal(serve(ASYM_SEC), 0);
-    assert_int_equal(count_fds(), before);
+    assert_int_equal(asym_process_descriptors(getpid()), before);
 }
 
 TEST_WITH(each_page_is_read_again_within_a_second, set_up, tear_down)
@@ -436,7 +429,7 @@ TEST_WITH(headers_that_make_no_sense_are_refused_and_nothing_is_kept, set_up, te
         {offsetof(struct asym_rtx_header, header_size), UINT32_MAX - 63, ASYM_RTXD_REFUSED_GARBAGE},
     };
     good_client();
-    const int before = count_fds();
+    const int before = asym_process_descriptors(getpid());
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         const size_t had = refused[rows[i].refusal];
         struct asym_rtx_header h = good_header();
@@ -448,7 +441,7 @@ TEST_WITH(headers_that_make_no_sense_are_refused_and_nothing_is_kept, set_up, te
         assert_false(is_in(bad));
         go(bad);
         serve(1);
-        assert_int_equal(count_fds(), before);
+        assert_int_equal(asym_process_descriptors(getpid()), before);
     }
     assert_int_equal(asym_rtxd_server_count(server), 1);
 }
@@ -530,12 +523,12 @@ TEST_WITH(a_name_that_lies_is_refused, set_up, tear_down)
 TEST_WITH(a_page_that_is_announced_again_has_one_place, set_up, tear_down)
 {
     char old[256], name[256], home[160];
-    const int i = good_client(), before = count_fds();
+    const int i = good_client(), before = asym_process_descriptors(getpid());
     for (int k = 0; k < 20; k++) {
         announce(i);
         serve(1);
     }
-    assert_int_equal(count_fds(), before);
+    assert_int_equal(asym_process_descriptors(getpid()), before);
     for (size_t k = 0; k < ASYM_RTXD_N_REFUSALS; k++)
         assert_int_equal(refused[k], 0);
     path_of(&pages[i], old);
@@ -544,7 +537,7 @@ TEST_WITH(a_page_that_is_announced_again_has_one_place, set_up, tear_down)
     announce(i);
     serve(1);
     assert_int_equal(asym_rtxd_server_count(server), 1);
-    assert_int_equal(count_fds(), before);
+    assert_int_equal(asym_process_descriptors(getpid()), before);
     assert_int_equal(refused[ASYM_RTXD_REFUSED_FILE], 1);
     /* Its old name has gone: after a few readings asymd believes that, and takes the new one. */
     for (int k = 0; k < 8; k++)
@@ -967,7 +960,7 @@ TEST_WITH(without_descriptors_a_program_is_refused, set_up, tear_down)
     const int i = come(), next = dup(STDOUT_FILENO);
     close(next);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    const int before = count_fds();
+    const int before = asym_process_descriptors(getpid());
     for (int room = 0; room < 2; room++) {
         none = limit;
         none.rlim_cur = (rlim_t)next + (rlim_t)room;
@@ -977,7 +970,7 @@ TEST_WITH(without_descriptors_a_program_is_refused, set_up, tear_down)
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
         assert_int_equal(refused[ASYM_RTXD_REFUSED_NO_FD] + refused[ASYM_RTXD_REFUSED_FILE], room + 1);
         assert_false(is_in(i));
-        assert_int_equal(count_fds(), before);
+        assert_int_equal(asym_process_descriptors(getpid()), before);
     }
     announce(i);
     serve(1);

@@ -12,26 +12,7 @@
 #include "support/tree.h"
 #include "support/test.h"
 
-struct fixture {
-    struct tree tree;
-    struct asym_root root;
-};
-
-static void set_up(struct fixture *f)
-{
-    tree_make(&f->tree);
-    tree_write(&f->tree, "proc/stat", "cpu 1 2 3\n");
-    tree_mkdir(&f->tree, "sys");
-    assert_int_equal(asym_root_open(f->tree.path, &f->root, NULL), 0);
-}
-
-static void tear_down(struct fixture *f)
-{
-    asym_root_done(&f->root);
-    tree_remove(&f->tree);
-}
-
-#define TEST_F(name) TEST_IN(name, struct fixture, f, set_up, tear_down)
+#define TEST_F(name) TEST_IN(name, struct tree_root, f, tree_root_make, tree_root_remove)
 
 TEST(root_null_and_slash_are_the_live_machine)
 {
@@ -98,7 +79,7 @@ TEST(capture_with_sys_alone_is_accepted)
     tree_remove(&t);
 }
 
-static void check_links(struct fixture *f)
+static void check_links(struct tree_root *f)
 {
     char buf[64];
     assert_int_equal(asym_root_read(&f->root, "sys/inside", buf, sizeof buf), 10);
