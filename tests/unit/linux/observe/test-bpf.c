@@ -333,6 +333,19 @@ static void take(void)
     assert_int_equal(source->next(source, &s), 1);
 }
 
+/* The engine asks for a plan between two samples. */
+static void take_early(void)
+{
+    asym_source_refresh(source);
+    take();
+}
+
+static void take_after(asym_usec time)
+{
+    now += time;
+    take();
+}
+
 /* The counts of MAIN and WORKER; milliseconds. */
 static void count(uint64_t main_ran, uint64_t main_critical, uint64_t worker_ran, uint64_t worker_waited)
 {
@@ -374,9 +387,8 @@ static void measure(void)
     take();
     count(0, 0, 1000, 50);
     take();
-    now += 100 * ASYM_MSEC;
     count(40, 30, 1020, 90);
-    take();
+    take_after(100 * ASYM_MSEC);
 }
 
 static void tell(enum asym_phases_kind kind, uint32_t app, int32_t tid)
@@ -389,6 +401,29 @@ static void come_down_to(int32_t tid)
     kernel.runnable = 1;
     kernel.only = tid;
     tell(ASYM_PHASES_SERIAL, 1, tid);
+}
+
+static void measure_with_phases(void)
+{
+    measure();
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
+}
+
+/* Each program has a user of its own, and two threads. */
+static void take_of_two_users(void)
+{
+    owners[1] = 1001;
+    apps[1].n_threads = 2;
+    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
+    take();
+}
+
+/* MAIN sleeps. */
+static void measure_worker(void)
+{
+    measure();
+    count(40, 30, 1100, 90);
+    take_after(100 * ASYM_MSEC);
 }
 
 TEST_F(it_follows_programs_of_several_threads_that_asymd_may_steer)
@@ -441,8 +476,7 @@ TEST_F(a_program_that_changes_too_often_rests_for_a_minute)
     take();
     assert_int_equal(kernel.n_followed, 0);
     assert_int_equal(of_main, ASYM_PROCFS_UNKNOWN);
-    now += ASYM_SEC;
-    take();
+    take_after(ASYM_SEC);
     assert_int_equal(kernel.n_followed, 1);
 }
 
@@ -509,13 +543,11 @@ TEST_F(procfs_learns_what_has_run)
     assert_int_equal(seen.settings, 11);
     assert_false(seen.is_runnable);
     assert_int_equal(of_other, ASYM_PROCFS_UNKNOWN);
-    now += 100 * ASYM_MSEC;
-    take();
+    take_after(100 * ASYM_MSEC);
     assert_int_equal(of_main, ASYM_PROCFS_SLEPT);
     assert_int_equal(of_worker, ASYM_PROCFS_SLEPT);
     kernel.threads[2].is_runnable = true;
-    now += 100 * ASYM_MSEC;
-    take();
+    take_after(100 * ASYM_MSEC);
     assert_true(seen.is_runnable);
     /* Its threads have ended. */
     kernel.threads[1].tid = kernel.threads[2].tid = 0;
@@ -528,18 +560,15 @@ TEST_F(procfs_learns_what_has_run)
 TEST_F(a_thread_that_did_not_change_since_the_first_count_has_slept)
 {
     take();
-    now += 100 * ASYM_MSEC;
-    take();
+    take_after(100 * ASYM_MSEC);
     assert_int_equal(of_main, ASYM_PROCFS_UNKNOWN);
     assert_int_equal(of_worker, ASYM_PROCFS_UNKNOWN);
     count(40, 30, 1020, 90);
-    now += 100 * ASYM_MSEC;
-    take();
+    take_after(100 * ASYM_MSEC);
     assert_int_equal(of_main, ASYM_PROCFS_RAN);
     assert_int_equal(of_worker, ASYM_PROCFS_UNKNOWN);
     kernel.n_read = 0;
-    now += 100 * ASYM_MSEC;
-    take();
+    take_after(100 * ASYM_MSEC);
     assert_int_equal(of_main, ASYM_PROCFS_SLEPT);
     assert_int_equal(of_worker, ASYM_PROCFS_SLEPT);
 }
@@ -551,21 +580,17 @@ TEST_F(places_change_hands)
     now += 100 * ASYM_MSEC;
     for (int32_t tid = 1000; tid < 1000 + 3 * ASYM_PHASES_THREADS; tid++) {
         kernel.threads[2] = (struct asym_phases_thread){.tid = tid, .tgid = OTHER};
-        now += ASYM_MSEC;
-        take();
+        take_after(ASYM_MSEC);
     }
     assert_int_equal(of_worker, ASYM_PROCFS_UNKNOWN);
     assert_int_equal(of_main, ASYM_PROCFS_SLEPT);
     count(40, 30, 1020, 90);
-    for (int i = 0; i < 2; i++) {
-        now += ASYM_MSEC;
-        take();
-    }
+    for (int i = 0; i < 2; i++)
+        take_after(ASYM_MSEC);
     assert_int_equal(of_main, ASYM_PROCFS_SLEPT);
     /* The last event of a process is that another one has its thread's place. */
     kernel.threads[2] = (struct asym_phases_thread){.tid = 1000, .tgid = OTHER};
-    now += ASYM_MSEC;
-    take();
+    take_after(ASYM_MSEC);
     assert_int_equal(of_main, ASYM_PROCFS_RAN);
 }
 
@@ -573,8 +598,7 @@ TEST_F(a_thread_that_did_not_change_has_slept)
 {
     measure();
     kernel.n_read = 0;
-    now += 100 * ASYM_MSEC;
-    take();
+    take_after(100 * ASYM_MSEC);
     assert_int_equal(of_main, ASYM_PROCFS_SLEPT);
     assert_int_equal(of_worker, ASYM_PROCFS_SLEPT);
     assert_int_equal(seen.ran + seen.waited, 0);
@@ -602,8 +626,7 @@ TEST_F(procfs_learns_who_got_no_cpu)
     assert_int_equal(of_main, ASYM_PROCFS_RAN);
     assert_int_equal(of_other, ASYM_PROCFS_SLEPT);
     const unsigned n = kernel.intervals;
-    asym_source_refresh(source);
-    take();
+    take_early();
     assert_int_equal(kernel.intervals, n);
     assert_int_equal(of_other, ASYM_PROCFS_UNKNOWN);
 }
@@ -629,8 +652,7 @@ TEST_F(a_refresh_repeats_the_shares)
     measure();
     count(90, 90, 2000, 2000);
     now += ASYM_MSEC;
-    asym_source_refresh(source);
-    take();
+    take_early();
     assert_true(s.refreshed);
     assert_float_equal(s.tasks[0].running, 0.4, 1e-9);
     assert_float_equal(s.tasks[1].runnable, 0.6, 1e-9);
@@ -685,8 +707,7 @@ TEST_F(a_thread_that_is_not_listed_leaves_the_others_as_they_were)
     measure();
     come_down_to(777);
     (void)asym_bpf_take(source);
-    asym_source_refresh(source);
-    take();
+    take_early();
     assert_int_equal(s.tasks[0].state, 'R');
     assert_int_equal(s.tasks[1].state, 'R');
 }
@@ -694,10 +715,7 @@ TEST_F(a_thread_that_is_not_listed_leaves_the_others_as_they_were)
 /* It waited for all others, and asymd need not wait for the next sample to see it. */
 TEST_F(the_thread_that_slept_through_the_sample_is_listed_when_it_runs_alone)
 {
-    measure();
-    now += 100 * ASYM_MSEC;
-    count(40, 30, 1100, 90); /* MAIN sleeps */
-    take();
+    measure_worker();
     come_down_to(MAIN);
     (void)asym_bpf_take(source);
     now += 100 * ASYM_MSEC;
@@ -707,43 +725,35 @@ TEST_F(the_thread_that_slept_through_the_sample_is_listed_when_it_runs_alone)
     tell(ASYM_PHASES_PARALLEL, 1, 0);
     come_down_to(MAIN);
     (void)asym_bpf_take(source);
-    asym_source_refresh(source);
-    take();
+    take_early();
     assert_int_equal(sleeper, MAIN);
     sleeper = 0;
     come_down_to(WORKER);
     (void)asym_bpf_take(source);
-    asym_source_refresh(source);
-    take();
+    take_early();
     assert_int_equal(sleeper, 0);
 }
 
 TEST_F(one_for_whom_no_answer_is_left_is_not_listed)
 {
-    measure();
-    now += 100 * ASYM_MSEC;
-    count(40, 30, 1100, 90); /* MAIN sleeps */
-    take();
+    measure_worker();
     come_down_to(WORKER);
     (void)asym_bpf_take(source);
     asym_bpf_charge(source, 30 * ASYM_MSEC);
     take();
     come_down_to(MAIN);
     assert_false(asym_bpf_take(source));
-    asym_source_refresh(source);
-    take();
+    take_early();
     assert_int_equal(sleeper, 0);
 }
 
 TEST_F(one_runnable_thread_is_alone_at_once)
 {
-    measure();
-    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
+    measure_with_phases();
     assert_false(asym_bpf_take(source));
     come_down_to(WORKER);
     assert_true(asym_bpf_take(source));
-    asym_source_refresh(source);
-    take();
+    take_early();
     assert_true(s.urgent == ASYM_URGENT_PHASE && s.refreshed);
     assert_int_equal(s.tasks[1].flags, ASYM_TASK_ALONE);
     assert_int_equal(s.tasks[1].state, 'R');
@@ -759,36 +769,30 @@ TEST_F(one_runnable_thread_is_alone_at_once)
 
 TEST_F(an_answer_is_about_the_programs_that_have_changed)
 {
-    measure();
-    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
+    measure_with_phases();
     come_down_to(WORKER);
     assert_true(asym_bpf_take(source));
-    asym_source_refresh(source);
-    take();
+    take_early();
     assert_true(main_changed && !other_changed);
     tell(ASYM_PHASES_PARALLEL, 1, 0);
     assert_true(asym_bpf_take(source));
-    asym_source_refresh(source);
-    take();
+    take_early();
     assert_true(main_changed && !other_changed);
     /* A program has told something itself. */
-    asym_source_refresh(source);
-    take();
+    take_early();
     assert_true(main_changed && other_changed);
 }
 
 TEST_F(a_second_runnable_thread_ends_it)
 {
-    measure();
-    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
+    measure_with_phases();
     come_down_to(WORKER);
     (void)asym_bpf_take(source);
     take();
     kernel.runnable = 2;
     tell(ASYM_PHASES_PARALLEL, 1, 0);
     assert_true(asym_bpf_take(source));
-    asym_source_refresh(source);
-    take();
+    take_early();
     assert_true(s.urgent);
     assert_int_equal(s.tasks[1].flags, 0);
     assert_float_equal(s.apps[0].runnable_mean, 2, 1e-9);
@@ -824,8 +828,7 @@ TEST_F(a_phase_that_is_over_before_it_is_planned_is_none)
     come_down_to(WORKER);
     (void)asym_bpf_take(source);
     kernel.runnable = 2;
-    asym_source_refresh(source);
-    take();
+    take_early();
     assert_int_equal(s.tasks[1].flags, 0);
 }
 
@@ -844,8 +847,7 @@ TEST_F(many_new_programs_do_not_make_a_known_one_forgotten)
 {
     take();
     for (int i = 0; i < 70; i++) {
-        now += ASYM_SEC;
-        take();
+        take_after(ASYM_SEC);
         (void)asym_bpf_housekeeping(source);
     }
     assert_int_equal(kernel.n_followed, 1);
@@ -923,8 +925,7 @@ TEST_F(one_that_asymd_steers_no_more_is_followed_no_more)
     take();
     procs[0].rule = ASYM_RULE_IGNORE;
     for (int i = 0; i < 61; i++) {
-        now += ASYM_SEC;
-        take();
+        take_after(ASYM_SEC);
     }
     assert_int_equal(kernel.n_followed, 0);
 }
@@ -1045,10 +1046,7 @@ TEST_F(a_program_that_grows_takes_places_from_the_one_with_most)
 /* 20 ms are there at first; more comes at 1 % of a CPU. */
 TEST_F(each_user_pays_the_answers_to_his_own_programs)
 {
-    owners[1] = 1001;
-    apps[1].n_threads = 2;
-    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
-    take();
+    take_of_two_users();
     tell(ASYM_PHASES_SERIAL, 1, WORKER);
     assert_true(asym_bpf_take(source));
     asym_bpf_charge(source, 30 * ASYM_MSEC);
@@ -1059,8 +1057,7 @@ TEST_F(each_user_pays_the_answers_to_his_own_programs)
     assert_false(asym_bpf_take(source));
     tell(ASYM_PHASES_SERIAL, 2, OTHER);
     assert_true(asym_bpf_take(source));
-    now += 2 * ASYM_SEC;
-    take();
+    take_after(2 * ASYM_SEC);
     tell(ASYM_PHASES_SERIAL, 1, WORKER);
     assert_true(asym_bpf_take(source));
 }
@@ -1091,10 +1088,7 @@ TEST_F(one_who_finds_no_place_takes_no_users_debt)
 
 TEST_F(an_answer_to_two_users_is_paid_by_both)
 {
-    owners[1] = 1001;
-    apps[1].n_threads = 2;
-    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
-    take();
+    take_of_two_users();
     tell(ASYM_PHASES_SERIAL, 1, WORKER);
     tell(ASYM_PHASES_SERIAL, 2, OTHER);
     (void)asym_bpf_take(source);
@@ -1109,10 +1103,7 @@ TEST_F(an_answer_to_two_users_is_paid_by_both)
 
 TEST_F(lost_events_are_paid_by_those_for_whom_something_changed)
 {
-    owners[1] = 1001;
-    apps[1].n_threads = 2;
-    asym_bpf_set(source, &settings->daemon, ASYM_BPF_PHASES);
-    take();
+    take_of_two_users();
     tell(ASYM_PHASES_SERIAL, 2, WORKER);
     (void)asym_bpf_take(source);
     asym_bpf_charge(source, 0);
@@ -1135,29 +1126,26 @@ TEST_F(a_successor_with_the_same_pid_is_followed_anew)
 }
 
 /* The count of the process that has ended says nothing of the one that has its number now. */
-static void succeed(uint32_t n_threads, int refuses)
+TEST_F(a_successor_of_one_thread_or_without_a_place_is_not_followed)
 {
-    measure();
-    now += 100 * ASYM_MSEC;
-    take();
-    assert_int_equal(of_main, ASYM_PROCFS_SLEPT);
-    procs[0].id.start = apps[0].id.start = tasks[0].id.start = 77;
-    apps[0].n_threads = n_threads;
-    kernel.refuses = refuses;
-    memset(kernel.threads, 0, sizeof kernel.threads);
-    take();
-    take();
-    assert_int_equal(of_main, ASYM_PROCFS_UNKNOWN);
-}
-
-TEST_F(a_successor_of_one_thread_is_not_followed)
-{
-    succeed(1, 0);
-}
-
-TEST_F(a_successor_without_a_place_is_not_followed)
-{
-    succeed(2, -ENOSPC);
+    static const struct {
+        uint32_t n_threads;
+        int refuses;
+    } rows[] = {{1, 0}, {2, -ENOSPC}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        kernel.refuses = 0;
+        apps[0].n_threads = 2;
+        measure();
+        take_after(100 * ASYM_MSEC);
+        assert_int_equal(of_main, ASYM_PROCFS_SLEPT);
+        procs[0].id.start = apps[0].id.start = tasks[0].id.start = 77 + i;
+        apps[0].n_threads = rows[i].n_threads;
+        kernel.refuses = rows[i].refuses;
+        memset(kernel.threads, 0, sizeof kernel.threads);
+        take();
+        take();
+        assert_int_equal(of_main, ASYM_PROCFS_UNKNOWN);
+    }
 }
 
 TEST_F(without_a_place_a_program_is_sampled_and_it_says_so)
