@@ -9,7 +9,7 @@
  *   frames THREADS SERIAL PARALLEL CHUNK PERIOD SLEEP    the main thread works, then all take chunks. A frame begins PERIOD after
  *                                                        the one before at the earliest, and SLEEP after its end
  *   wakes THREADS PERIOD                                 each sleeps until the next period begins, as cyclictest does; it takes
- *                                                        the time from then until it runs
+ *                                                        the time from then until it runs, and from the timer's interrupt
  *   make JOBS LEAST MOST                                 JOBS processes at a time, of so much work
  *   copies JOBS WORK                                     JOBS processes, each a job of its own. They begin at once, and the
  *                                                        time counts until the last one has ended, whatever BEGIN and END
@@ -215,18 +215,20 @@ static void frames(int n_threads, const int64_t *ns)
     printf("fps=%.2f p99=%.2f ", n * 1e9 / (double)(end_ns - begin_ns), p99);
 }
 
-static int64_t late[MAX_FRAMES], wake_period;
+static int64_t late[MAX_FRAMES], woken[MAX_FRAMES], wake_period;
 static atomic_int n_late;
 
 static void *wake(void *arg)
 {
     for (int64_t next = now_ns(); !is_over();) {
         next = next + wake_period > now_ns() ? next + wake_period : now_ns() + wake_period;
-        sleep_until(next);
+        const int took = ioctl(device, 1, next);
         const int64_t at = now_ns();
-        const int i = is_counted(at) ? atomic_fetch_add(&n_late, 1) : MAX_FRAMES;
-        if (i < MAX_FRAMES)
-            late[i] = at - next;
+        const int i = is_counted(at) && took >= 0 ? atomic_fetch_add(&n_late, 1) : MAX_FRAMES;
+        if (i >= MAX_FRAMES)
+            continue;
+        late[i] = at - next;
+        woken[i] = took;
     }
     return arg;
 }
@@ -238,8 +240,11 @@ static void wakes(int n_threads, int64_t period)
     wake(NULL);
     const int n = n_late < MAX_FRAMES ? n_late : MAX_FRAMES;
     qsort(late, (size_t)n, sizeof *late, compare);
+    qsort(woken, (size_t)n, sizeof *woken, compare);
+    const int last = n * 99 / 100;
     if (n > 0)
-        printf("median=%.1f late=%.1f ", (double)late[n / 2] / 1e3, (double)late[n * 99 / 100] / 1e3);
+        printf("median=%.1f late=%.1f woken=%.1f ", (double)late[n / 2] / 1e3, (double)late[last] / 1e3,
+               (double)woken[last] / 1e3);
 }
 
 static void make(char **argv, int n_jobs, const int64_t *ns, char *shared)

@@ -121,11 +121,13 @@ def build_module(share, machine="burn"):
 
 def hurry(pid):
     """Lets no other program of the host delay the guest, whose CPUs halt most of the time. They take turns: one that waits for another
-    one, as for its answer to an interrupt, would keep its host CPU from that one for ever. This program comes before them: if the guest
-    hangs with busy CPUs, it must be able to end it."""
-    os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(2))
+    one, as for its answer to an interrupt, would keep its host CPU from that one for ever. QEMU's main thread, which is its timers,
+    comes before them: no busy CPU of a machine delays a timer. This program comes first: if the guest hangs with busy CPUs, it must be
+    able to end it."""
+    os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(3))
     (hierarchy()[0] / "cgroup.procs").write_text(str(pid))
     schedule(pid, os.SCHED_RR, 1)
+    os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(2))
 
 
 def schedule(pid, policy, priority):

@@ -3,7 +3,8 @@
  * The guest's device /dev/burn: ioctl(fd, 0, NS) keeps the calling thread running for the work of NS nanoseconds, as the scheduler
  * sees it, and returns the work that it did; that is less if the thread has to yield the CPU. The emulated CPU halts meanwhile, so
  * it costs its host nearly nothing, and each interrupt comes in time. insmod burn.ko speed=500,1000: CPU 0 does 0.5 ns of work in
- * 1 ns.
+ * 1 ns. ioctl(fd, 1, NS) sleeps until that time of CLOCK_MONOTONIC as clock_nanosleep does, and returns the nanoseconds from the
+ * interrupt until the thread runs: an emulated timer comes late where its host is busy, whatever the guest's scheduler does.
  */
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
@@ -58,7 +59,7 @@ static bool is_done(const struct timer *timer)
            signal_pending(current);
 }
 
-static long burn(struct file *file, unsigned int command, unsigned long ns)
+static long burn(unsigned long ns)
 {
     struct timer timer = {.fired = false};
     u64 begun, per_mille;
@@ -80,7 +81,42 @@ static long burn(struct file *file, unsigned int command, unsigned long ns)
     return div_u64(begun * per_mille, 1000);
 }
 
-static const struct file_operations operations = {.owner = THIS_MODULE, .unlocked_ioctl = burn};
+struct sleeper {
+    struct hrtimer hr;
+    struct task_struct *task;
+    u64 woken_at; /* 0: the timer has not fired */
+};
+
+static enum hrtimer_restart wake(struct hrtimer *hr)
+{
+    struct sleeper *sleeper = container_of(hr, struct sleeper, hr);
+    WRITE_ONCE(sleeper->woken_at, ktime_get_ns());
+    wake_up_process(sleeper->task);
+    return HRTIMER_NORESTART;
+}
+
+static long sleep_until(unsigned long ns)
+{
+    struct sleeper sleeper = {.task = current};
+    u64 now;
+    hrtimer_setup_on_stack(&sleeper.hr, wake, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+    set_current_state(TASK_INTERRUPTIBLE);
+    hrtimer_start_range_ns(&sleeper.hr, ns_to_ktime(ns), current->timer_slack_ns, HRTIMER_MODE_ABS);
+    if (!READ_ONCE(sleeper.woken_at))
+        schedule();
+    now = ktime_get_ns();
+    __set_current_state(TASK_RUNNING);
+    hrtimer_cancel(&sleeper.hr);
+    destroy_hrtimer_on_stack(&sleeper.hr);
+    return sleeper.woken_at ? now - sleeper.woken_at : -EINTR;
+}
+
+static long operate(struct file *file, unsigned int command, unsigned long ns)
+{
+    return command == 0 ? burn(ns) : sleep_until(ns);
+}
+
+static const struct file_operations operations = {.owner = THIS_MODULE, .unlocked_ioctl = operate};
 static struct miscdevice device = {.minor = MISC_DYNAMIC_MINOR, .name = "burn", .fops = &operations, .mode = 0666};
 module_misc_device(device);
 MODULE_LICENSE("GPL");
