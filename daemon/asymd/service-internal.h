@@ -104,6 +104,8 @@ struct asym_service_control {
 struct asym_service_phases {
     struct asym_source *bpf; /* of the observer; NULL: asymd observes without it */
     struct asym_asker asker;
+    bool dozes;     /* the next sample comes when a program runs */
+    asym_usec next; /* when the next sample would come without that */
 };
 
 /** The measurement of who waits for whom, while users ask. */
@@ -175,6 +177,12 @@ void asym_service_phases_detach(struct asym_service *s);
 
 /** Call this about every second, and when the policy or the configuration has changed. */
 void asym_service_phases_housekeeping(struct asym_service *s);
+
+/**
+ * Returns when the next sample is due, which would be after wait: while no program runs, with the next housekeeping. The kernel
+ * tells when one does, and then the sample comes at once, but not before that wait is over.
+ */
+asym_usec asym_service_phases_sleep(struct asym_service *s, asym_usec now, asym_usec wait);
 
 /* service-waits.c: who waits for whom, measured while users ask. */
 

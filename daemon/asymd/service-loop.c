@@ -25,11 +25,13 @@ static asym_usec spent_on_bus(void *userdata)
     return asym_bus_spent(((const struct asym_service *)userdata)->bus);
 }
 
-/* Until the next piece of this sample, or the next sample, which is early only as far as the CPU budget lasts. */
-static asym_usec time_to_sample(struct asym_service *s)
+/* When the next piece of this sample is due, or the next sample, which is early only as far as the CPU budget lasts. */
+static asym_usec time_of_sample(struct asym_service *s, asym_usec now)
 {
-    return s->sampling ? PIECE_REST
-                       : asym_budget_wait(&s->budget, asym_cycle_wait(&s->cycle, s->run->settings->daemon.interval));
+    if (s->sampling)
+        return now + PIECE_REST;
+    const asym_usec wait = asym_budget_wait(&s->budget, asym_cycle_wait(&s->cycle, s->run->settings->daemon.interval));
+    return asym_service_phases_sleep(s, now, wait);
 }
 
 static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
@@ -41,7 +43,7 @@ static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
     asym_usec now = asym_clock_now();
     asym_service_update_budget(s, now);
     /* Counted from now, not from when it was due: after a suspend asymd does not take the missed samples in a burst. */
-    r = sd_event_source_set_time(timer, now + time_to_sample(s));
+    r = sd_event_source_set_time(timer, time_of_sample(s, now));
     return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 

@@ -12,10 +12,21 @@ static enum asym_bpf_hears hears(const struct asym_service *s)
     return policy->exchange ? ASYM_BPF_BEGINS : policy->serves_alone ? ASYM_BPF_PHASES : ASYM_BPF_NOTHING;
 }
 
+/* The next sample comes as soon as it would without the doze. The program has begun to run just now. */
+static void wake_up(struct asym_service *s)
+{
+    if (!s->phases.dozes || asym_bpf_dozes(s->phases.bpf))
+        return;
+    s->phases.dozes = false;
+    sd_event_source_set_time(s->timer, s->phases.next);
+}
+
 static bool serve(void *ctx)
 {
-    const struct asym_service *s = ctx;
-    return asym_bpf_take(s->phases.bpf) && hears(s) != ASYM_BPF_NOTHING;
+    struct asym_service *s = ctx;
+    const bool has_changed = asym_bpf_take(s->phases.bpf);
+    wake_up(s);
+    return has_changed && hears(s) != ASYM_BPF_NOTHING;
 }
 
 static void charge(void *ctx, asym_usec cost)
@@ -37,6 +48,24 @@ int asym_service_phases_attach(struct asym_service *s)
     const int r = asym_prompt_add(&s->run->prompt, &p->asker, s->event);
     asym_service_phases_housekeeping(s);
     return r;
+}
+
+/* Returns true if the last sample shows no program. asymd itself runs in each. */
+static bool is_idle(const struct asym_service *s)
+{
+    const struct asym_snapshot *last = &s->cycle.snapshot;
+    for (size_t i = 0; i < last->n_procs; i++)
+        if (!(last->procs[i].flags & ASYM_PROC_SELF))
+            return false;
+    return s->failing_since == 0 && asym_engine_again(s->engine) == 0;
+}
+
+asym_usec asym_service_phases_sleep(struct asym_service *s, asym_usec now, asym_usec wait)
+{
+    struct asym_service_phases *p = &s->phases;
+    p->next = now + wait;
+    p->dozes = p->bpf && is_idle(s) && asym_bpf_doze(p->bpf);
+    return p->dozes ? ASYM_MAX(p->next, now + ASYM_SERVICE_HOUSEKEEPING) : p->next;
 }
 
 void asym_service_phases_detach(struct asym_service *s)

@@ -632,19 +632,14 @@ TEST(in_a_pid_namespace_threads_have_the_numbers_of_that)
     assert_int_equal(asym_live_wait(pid), 0);
 }
 
-/* In a PID namespace of its own asymd knows of no process whether it has slept: the kernel marks the numbers of the initial one. */
-static bool is_initial_pid_namespace(void)
-{
-    struct stat st;
-    assert_int_equal(stat("/proc/self/ns/pid", &st), 0);
-    return st.st_ino == 0xEFFFFFFCu; /* PROC_PID_INIT_INO */
-}
-
-/* It stops and runs again, and is not followed. */
+/*
+ * In another PID namespace asymd knows of no process whether it has slept: the kernel marks the numbers of the initial one. The
+ * process stops and runs again, and is not followed.
+ */
 TEST_F(a_process_that_gets_no_cpu_has_slept)
 {
     const pid_t pid = start_load("frame");
-    const bool knows = is_initial_pid_namespace();
+    const bool knows = asym_live_is_in_initial_pid_namespace();
     for (int round = 0; round < 3; round++) {
         asym_live_sleep(0.2);
         assert_false(asym_phases_slept(phases, (int32_t)pid));
@@ -657,6 +652,50 @@ TEST_F(a_process_that_gets_no_cpu_has_slept)
         assert_int_equal(asym_phases_slept(phases, (int32_t)pid), knows);
         assert_int_equal(asym_process_signal(pid, SIGCONT), 0);
     }
+    asym_live_end(pid, SIGKILL);
+}
+
+static bool is_readable(double seconds)
+{
+    struct pollfd fd = {.fd = asym_phases_fd(phases), .events = POLLIN};
+    return poll(&fd, 1, (int)(seconds * 1000)) == 1;
+}
+
+/* A process that stops may get a CPU once more. */
+static void begin_doze(void)
+{
+    static struct tally t;
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end;) {
+        asym_phases_begin_interval(phases);
+        if (asym_phases_doze(phases) && !is_readable(0.1))
+            return;
+        asym_phases_take(phases, count, &t);
+    }
+    fail_msg("a process that is stopped seems to run");
+}
+
+/* It is the only process that is asked for. This one runs, too. */
+TEST_F(the_first_cpu_of_a_process_ends_a_doze)
+{
+    static struct tally t;
+    const pid_t pid = start_load("frame");
+    if (!asym_live_is_in_initial_pid_namespace()) {
+        assert_false(asym_phases_doze(phases));
+        asym_live_end(pid, SIGKILL);
+        return;
+    }
+    for (int round = 0; round < 3; round++) {
+        assert_int_equal(asym_process_stop(pid), 0);
+        assert_false(asym_phases_slept(phases, (int32_t)pid));
+        begin_doze();
+        assert_true(asym_phases_dozes(phases));
+        assert_int_equal(asym_process_signal(pid, SIGCONT), 0);
+        assert_true(is_readable(ASYM_LIVE_PATIENCE));
+        assert_false(asym_phases_dozes(phases) || asym_phases_doze(phases));
+        asym_phases_take(phases, count, &t);
+        assert_false(is_readable(0.1));
+    }
+    assert_true(t.serial + t.parallel + t.lost + t.strange == 0);
     asym_live_end(pid, SIGKILL);
 }
 

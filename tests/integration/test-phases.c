@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "support/live.h"
+#include "support/process.h"
 #include "support/service.h"
 #include "support/talker.h"
 #include "support/test.h"
@@ -127,6 +128,54 @@ TEST_WITH(asym_serves_it_as_soon, asym_service_set_up, asym_service_tear_down)
     print_message("%d of %d serial phases, at most %.1f ms after their begin\n", answered, ASYM_TALKER_LAST, worst);
     assert_true(answered >= ENOUGH);
     asym_talker_stop(&talker, asymd);
+}
+
+/* Returns what a running asymd says of itself: name is that of a metric, between a line feed and a space. */
+static unsigned long read_metric(const char *name)
+{
+    static const char *const metrics[] = {"daemon/asymctl", "metrics", NULL};
+    static char text[65536];
+    assert_int_equal(asym_live_run(metrics, text, sizeof text), 0);
+    const char *at = strstr(text, name);
+    assert_non_null(at);
+    return strtoul(at + strlen(name), NULL, 10);
+}
+
+static unsigned long count_samples(void)
+{
+    return read_metric("\nasymd_cycles_total ");
+}
+
+/*
+ * Without a doze there would be 60 samples in the first three seconds. In the five seconds after that, only those that come when
+ * the program begins to run are more than one a second. In another PID namespace asymd does not know who runs.
+ */
+TEST_WITH(while_its_program_sleeps_asymd_dozes_until_it_runs, asym_service_set_up, asym_service_tear_down)
+{
+    enum { ROUNDS = 10 };
+    char bus[128];
+    snprintf(bus, sizeof bus, "%s/bus", asym_service_dir());
+    assert_int_equal(setenv("ASYMD_BUS", bus, 1), 0);
+    const pid_t load = asym_service_spin("2"), asymd = start_service(load, "--interval=50ms");
+    assert_true(asym_live_await(asym_live_narrow_threads, load, asym_live_cpus(), 1, ASYM_LIVE_PATIENCE));
+    assert_int_equal(asym_process_stop(load), 0);
+    asym_live_sleep(0.5);
+    const unsigned long begin = count_samples();
+    asym_live_sleep(3);
+    const unsigned long asleep = count_samples();
+    for (int i = 0; i < ROUNDS; i++) {
+        asym_live_signal(load, SIGCONT);
+        asym_live_sleep(0.02);
+        assert_int_equal(asym_process_stop(load), 0);
+        asym_live_sleep(0.5);
+    }
+    const unsigned long end = count_samples();
+    print_message("%lu samples in 3 s of sleep; %lu while it ran %d times\n", asleep - begin, end - asleep, ROUNDS);
+    if (asym_live_is_in_initial_pid_namespace())
+        assert_true(asleep - begin <= 20 && end - asleep >= ROUNDS + 2);
+    unsetenv("ASYMD_BUS");
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
 }
 
 TEST_WITH(check_says_by_what_asymd_observes, asym_service_set_up, asym_service_tear_down)

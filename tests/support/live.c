@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -68,6 +69,13 @@ void asym_live_sleep(double seconds)
     struct timespec t = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
     while (nanosleep(&t, &t) < 0 && errno == EINTR)
         ;
+}
+
+bool asym_live_is_in_initial_pid_namespace(void)
+{
+    struct stat st;
+    assert_int_equal(stat("/proc/self/ns/pid", &st), 0);
+    return st.st_ino == 0xEFFFFFFCu; /* PROC_PID_INIT_INO */
 }
 
 int asym_live_cpus(void)

@@ -3,6 +3,7 @@
 #ifndef ASYM_TESTS_SUPPORT_LIVE_H
 #define ASYM_TESTS_SUPPORT_LIVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -58,6 +59,10 @@ void asym_live_settle(pid_t pid, int n);
 int asym_live_await(int (*condition)(pid_t pid, int cpus), pid_t pid, int cpus, int n, double seconds);
 
 int asym_live_cpus(void);
+
+/** Returns whether the numbers of processes here are those of the kernel, by which its programs mark processes. */
+bool asym_live_is_in_initial_pid_namespace(void);
+
 void asym_live_sleep(double seconds);
 double asym_live_now(void);
 

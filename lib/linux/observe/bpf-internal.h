@@ -57,6 +57,7 @@ struct asym_bpf {
     struct asym_source source;
     struct asym_phases *kernel;
     const struct asym_root *root;
+    int32_t self;
     struct asym_bpf_user users[ASYM_PHASES_APPS + 1]; /* one more than applications, for him who begins the next one */
     double cpu_share;                                 /* of one CPU, for all answers */
     struct asym_bpf_app apps[ASYM_PHASES_APPS];

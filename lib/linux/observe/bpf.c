@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/grow.h"
@@ -177,8 +178,8 @@ static enum asym_procfs_activity process_activity(void *ctx, int32_t tgid)
 {
     const struct asym_bpf *b = ctx;
     const struct asym_bpf_proc *proc = asym_bpf_proc_of(b, tgid);
-    /* Where procfs cannot return the last snapshot again, it takes a full one, for which there is no count. */
-    if (b->refresh)
+    /* Where procfs cannot return the last snapshot again, it takes a full one, for which there is no count. asymd runs in each. */
+    if (b->refresh || tgid == b->self)
         return ASYM_PROCFS_UNKNOWN;
     if (proc && proc->activity != ASYM_PROCFS_UNKNOWN)
         return proc->activity;
@@ -234,6 +235,16 @@ bool asym_bpf_take(struct asym_source *source)
     asym_phases_take(b->kernel, take_event, b);
     b->is_answer = b->has_changed && b->hears != ASYM_BPF_NOTHING;
     return b->has_changed;
+}
+
+bool asym_bpf_doze(struct asym_source *source)
+{
+    return asym_phases_doze(of(source)->kernel);
+}
+
+bool asym_bpf_dozes(const struct asym_source *source)
+{
+    return asym_phases_dozes(of(source)->kernel);
 }
 
 /* The kernel tells nothing of the programs of this user until the user has paid. */
@@ -324,6 +335,7 @@ static int bpf_open(const struct asym_observer_context *context, struct asym_sou
         free(b);
         return r;
     }
+    b->self = (int32_t)getpid();
     b->root = context->procfs->root;
     b->cpu_share = settings->cpu_budget / 100;
     b->source = (struct asym_source){.next = bpf_next, .refresh = bpf_refresh, .close = bpf_close};

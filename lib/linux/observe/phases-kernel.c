@@ -63,7 +63,8 @@ static int on_record(void *ctx, void *data, size_t size)
         .tid = (int32_t)r->tid,
         .changed_ns = r->changed_ns,
     };
-    if (size >= sizeof *r)
+    /* The one of asym_phases_doze() only makes the descriptor readable. */
+    if (size >= sizeof *r && r->app != 0)
         p->fn(p->ctx, &e);
     return 0;
 }
@@ -203,27 +204,36 @@ int asym_phases_fd(const struct asym_phases *p)
     return ring_buffer__epoll_fd(p->ring);
 }
 
-size_t asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct asym_phases_event *e), void *ctx)
+void asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct asym_phases_event *e), void *ctx)
 {
     p->fn = fn;
     p->ctx = ctx;
-    const int n = ring_buffer__consume(p->ring);
+    ring_buffer__consume(p->ring);
     const uint64_t n_lost = __atomic_load_n(&p->shared->n_lost, __ATOMIC_RELAXED);
     if (n_lost == p->n_lost)
-        return n > 0 ? (size_t)n : 0;
+        return;
     p->n_lost = n_lost;
     fn(ctx, &(struct asym_phases_event){.kind = ASYM_PHASES_LOST});
-    return (n > 0 ? (size_t)n : 0) + 1;
 }
 
 void asym_phases_begin_interval(struct asym_phases *p)
 {
-    __atomic_store_n(&p->shared->interval, (uint8_t)(p->shared->interval + 1), __ATOMIC_SEQ_CST);
+    asym_phases_list_begin_interval(p->shared);
 }
 
-bool asym_phases_slept(const struct asym_phases *p, int32_t tgid)
+bool asym_phases_slept(struct asym_phases *p, int32_t tgid)
 {
     return asym_phases_list_slept(p->shared, tgid);
+}
+
+bool asym_phases_doze(struct asym_phases *p)
+{
+    return asym_phases_list_doze(p->shared);
+}
+
+bool asym_phases_dozes(const struct asym_phases *p)
+{
+    return __atomic_load_n(&p->shared->watch, __ATOMIC_SEQ_CST) == ASYM_PHASES_RINGS;
 }
 
 /* Returns whether shared->settings is up to date for the listed threads. */

@@ -75,18 +75,28 @@ enum { ASYM_PHASES_APPS = 1023, ASYM_PHASES_THREADS = 8191 };
 /** Readable when events are there. */
 ASYM_BPF_ONLY int asym_phases_fd(const struct asym_phases *p);
 
-/** Call fn for each event that is there, oldest first. Another thread may call it than calls the rest. Returns their number. */
-ASYM_BPF_ONLY size_t asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct asym_phases_event *e),
-                                      void *ctx);
+/** Call fn for each event that is there, oldest first. Another thread may call it than calls the rest. */
+ASYM_BPF_ONLY void asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct asym_phases_event *e),
+                                    void *ctx);
 
 /** Begin another interval between two samples. */
 ASYM_BPF_ONLY void asym_phases_begin_interval(struct asym_phases *p);
 
 /**
  * Returns whether no thread of the process, followed or not, has got a CPU in this interval or the one before. One that has kept
- * its CPU for all that time got none. false: it has, or in the interval before those, or the programs do not know.
+ * its CPU for all that time got none. false: it has, or in the interval before those, or the programs do not know: then they begin
+ * to look.
  */
-ASYM_BPF_ONLY bool asym_phases_slept(const struct asym_phases *p, int32_t tgid);
+ASYM_BPF_ONLY bool asym_phases_slept(struct asym_phases *p, int32_t tgid);
+
+/**
+ * Have the descriptor become readable when one of the processes for which slept() was called gets its first CPU in this interval.
+ * Returns false if one has got it, or the programs do not know: then nothing happens.
+ */
+ASYM_BPF_ONLY bool asym_phases_doze(struct asym_phases *p);
+
+/** Returns whether none has got it since doze() returned true, and no other interval has begun. */
+ASYM_BPF_ONLY bool asym_phases_dozes(const struct asym_phases *p);
 
 /**
  * Read the followed threads that have changed their state since the last call, and those that are runnable. *ret_slots has the

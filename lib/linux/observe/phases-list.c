@@ -27,6 +27,7 @@ struct asym_phases_list *asym_phases_list_new(struct asym_phases_shared *shared)
         return NULL;
     l->shared = shared;
     memset(shared->touched, 1, sizeof shared->touched);
+    asym_phases_list_begin_interval(shared);
     return l;
 }
 
@@ -129,11 +130,38 @@ void asym_phases_list_read(struct asym_phases_list *l, uint64_t now_ns, bool has
     *ret_slots = l->shared->listed;
 }
 
-/* A program may write a mark while the next interval begins, so the mark of the one before the last still counts. */
-bool asym_phases_list_slept(const struct asym_phases_shared *shared, int32_t tgid)
+/* Where the numbers begin anew, no mark remains: an old one would seem to be young. */
+void asym_phases_list_begin_interval(struct asym_phases_shared *shared)
 {
-    const uint8_t mark = __atomic_load_n(&shared->marks[(uint32_t)tgid % ASYM_PHASES_MARKS], __ATOMIC_RELAXED);
-    return shared->level == 0 && (uint8_t)(shared->interval - mark) > 2;
+    const bool is_over = shared->interval < ASYM_PHASES_FIRST || shared->interval == ASYM_PHASES_LAST;
+    if (is_over)
+        memset(shared->marks, 0, sizeof shared->marks);
+    /* A program that finds the new interval finds the new order, too. */
+    __atomic_store_n(&shared->watch, ASYM_PHASES_NOTES, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&shared->interval, (uint8_t)(is_over ? ASYM_PHASES_FIRST : shared->interval + 1),
+                     __ATOMIC_SEQ_CST);
+}
+
+/*
+ * A program may write a mark while the next interval begins, so the mark of the one before the last still counts. Who is new here
+ * gets the mark of the last one: if it runs in this one, the programs see that.
+ */
+bool asym_phases_list_slept(struct asym_phases_shared *shared, int32_t tgid)
+{
+    uint8_t *const at = &shared->marks[(uint32_t)tgid % ASYM_PHASES_MARKS],
+                   mark = __atomic_load_n(at, __ATOMIC_RELAXED);
+    if (shared->level != 0)
+        return false;
+    if (mark == 0)
+        __atomic_store_n(at, (uint8_t)(shared->interval - 1), __ATOMIC_RELAXED);
+    return mark != 0 && mark + 2 < shared->interval;
+}
+
+bool asym_phases_list_doze(struct asym_phases_shared *shared)
+{
+    uint32_t notes = ASYM_PHASES_NOTES;
+    return shared->level == 0 && __atomic_compare_exchange_n(&shared->watch, &notes, ASYM_PHASES_RINGS, false,
+                                                             __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 uint32_t asym_phases_list_old(const struct asym_phases_shared *shared, uint32_t slot, uint64_t now_ns)

@@ -27,8 +27,10 @@ uint32_t asym_phases_list_find(struct asym_phases_shared *shared);
 void asym_phases_list_read(struct asym_phases_list *l, uint64_t now_ns, bool has_settings,
                            const struct asym_phases_thread **ret_threads, const uint32_t **ret_slots);
 
-/** The functions behind asym_phases_slept(), asym_phases_runnable() and asym_phases_stats(). */
-bool asym_phases_list_slept(const struct asym_phases_shared *shared, int32_t tgid);
+/** The functions behind those of phases-kernel.h with these names. */
+void asym_phases_list_begin_interval(struct asym_phases_shared *shared);
+bool asym_phases_list_slept(struct asym_phases_shared *shared, int32_t tgid);
+bool asym_phases_list_doze(struct asym_phases_shared *shared);
 uint32_t asym_phases_list_runnable(const struct asym_phases_shared *shared, uint32_t app, int32_t *ret_tid);
 struct asym_phases_stats asym_phases_list_stats(const struct asym_phases_shared *shared);
 

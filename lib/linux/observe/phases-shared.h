@@ -22,6 +22,15 @@ enum {
     ASYM_PHASES_BACK_OFF = 16,      /**< a timer that finds flicker waits at most so many settle times */
     ASYM_PHASES_CALM = 3,           /**< so many serial phases may begin at once after a quiet while */
     ASYM_PHASES_CREDIT = 250000000, /**< ns; the rate limit lets the events of this time pass at once */
+    ASYM_PHASES_FIRST = 2,          /**< interval; a mark of the one before it is no 0 either */
+    ASYM_PHASES_LAST = 255,         /**< interval: it has to fit into a mark */
+};
+
+/** The programs do this when a process that asymd asks for gets its first CPU in this interval. */
+enum asym_phases_watch {
+    ASYM_PHASES_RAN,   /**< nothing: one has */
+    ASYM_PHASES_NOTES, /**< they set it to RAN */
+    ASYM_PHASES_RINGS, /**< they wake asymd, too */
 };
 
 /** The states of a thread, in the order of the word. A thread is runnable from ASYM_PHASES_WAITING on. */
@@ -81,10 +90,11 @@ struct asym_phases_shared {
     __u32 n_settings;      /**< changes of settings that were found; runs over */
     __u64 n_lost;          /**< events that found the ring buffer full */
     __u8 quiet_ends;       /**< a PARALLEL does not wake asymd */
-    __u8 interval;         /**< number of the interval between two samples; runs over */
+    __u8 interval;         /**< number of the interval between two samples, FIRST..LAST */
+    __u32 watch;           /**< enum asym_phases_watch */
     /**
-     * The interval in which a thread of a process has last got a CPU, for each process of the machine. Processes whose numbers
-     * are alike in the last 16 bits share a mark.
+     * The interval in which a thread of a process has last got a CPU; 0: asymd has not asked for it since FIRST. Processes whose
+     * numbers are alike in the last 16 bits share a mark.
      */
     __u8 marks[ASYM_PHASES_MARKS];
     __u8 touched[ASYM_PHASES_SLOTS]; /**< of each slot: 1: its word has changed since asymd wrote 0 here */

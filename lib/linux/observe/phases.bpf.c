@@ -2,9 +2,9 @@
 /*
  * The BPF programs of phases-kernel.h. phases-shared.h has their memory.
  *
- * They hang at each switch and each wake-up of the machine. A switch marks the process of the next thread. Then the test is
- * whether the task has any BPF storage: only followed threads do (or those that another BPF program has marked), and all others
- * end there.
+ * They hang at each switch and each wake-up of the machine. The test is whether the task has any BPF storage: only followed threads
+ * do (or those that another BPF program has marked), and all others end there. A switch marks the process of the next thread, once
+ * in the interval between two samples.
  *
  * Only the fork and the iterators make storage: a switch or a wake-up holds locks of the scheduler, under which an allocation may
  * wake a thread. No event tells of a nice value, a policy or a mask: asymd has a program compare them. The unit test compiles this
@@ -139,7 +139,7 @@ static __always_inline bool emit(__u32 app, __u32 slot, __u64 changed)
     r->app = app;
     r->tid = slot ? slot_at(slot)->tid : 0;
     /* Behind one that did not wake asymd the kernel's own rule would not wake it, either. */
-    bpf_ringbuf_submit(r, slot || !shared.quiet_ends ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+    bpf_ringbuf_submit(r, slot || !app || !shared.quiet_ends ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
     return true;
 }
 
@@ -378,8 +378,7 @@ static __always_inline bool mend(struct asym_phases_slot *t, __u32 slot, __u32 o
     return is_mine;
 }
 
-SEC("tp_btf/sched_wakeup")
-int BPF_PROG(on_wakeup, struct task_struct *p)
+static __noinline int follow_wakeup(struct task_struct *p)
 {
     struct tag *g = find(p);
     if (!g)
@@ -392,6 +391,13 @@ int BPF_PROG(on_wakeup, struct task_struct *p)
         app_at(g->app)->n_repaired++;
     change(g, ASYM_PHASES_WAITING, bpf_ktime_get_ns());
     return 0;
+}
+
+/* The rest is a function of its own, so that this one saves no registers for it where the thread is not followed. */
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(on_wakeup, struct task_struct *p)
+{
+    return p->bpf_storage ? follow_wakeup(p) : 0;
 }
 
 SEC("tp_btf/sched_wakeup_new")
@@ -456,10 +462,31 @@ static __always_inline void switch_out(struct task_struct *p, struct tag *g, boo
         change(g, is_asleep ? ASYM_PHASES_BLOCKED : ASYM_PHASES_WAITING, now);
 }
 
-/* A function of its own, so that the program below saves no registers for it where no thread is followed. */
-static __noinline int follow_switch(struct task_struct *prev, struct task_struct *next, bool preempt,
-                                    unsigned int state)
+/* asymd does not ask for the CPU clock of a process whose mark is old. */
+static __always_inline __u8 *mark_of(const struct task_struct *p)
 {
+    return &shared.marks[(__u32)p->tgid & (ASYM_PHASES_MARKS - 1)];
+}
+
+/* Returns true if asymd asks for the process, and it has not got a CPU in this interval. */
+static __always_inline bool is_unmarked(const struct task_struct *p)
+{
+    const __u8 mark = *mark_of(p);
+    return mark && mark != shared.interval;
+}
+
+static __always_inline void mark(const struct task_struct *next)
+{
+    if (!is_unmarked(next))
+        return;
+    *mark_of(next) = shared.interval;
+    if (__sync_lock_test_and_set(&shared.watch, ASYM_PHASES_RAN) == ASYM_PHASES_RINGS)
+        emit(0, 0, 0);
+}
+
+static __noinline int see_switch(struct task_struct *prev, struct task_struct *next, bool preempt, unsigned int state)
+{
+    mark(next);
     struct tag *g = find(prev), *h = find(next);
     const __u64 now = bpf_ktime_get_ns();
     /* The next one comes first: if its wake-up was lost, this is still no moment with one thread less. */
@@ -470,23 +497,13 @@ static __noinline int follow_switch(struct task_struct *prev, struct task_struct
     return 0;
 }
 
-/* For each thread of the machine: asymd does not ask for the CPU clock of a process without the mark. */
-static __always_inline void mark(const struct task_struct *next)
-{
-    __u8 *at = &shared.marks[(__u32)next->tgid & (ASYM_PHASES_MARKS - 1)];
-    const __u8 interval = shared.interval;
-    if (*at != interval)
-        *at = interval;
-}
-
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
 {
-    mark(next);
     /* clang would test both pointers by an OR of them, which the verifier refuses. */
     bool any = prev->bpf_storage != 0;
     barrier_var(any);
-    return any || next->bpf_storage ? follow_switch(prev, next, preempt, prev_state) : 0;
+    return any || next->bpf_storage || is_unmarked(next) ? see_switch(prev, next, preempt, prev_state) : 0;
 }
 
 /* The number of the thread in the PID namespace of asymd. The verifier refuses arithmetic with a pointer to a kernel's struct. */

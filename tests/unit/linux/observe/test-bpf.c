@@ -113,17 +113,15 @@ int __wrap_asym_phases_fd(const struct asym_phases *p)
     return 7;
 }
 
-size_t __wrap_asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct asym_phases_event *e),
-                               void *ctx);
-size_t __wrap_asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct asym_phases_event *e),
-                               void *ctx)
+void __wrap_asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct asym_phases_event *e),
+                             void *ctx);
+void __wrap_asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct asym_phases_event *e), void *ctx)
 {
     const size_t n = kernel.n_events;
     (void)p;
     for (size_t i = 0; i < n; i++)
         fn(ctx, &kernel.events[i]);
     kernel.n_events = 0;
-    return n;
 }
 
 void __wrap_asym_phases_begin_interval(struct asym_phases *p);

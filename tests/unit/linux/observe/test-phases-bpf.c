@@ -121,7 +121,7 @@ static int set_up(void **state __attribute__((unused)))
     for (int i = 0; i < TASKS; i++)
         task[i] = (struct task_struct){
             .static_prio = 120, .pid = TGID + i, .tgid = TGID, .group_leader = &task[0], .thread_pid = &numbers};
-    n_stack = n_got = 0;
+    n_stack = n_got = n_woken = 0;
     room = EVENTS;
     no_storage = false;
     interrupt = NULL;
@@ -694,21 +694,69 @@ TEST_F(an_exec_and_another_name_renew_a_thread)
 TEST_F(the_mark_of_a_process_lasts_for_two_intervals)
 {
     struct task_struct other = {.tgid = TGID + 1};
-    shared.interval = 250;
+    asym_phases_list_begin_interval(&shared);
+    assert_false(asym_phases_list_slept(&shared, TGID) || asym_phases_list_slept(&shared, other.tgid));
     for (int round = 0; round < 3; round++) {
         on_switch(false, &other, &task[5], 0);
-        for (int i = 0; i < 3; i++, shared.interval++)
+        for (int i = 0; i < 3; i++) {
             assert_false(asym_phases_list_slept(&shared, TGID));
+            asym_phases_list_begin_interval(&shared);
+        }
         assert_true(asym_phases_list_slept(&shared, TGID));
         assert_true(asym_phases_list_slept(&shared, other.tgid));
         on_switch(false, &task[5], &other, 0);
         assert_true(asym_phases_list_slept(&shared, TGID));
         assert_false(asym_phases_list_slept(&shared, other.tgid));
-        shared.interval += 3;
+        for (int i = 0; i < 3; i++)
+            asym_phases_list_begin_interval(&shared);
     }
     /* In another PID namespace asymd does not know the kernel's numbers. */
     shared.level = 1;
     assert_false(asym_phases_list_slept(&shared, TGID));
+}
+
+/* Where they begin anew, the mark of a process that sleeps has to become old again. */
+TEST_F(the_numbers_of_intervals_begin_anew)
+{
+    const int round = ASYM_PHASES_LAST - ASYM_PHASES_FIRST + 1;
+    asym_phases_list_begin_interval(&shared);
+    assert_false(asym_phases_list_slept(&shared, TGID));
+    for (int i = 1; i < 3 * round; i++) {
+        asym_phases_list_begin_interval(&shared);
+        assert_int_equal(asym_phases_list_slept(&shared, TGID), i % round > 1);
+    }
+}
+
+/* Asked once, in an interval of its own: the next sample looks at the clock of each process for which it has asked. */
+TEST_F(the_first_process_that_runs_in_a_doze_wakes_asymd)
+{
+    struct task_struct other = {.tgid = TGID + 1};
+    asym_phases_list_begin_interval(&shared);
+    assert_false(asym_phases_list_slept(&shared, TGID));
+    on_switch(false, &idle, &other, 0);
+    assert_true(asym_phases_list_doze(&shared));
+    on_switch(false, &other, &idle, 0);
+    on_switch(false, &idle, &other, 0);
+    assert_int_equal(n_got, 0);
+    on_switch(false, &other, &task[5], 0);
+    assert_true(n_got == 1 && n_woken == 1 && got[0].app == 0 && got[0].tid == 0);
+    on_switch(false, &task[5], &idle, SLEEPS);
+    on_switch(false, &idle, &task[6], 0);
+    assert_int_equal(n_got, 1);
+    assert_false(asym_phases_list_doze(&shared));
+    asym_phases_list_begin_interval(&shared);
+    on_switch(false, &task[5], &task[6], 0);
+    assert_false(asym_phases_list_doze(&shared));
+    asym_phases_list_begin_interval(&shared);
+    assert_true(asym_phases_list_doze(&shared));
+    /* A sample ends it. */
+    asym_phases_list_begin_interval(&shared);
+    on_switch(false, &idle, &task[5], 0);
+    assert_int_equal(n_got, 1);
+    /* In another PID namespace asymd has asked for other processes. */
+    shared.level = 1;
+    asym_phases_list_begin_interval(&shared);
+    assert_false(asym_phases_list_doze(&shared));
 }
 
 TEST_F(numbers_are_those_of_the_namespace_of_asymd)
