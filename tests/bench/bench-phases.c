@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -353,16 +354,19 @@ static void measure_samples(void)
     free(machine);
 }
 
-int main(void)
+static void measure_threads(void)
 {
     pthread_t t;
-    clockid_t clock;
-    pin();
-    if (pipe(there) < 0 || pipe(back) < 0 || pthread_create(&t, NULL, echo, NULL) != 0)
+    if (pthread_create(&t, NULL, echo, NULL) != 0)
         fail("cannot start a thread");
     measure_all("threads", 0, 0);
     pthread_cancel(t);
     pthread_join(t, NULL);
+}
+
+static void measure_processes(void)
+{
+    clockid_t clock;
     const pid_t pid = asym_process_fork();
     if (pid == 0) {
         echo(NULL);
@@ -372,8 +376,29 @@ int main(void)
         fail("no clock of the other process");
     measure_all("processes", pid, clock);
     asym_process_signal(pid, SIGKILL);
-    measure_storm();
-    measure_reader();
-    measure_samples();
+}
+
+static const struct {
+    const char *name;
+    void (*measure)(void);
+} parts[] = {{"threads", measure_threads},
+             {"processes", measure_processes},
+             {"storm", measure_storm},
+             {"reader", measure_reader},
+             {"samples", measure_samples}};
+
+/* The arguments name the parts to measure; all, if there is none. */
+int main(int argc, char **argv)
+{
+    pin();
+    if (pipe(there) < 0 || pipe(back) < 0)
+        fail("no pipes");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        bool is_named = argc == 1;
+        for (int k = 1; k < argc; k++)
+            is_named |= strcmp(argv[k], parts[i].name) == 0;
+        if (is_named)
+            parts[i].measure();
+    }
     return 0;
 }
