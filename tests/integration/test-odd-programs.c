@@ -172,11 +172,10 @@ static void assert_all_have_their_own_masks(void)
 
 static void await_start(void)
 {
-    for (const double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end; asym_live_sleep(0.01))
-        if (shared->pids[ZOMBIE] > 0 && asym_process_state(shared->pids[ZOMBIE]) == 'Z' &&
-            asym_process_state(shared->pids[LEADERLESS]) == 'Z')
-            return;
-    fail_msg("the programs do not start");
+    ASYM_LIVE_AWAIT(shared->pids[ZOMBIE] > 0 && asym_process_state(shared->pids[ZOMBIE]) == 'Z');
+    ASYM_LIVE_AWAIT(asym_process_state(shared->pids[LEADERLESS]) == 'Z');
+    assert_int_equal(asym_process_state(shared->pids[ZOMBIE]), 'Z');
+    assert_int_equal(asym_process_state(shared->pids[LEADERLESS]), 'Z');
 }
 
 static void await_exec(pid_t pid)

@@ -24,22 +24,33 @@ static struct asym_phases *phases;
 
 static const struct asym_phases_limits usual = {.gap = 1000, .settle = 200, .rate = 200};
 
+static void forget(void *ctx __attribute__((unused)), const struct asym_phases_event *e __attribute__((unused)))
+{
+}
+
+/* To load the programs and to take them off takes the kernel half a second: tests share them, until one fails and leaves threads. */
 static int open_it(void **state __attribute__((unused)))
 {
     struct asym_error err;
-    if (asym_phases_open(&usual, &phases, &err) < 0)
+    if (phases && asym_phases_stats(phases).n_threads > 0) {
+        asym_phases_close(phases);
+        phases = NULL;
+    }
+    if (!phases && asym_phases_open(&usual, &phases, &err) < 0)
         fail_msg("this test needs BPF programs: %s", err.text);
+    asym_phases_set(phases, &usual);
+    asym_phases_take(phases, forget, NULL);
     return 0;
 }
 
 static int close_it(void **state __attribute__((unused)))
 {
-    asym_phases_close(phases);
-    phases = NULL;
+    if (phases)
+        asym_phases_close(phases);
     return 0;
 }
 
-#define TEST_F(name) TEST_WITH(name, open_it, close_it)
+#define TEST_F(name) TEST_WITH(name, open_it, NULL)
 
 static pid_t start_load(const char *kind)
 {
@@ -75,20 +86,15 @@ static size_t list(pid_t pid, struct asym_phases_thread ret[THREADS])
 static size_t await_threads(pid_t pid, size_t n)
 {
     struct asym_phases_thread t[THREADS];
-    size_t found = 0;
-    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; found != n && asym_live_now() < end;) {
-        asym_live_sleep(0.01);
-        found = list(pid, t);
-    }
+    size_t found;
+    ASYM_LIVE_AWAIT((found = list(pid, t)) == n);
     return found;
 }
 
 /* The end of a thread clears its slot before it counts the thread out, and comes after wait(2) has returned. */
 static void await_no_threads(void)
 {
-    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE;
-         asym_phases_stats(phases).n_threads && asym_live_now() < end;)
-        asym_live_sleep(0.01);
+    ASYM_LIVE_AWAIT(asym_phases_stats(phases).n_threads == 0);
     assert_int_equal(asym_phases_stats(phases).n_threads, 0);
 }
 
@@ -104,7 +110,7 @@ static void follow(pid_t pid, size_t n)
 /* A thread in the files of the kernel. */
 struct record {
     int state, schedstat; /* descriptors */
-    double critical;      /* sum of 1 / (runnable threads), over the looks */
+    double critical;      /* seconds by the number of runnable threads, over the looks */
 };
 
 static int open_file(pid_t pid, int32_t tid, const char *name)
@@ -138,23 +144,25 @@ static uint64_t runnable_ns(const struct record *r)
     return ran + waited;
 }
 
-/* Look at the states of all threads some thousand times, at irregular moments. Returns the seconds that it took. */
+/*
+ * Look at the states of all threads some thousand times, at irregular moments. Each look stands for the time since the one before:
+ * one that comes late, because a real-time program or the host had the CPU, finds those that had to wait with it. Returns the
+ * seconds that it took.
+ */
 static double look(struct record *r, size_t n)
 {
     const double begin = asym_live_now();
     unsigned seed = 1;
-    int looks = 0;
-    for (; asym_live_now() < begin + SECONDS; looks++) {
+    for (double last = begin, now = begin; now < begin + SECONDS; last = now) {
         bool is[THREADS];
         int count = 0;
+        asym_live_sleep((100 + rand_r(&seed) % 400) * 1e-6);
         for (size_t i = 0; i < n; i++)
             count += is[i] = is_runnable(&r[i]);
+        now = asym_live_now();
         for (size_t i = 0; i < n; i++)
-            r[i].critical += is[i] ? 1.0 / count : 0;
-        asym_live_sleep((100 + rand_r(&seed) % 400) * 1e-6);
+            r[i].critical += is[i] ? (now - last) / count : 0;
     }
-    for (size_t i = 0; i < n; i++)
-        r[i].critical /= looks;
     return asym_live_now() - begin;
 }
 
@@ -165,7 +173,7 @@ static void compare(const char *kind, const struct asym_phases_thread *a, const 
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(a[i].tid, b[i].tid);
         const double share = (double)(b[i].critical_ns - a[i].critical_ns) / took / 1e9;
-        const double off = share > r[i].critical ? share - r[i].critical : r[i].critical - share;
+        const double looked = r[i].critical / took, off = share > looked ? share - looked : looked - share;
         most = off > most ? off : most;
     }
     printf("%s: critical at most %.4f off\n", kind, most);
@@ -198,8 +206,7 @@ static pid_t start_followed(const char *kind, size_t n, uint64_t *ret_before_ns)
         execl(ASYM_TEST_BIN "/tests/load-waits", "load-waits", kind, "60", (char *)NULL);
         _exit(1);
     }
-    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end && asym_process_state(pid) != 'T';)
-        asym_live_sleep(0.001);
+    ASYM_LIVE_AWAIT(asym_process_state(pid) == 'T');
     const struct record r = {.schedstat = open_file(pid, pid, "schedstat")};
     *ret_before_ns = runnable_ns(&r);
     close(r.schedstat);
@@ -339,13 +346,14 @@ TEST_F(a_program_that_flickers_is_held_to_its_rate)
     memset(&t, 0, sizeof t);
     const struct asym_phases_limits few = {.gap = 1000, .settle = 0, .rate = 50};
     asym_phases_set(phases, &few);
+    const uint64_t limited = asym_phases_stats(phases).n_limited;
     const pid_t pid = start_load("pingpong");
     const double begin = asym_live_now();
     follow(pid, 3);
     take(&t, 1);
     end_load(pid);
     assert_true(t.serial + t.parallel <= 50 * (asym_live_now() - begin + 0.25) + 2);
-    assert_true(t.serial > 10 && t.strange == 0 && asym_phases_stats(phases).n_limited > 0);
+    assert_true(t.serial > 10 && t.strange == 0 && asym_phases_stats(phases).n_limited > limited);
 }
 
 TEST_F(a_reader_that_does_not_take_is_told_what_it_lost)
@@ -354,10 +362,10 @@ TEST_F(a_reader_that_does_not_take_is_told_what_it_lost)
     memset(&t, 0, sizeof t);
     const struct asym_phases_limits many = {.gap = 0, .settle = 0, .rate = 10000000};
     asym_phases_set(phases, &many);
+    const uint64_t lost = asym_phases_stats(phases).n_lost;
     const pid_t pid = start_load("pingpong");
     follow(pid, 3);
-    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end && !asym_phases_stats(phases).n_lost;)
-        asym_live_sleep(0.01);
+    ASYM_LIVE_AWAIT(asym_phases_stats(phases).n_lost > lost);
     asym_phases_set(phases, &usual);
     asym_phases_take(phases, count, &t);
     assert_int_equal(t.lost, 1);
@@ -428,10 +436,7 @@ static uint32_t settings_of_second(pid_t pid)
     struct asym_phases_thread t[THREADS];
     assert_true(list(pid, t) > 1);
     const uint32_t seq = t[1].seq;
-    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; t[1].seq == seq && asym_live_now() < end;) {
-        asym_live_sleep(0.001);
-        assert_true(list(pid, t) > 1);
-    }
+    ASYM_LIVE_AWAIT(list(pid, t) < 2 || t[1].seq != seq);
     assert_true(t[1].seq != seq);
     return t[1].settings;
 }
@@ -498,9 +503,8 @@ TEST_F(a_thousand_processes_are_followed)
     const pid_t parent = asym_process_fork();
     if (parent == 0)
         be_many();
-    size_t n = 0;
-    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; n < 1000 && asym_live_now() < end; asym_live_sleep(0.05))
-        n = asym_process_children(parent, children, 1000);
+    size_t n;
+    ASYM_LIVE_AWAIT((n = asym_process_children(parent, children, 1000)) == 1000);
     assert_int_equal(n, 1000);
     const double begin = asym_live_now();
     for (uint32_t i = 0; i < 1000; i++)
@@ -534,8 +538,7 @@ TEST_F(a_storm_of_threads_is_followed_to_its_end)
 TEST_F(a_process_with_more_threads_than_places_is_not_followed)
 {
     const pid_t pid = asym_live_start((const char *const[]){"tests/load-sleepers", "8500", "1", "60", NULL}, -1);
-    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end && asym_process_state(pid) != 'S';)
-        asym_live_sleep(0.1);
+    ASYM_LIVE_AWAIT(asym_process_state(pid) == 'S');
     asym_live_sleep(1);
     const int followed = asym_phases_follow(phases, (int32_t)pid, APP);
     asym_live_end(pid, SIGKILL);
@@ -721,4 +724,4 @@ TEST_F(after_many_changes_stopped_programs_have_no_runnable_thread)
     assert_int_equal(asym_phases_stats(phases).n_threads, 0);
 }
 
-TEST_MAIN
+TEST_MAIN_WITH(NULL, close_it)

@@ -148,8 +148,7 @@ static bool exists(long pid)
 static void assert_gone(long pid)
 {
     assert_true(pid > 1);
-    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; exists(pid) && asym_live_now() < end;)
-        asym_live_sleep(0.01);
+    ASYM_LIVE_AWAIT(!exists(pid));
     assert_false(exists(pid));
 }
 

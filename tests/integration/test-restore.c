@@ -156,8 +156,7 @@ TEST_WITH(an_orphan_has_inherited, set_up, tear_down)
     await(&shared->tids[0], 1);
     pid_t orphan = shared->tids[0];
     shared->go = 2;
-    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; shared->go != 3 && asym_live_now() < end;)
-        asym_live_sleep(0.0002);
+    ASYM_LIVE_AWAIT(shared->go == 3);
     assert_true(has(orphan, &first));
     const struct asym_restore_report report = restore_anew();
     bool free_again = has(orphan, &all_cpus);
@@ -235,8 +234,7 @@ static void exec_from_a_thread(void)
 
 static void await_end(pid_t pid, pid_t tid)
 {
-    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_thread_is_of(pid, tid) == 0 && asym_live_now() < end;)
-        asym_live_sleep(0.001);
+    ASYM_LIVE_AWAIT(asym_thread_is_of(pid, tid) != 0);
 }
 
 /* exec gives the calling thread the leader's tid and start time, and keeps its mask: it matches neither ledger entry. */

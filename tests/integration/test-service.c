@@ -55,8 +55,7 @@ TEST_WITH(asymd_itself_does_not_run_on_an_exclusive_cpu, asym_service_set_up, as
     CPU_AND(&both, &serial, &own);
     assert_int_equal(CPU_COUNT(&both), 0);
     asym_live_end(load, SIGKILL);
-    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; cpus_of(asymd, &own) < cpus && asym_live_now() < end;)
-        asym_live_sleep(0.01);
+    ASYM_LIVE_AWAIT(cpus_of(asymd, &own) == cpus);
     assert_int_equal(cpus_of(asymd, &own), cpus);
 }
 

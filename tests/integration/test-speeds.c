@@ -168,11 +168,8 @@ TEST_WITH(a_reload_changes_what_is_held, set_up, asym_service_tear_down)
         else
             asym_live_signal(asymd, SIGHUP);
         asym_live_sleep(0.3);
-        for (double end = asym_live_now() + ASYM_LIVE_PATIENCE;
-             (value_of(slow_cpu, "scaling_max_freq") != rows[i].khz ||
-              value_of(0, "scaling_max_freq") != rows[i].khz_0) &&
-             asym_live_now() < end;)
-            asym_live_sleep(0.01);
+        ASYM_LIVE_AWAIT(value_of(slow_cpu, "scaling_max_freq") == rows[i].khz &&
+                        value_of(0, "scaling_max_freq") == rows[i].khz_0);
         assert_int_equal(value_of(slow_cpu, "scaling_max_freq"), rows[i].khz);
         assert_int_equal(value_of(0, "scaling_max_freq"), rows[i].khz_0);
     }

@@ -58,6 +58,11 @@ void asym_live_settle(pid_t pid, int n);
 /** Wait until condition(pid, cpus) is at least n, for at most so many seconds. Returns 1 if it is, else 0. */
 int asym_live_await(int (*condition)(pid_t pid, int cpus), pid_t pid, int cpus, int n, double seconds);
 
+/** Wait until the condition holds, for ASYM_LIVE_PATIENCE at most. An assertion behind it says what did not come. */
+#define ASYM_LIVE_AWAIT(condition)                                                                                     \
+    for (double end_ = asym_live_now() + ASYM_LIVE_PATIENCE; !(condition) && asym_live_now() < end_;)                  \
+    asym_live_sleep(0.002)
+
 int asym_live_cpus(void);
 
 /** Returns whether the numbers of processes here are those of the kernel, by which its programs mark processes. */
