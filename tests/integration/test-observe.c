@@ -67,14 +67,25 @@ static double mean_over_half_a_second(struct view *v)
     return sum / time;
 }
 
+/*
+ * Where the test may do this, other programs make neither its loads wait for long nor the reader: a wait under way at the end of a
+ * measurement is missing, and one at its begin counts. At a load of 28 that was more than 0.1 of 16 threads.
+ */
+static void come_first(bool first)
+{
+    const struct sched_param param = {.sched_priority = first};
+    sched_setscheduler(0, first ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER, &param);
+}
+
 static void check_spinning(int threads, bool process_events)
 {
     char text[16];
     struct view v;
     snprintf(text, sizeof text, "%d", threads);
-    const char *const argv[] = {"tests/load-spin", text, "60", NULL};
+    const char *const argv[] = {"/usr/bin/nice", "-n", "-15", ASYM_TEST_BIN "/tests/load-spin", text, "60", NULL};
     pid_t load = asym_live_start(argv, -1);
-    asym_live_settle(load, threads);
+    asym_live_await_load(load, threads);
+    come_first(true);
     open_view(&v, load, process_events);
     asym_live_sleep(0.2);
     take_sample(&v);
@@ -82,8 +93,9 @@ static void check_spinning(int threads, bool process_events)
     mean_over_half_a_second(&v);
     double mean = mean_over_half_a_second(&v);
     print_message("%2d spinning threads read %.3f%s\n", threads, mean, process_events ? "" : " (without events)");
-    assert_true(mean > threads - 0.1 && mean < threads + 0.1);
     close_view(&v);
+    come_first(false);
+    assert_true(mean > threads - 0.1 && mean < threads + 0.1);
     asym_live_end(load, SIGKILL);
 }
 
