@@ -15,24 +15,14 @@
 static int answered(const char *const *command, void (*await)(struct asym_talker *))
 {
     static const char *const more[] = {"--interval=1s", "--set=asymd.cpu_budget=50", NULL};
-    double worst;
     setenv("KMP_BLOCKTIME", "infinite", 1);
     struct asym_talker talker = asym_talker_start(command);
     unsetenv("KMP_BLOCKTIME");
     pid_t asymd = asym_service_start(talker.pid, more);
     await(&talker);
-    const int n = asym_talker_answered(&talker, &worst);
-    print_message("%d of %d serial phases, at most %.1f ms after their begin\n", n, ASYM_TALKER_LAST, worst);
+    const int n = asym_talker_answered(&talker);
     asym_talker_stop(&talker, asymd);
     return n;
-}
-
-/* In its first phases asymd may not know the program yet. */
-static void await_phases(struct asym_talker *talker)
-{
-    double worst;
-    asym_talker_await_start(talker);
-    asym_talker_count(talker, ASYM_TALKER_LAST / 2, &worst);
 }
 
 TEST_WITH(a_program_of_clang_is_answered_in_its_serial_phases, asym_service_set_up, asym_service_tear_down)
@@ -51,7 +41,7 @@ TEST_WITH(a_program_of_gcc_is_as_well, asym_service_set_up, asym_service_tear_do
 TEST_WITH(without_the_tool_it_is_not, asym_service_set_up, asym_service_tear_down)
 {
     static const char *const command[] = {TALKER "clang", NULL};
-    assert_true(answered(command, await_phases) <= ASYM_TALKER_LAST / 4);
+    assert_true(answered(command, asym_talker_await_known) <= ASYM_TALKER_LAST / 4);
 }
 
 TEST_MAIN

@@ -35,34 +35,25 @@ TEST_WITH(a_serial_phase_that_nobody_tells_has_its_cpu_long_before_the_next_samp
           asym_service_tear_down)
 {
     char text[1024];
-    double worst;
     struct asym_talker talker = start_silent();
     pid_t asymd = start_service(talker.pid, "--policy=pa");
     asym_talker_await_answer(&talker);
-    int answered = asym_talker_answered(&talker, &worst);
-    print_message("%d of %d serial phases, at most %.1f ms after their begin\n", answered, ASYM_TALKER_LAST, worst);
-    assert_true(answered >= ENOUGH);
+    assert_true(asym_talker_answered(&talker) >= ENOUGH);
     asym_live_end(asymd, SIGKILL);
     assert_int_equal(asym_service_restore(text, sizeof text), 0);
     asymd = start_service(talker.pid, "--policy=pa");
     asym_talker_await_answer(&talker);
-    answered = asym_talker_answered(&talker, &worst);
-    print_message("%d of %d serial phases after a restart\n", answered, ASYM_TALKER_LAST);
-    assert_true(answered >= ENOUGH);
+    assert_true(asym_talker_answered(&talker) >= ENOUGH);
     asym_talker_stop(&talker, asymd);
 }
 
 /* The same by samples of /proc: the reactions in the test above come from the kernel's programs. */
 TEST_WITH(without_bpf_it_has_none, asym_service_set_up, asym_service_tear_down)
 {
-    double worst;
     struct asym_talker talker = start_silent();
     pid_t asymd = start_service(talker.pid, "--set=asymd.observer=procfs");
-    asym_talker_await_start(&talker);
-    asym_talker_count(&talker, ASYM_TALKER_LAST / 2, &worst); /* in these asymd may not know the program yet */
-    const int answered = asym_talker_answered(&talker, &worst);
-    print_message("%d of %d serial phases\n", answered, ASYM_TALKER_LAST);
-    assert_true(answered < ENOUGH);
+    asym_talker_await_known(&talker);
+    assert_true(asym_talker_answered(&talker) < ENOUGH);
     asym_talker_stop(&talker, asymd);
 }
 
@@ -72,40 +63,34 @@ static void serve_one_that_slept(const char *policy, const char *workers, const 
 {
     static const char *const command[] = {"tests/load-silent", "manager", NULL};
     char slow[32];
-    double worst;
     snprintf(slow, sizeof slow, "--slow=%d", asym_live_cpus() - 1);
     const char *const argv[] = {
-        "--interval=200ms", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf", policy, slow, NULL};
+        "--interval=100ms", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf", policy, slow, NULL};
     struct asym_talker talker = asym_talker_start_with(command, workers, serial_ms, parallel_ms);
     const pid_t asymd = asym_service_start_alike(talker.pid, argv);
     asym_talker_await_answer(&talker);
-    const int answered = asym_talker_answered(&talker, &worst);
-    print_message("%d of %d serial phases, at most %.1f ms after their begin\n", answered, ASYM_TALKER_LAST, worst);
-    assert_true(answered >= ENOUGH);
+    assert_true(asym_talker_answered(&talker) >= ENOUGH);
     asym_talker_stop(&talker, asymd);
 }
 
 TEST_WITH(a_thread_that_slept_through_the_sample_is_served, asym_service_set_up, asym_service_tear_down)
 {
-    serve_one_that_slept("--policy=pa", "3", "20", "400");
+    serve_one_that_slept("--policy=pa", "3", "20", "200");
 }
 
 /* Its threads outnumber the CPUs, so all have wide masks. asymd waits without real-time priority here: the phases are longer. */
 TEST_WITH(asym_serves_a_thread_that_slept_through_the_sample, asym_service_set_up, asym_service_tear_down)
 {
-    serve_one_that_slept("--policy=asym", "2", "60", "300");
+    serve_one_that_slept("--policy=asym", "2", "60", "150");
 }
 
 /* Morad 2008, 6: the newly serial thread is rescheduled at once. */
 TEST_WITH(serial_first_serves_it_as_soon, asym_service_set_up, asym_service_tear_down)
 {
-    double worst;
     struct asym_talker talker = start_silent();
     const pid_t asymd = start_service(talker.pid, "--policy=serial-first");
     asym_talker_await_answer(&talker);
-    const int answered = asym_talker_answered(&talker, &worst);
-    print_message("%d of %d serial phases, at most %.1f ms after their begin\n", answered, ASYM_TALKER_LAST, worst);
-    assert_true(answered >= ASYM_TALKER_LAST / 2);
+    assert_true(asym_talker_answered(&talker) >= ASYM_TALKER_LAST / 2);
     asym_talker_stop(&talker, asymd);
 }
 
@@ -117,16 +102,13 @@ TEST_WITH(asym_serves_it_as_soon, asym_service_set_up, asym_service_tear_down)
 {
     static const char *const command[] = {"tests/load-silent", NULL};
     char slow[32];
-    double worst;
     snprintf(slow, sizeof slow, "--slow=%d", asym_live_cpus() - 1);
     const char *const argv[] = {
         "--interval=1s", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf", "--policy=asym", slow, NULL};
     struct asym_talker talker = asym_talker_start_with(command, "1", "20", "40");
     const pid_t asymd = asym_service_start_alike(talker.pid, argv);
     asym_talker_await_answer(&talker);
-    const int answered = asym_talker_answered(&talker, &worst);
-    print_message("%d of %d serial phases, at most %.1f ms after their begin\n", answered, ASYM_TALKER_LAST, worst);
-    assert_true(answered >= ENOUGH);
+    assert_true(asym_talker_answered(&talker) >= ENOUGH);
     asym_talker_stop(&talker, asymd);
 }
 

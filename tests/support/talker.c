@@ -82,24 +82,26 @@ void asym_talker_await_answer(struct asym_talker *t)
             fail_msg("asymd has answered no serial phase in %.0f s", ASYM_LIVE_PATIENCE);
 }
 
-int asym_talker_count(struct asym_talker *t, int n, double *ret_worst_ms)
+void asym_talker_await_known(struct asym_talker *t)
 {
-    int answered = 0;
-    *ret_worst_ms = 0;
-    for (int i = 0; i < n; i++) {
-        const double us = next(t);
-        answered += us >= 0;
-        *ret_worst_ms = ASYM_MAX(*ret_worst_ms, us / 1000);
-    }
-    return answered;
+    asym_talker_await_start(t);
+    for (int i = 0; i < ASYM_TALKER_LAST / 2; i++)
+        next(t);
 }
 
-int asym_talker_answered(struct asym_talker *t, double *ret_worst_ms)
+int asym_talker_answered(struct asym_talker *t)
 {
     for (;;) {
         const struct asym_live_stretch stretch = asym_live_begin();
-        const int answered = asym_talker_count(t, ASYM_TALKER_LAST, ret_worst_ms);
+        double worst = 0;
+        int answered = 0;
+        for (int i = 0; i < ASYM_TALKER_LAST; i++) {
+            const double us = next(t);
+            answered += us >= 0;
+            worst = ASYM_MAX(worst, us / 1000);
+        }
         const double stolen = asym_live_stolen(&stretch);
+        print_message("%d of %d serial phases, at most %.1f ms after their begin\n", answered, ASYM_TALKER_LAST, worst);
         if (stolen <= ASYM_LIVE_STOLEN_MOST)
             return answered;
         print_message("the host took %.0f %% of the CPUs' time: measured again\n", 100 * stolen);

@@ -35,14 +35,17 @@ void asym_talker_await_start(struct asym_talker *t);
  */
 void asym_talker_await_answer(struct asym_talker *t);
 
-/** Returns in how many of the next n serial phases the master got CPUs for itself, and the longest time that this took. */
-int asym_talker_count(struct asym_talker *t, int n, double *ret_worst_ms);
-
 /** The number of serial phases that the test evaluates. */
 #define ASYM_TALKER_LAST 20
 
-/** The same for the next ASYM_TALKER_LAST phases, and for as many more when the host took CPU time from them. */
-int asym_talker_answered(struct asym_talker *t, double *ret_worst_ms);
+/** Wait until asymd is ready, and skip as many phases as it may need to know a program that it does not answer. */
+void asym_talker_await_known(struct asym_talker *t);
+
+/**
+ * Returns in how many of the next ASYM_TALKER_LAST serial phases the master got CPUs for itself, and prints that. When the host
+ * took CPU time from them, it counts as many more.
+ */
+int asym_talker_answered(struct asym_talker *t);
 
 void asym_talker_end(struct asym_talker *t);
 
