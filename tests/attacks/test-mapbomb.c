@@ -23,7 +23,7 @@
 /* The budget of 1 % for samples, and a quarter of it for maps. asymd needs the first seconds to lengthen its interval. */
 #define PROMISED 0.0125
 #define SETTLE   6
-#define PERIOD   6
+#define PERIOD   4
 #define SECONDS  ASYM_ATTACK_LIFETIME(SETTLE, PERIOD)
 
 static pid_t creator; /* of the copies */
@@ -53,16 +53,20 @@ static void map_much(void)
     MUST(made > MAPPINGS / 2);
 }
 
-/* Writes a byte to the pipe when the memory and the copies are there. */
-static void bomb(unsigned n, int ready)
+/*
+ * Has so many copies, and writes a byte to the pipe when they are there. It leads a process group, because the test must kill the
+ * copies before it may go on.
+ */
+static void bomb(void *n, int ready)
 {
+    MUST(setpgid(0, 0) == 0);
     asym_attack_become_stranger(SECONDS);
     map_much();
     creator = getpid();
-    for (unsigned i = 0; i < n; i++) {
+    for (uintptr_t i = 0; i < (uintptr_t)n; i++) {
         char *stack = malloc(STACK_SIZE);
         MUST(stack != NULL);
-        MUST(clone(copy, stack + STACK_SIZE, CLONE_VM | SIGCHLD, (void *)(uintptr_t)i) > 0);
+        MUST(clone(copy, stack + STACK_SIZE, CLONE_VM | SIGCHLD, (void *)i) > 0);
     }
     MUST(write(ready, "", 1) == 1);
     for (size_t size = 4096;; size = size % 262144 + 4096) {
@@ -73,25 +77,9 @@ static void bomb(unsigned n, int ready)
     }
 }
 
-/* It is a process group, because the test must kill the copies before it may go on. */
 static pid_t start(unsigned n)
 {
-    char byte;
-    int ready[2];
-    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-    pid_t pid = asym_process_fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        setpgid(0, 0);
-        close(ready[0]);
-        bomb(n, ready[1]);
-    }
-    setpgid(pid, pid);
-    close(ready[1]);
-    if (read(ready[0], &byte, 1) != 1)
-        fail_msg("the attack cannot be made here: the line above names the call");
-    close(ready[0]);
-    return pid;
+    return asym_attack_start(bomb, (void *)(uintptr_t)n);
 }
 
 static void end(pid_t attacker)
@@ -109,13 +97,12 @@ static void end(pid_t attacker)
 TEST(reading_maps_costs_little_and_the_programs_of_others_are_steered)
 {
     pid_t attacker = start(FEW), asymd = asym_service_start(getpid(), NULL);
-    asym_live_sleep_available(SETTLE);
-    const double share = asym_attack_share(asymd, PERIOD, 2 * PROMISED), begin = asym_live_now();
+    asym_attack_settle(asymd, 2 * PROMISED, SETTLE);
     const pid_t spin = asym_service_spin("1");
+    const double share = asym_attack_share(asymd, PERIOD, 2 * PROMISED);
     const int steered = asym_live_await(asym_live_narrow_threads, spin, asym_live_cpus(), 1, 2 * ASYM_LIVE_PATIENCE);
-    const double took = asym_live_now() - begin, stop = asym_attack_stop(asymd, 20);
-    printf("%.1f %% of a CPU, %s after %.1f s, stopped in %.2f s\n", 100 * share, steered ? "steered" : "not steered",
-           took, stop);
+    const double stop = asym_attack_stop(asymd, 20);
+    printf("%.1f %% of a CPU, %s, stopped in %.2f s\n", 100 * share, steered ? "steered" : "not steered", stop);
     end(attacker);
     asym_live_end(spin, SIGKILL);
     assert_true(stop >= 0);
