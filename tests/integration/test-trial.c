@@ -22,8 +22,9 @@ static int set_up(void **state)
     char path[96];
     snprintf(path, sizeof path, "%s/bus", asym_service_dir());
     assert_int_equal(setenv("ASYMD_BUS", path, 1), 0);
-    load = asym_service_spin("1");
-    asymd = asym_service_start(load, (const char *const[]){"--policy=auto", "--set=policy.asym.flood=1000", NULL});
+    /* The tests wait for blocks most of their time, beside tests that need the CPUs. */
+    load = asym_live_start((const char *const[]){"tests/load-duty", "1", "20", "120", NULL}, -1);
+    asymd = asym_service_start(load, (const char *const[]){"--policy=auto", NULL});
     bus = asym_bus_daemon_direct(asym_service_dir());
     return 0;
 }
