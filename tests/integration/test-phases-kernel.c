@@ -28,7 +28,7 @@ static void forget(void *ctx __attribute__((unused)), const struct asym_phases_e
 {
 }
 
-/* To load the programs and to take them off takes the kernel half a second: tests share them, until one fails and leaves threads. */
+/* Loading and unloading takes the kernel half a second: tests share the programs, until one fails and leaves threads. */
 static int open_it(void **state __attribute__((unused)))
 {
     struct asym_error err;
