@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "linux/observe/phases-kernel.h"
+#include "linux/observe/phases-shared.h"
 #include "support/live.h"
 #include "support/must.h"
 #include "support/process.h"
@@ -22,6 +23,24 @@ enum { THREADS = 16, APP = 3 };
 
 static struct asym_phases *phases;
 
+/* The sums over all applications. */
+struct counts {
+    uint64_t n_lost, n_limited, n_full;
+    uint32_t n_threads, n_apps;
+};
+
+static struct counts counts_now(void)
+{
+    const struct asym_phases_shared *shared = asym_phases_maps_of(phases).memory;
+    struct counts c = {.n_lost = shared->n_lost, .n_threads = shared->n_threads};
+    for (size_t i = 1; i < ASYM_PHASES_APP_RECORDS; i++) {
+        c.n_limited += shared->apps[i].n_limited;
+        c.n_full += shared->apps[i].n_full;
+        c.n_apps += shared->apps[i].n_threads > 0;
+    }
+    return c;
+}
+
 static const struct asym_phases_limits usual = {.gap = 1000, .settle = 200, .rate = 200};
 
 static void forget(void *ctx __attribute__((unused)), const struct asym_phases_event *e __attribute__((unused)))
@@ -32,7 +51,7 @@ static void forget(void *ctx __attribute__((unused)), const struct asym_phases_e
 static int open_it(void **state __attribute__((unused)))
 {
     struct asym_error err;
-    if (phases && asym_phases_stats(phases).n_threads > 0) {
+    if (phases && counts_now().n_threads > 0) {
         asym_phases_close(phases);
         phases = NULL;
     }
@@ -94,8 +113,8 @@ static size_t await_threads(pid_t pid, size_t n)
 /* The end of a thread clears its slot before it counts the thread out, and comes after wait(2) has returned. */
 static void await_no_threads(void)
 {
-    ASYM_LIVE_AWAIT(asym_phases_stats(phases).n_threads == 0);
-    assert_int_equal(asym_phases_stats(phases).n_threads, 0);
+    ASYM_LIVE_AWAIT(counts_now().n_threads == 0);
+    assert_int_equal(counts_now().n_threads, 0);
 }
 
 /* Follow a load that has so many threads. */
@@ -346,14 +365,14 @@ TEST_F(a_program_that_flickers_is_held_to_its_rate)
     memset(&t, 0, sizeof t);
     const struct asym_phases_limits few = {.gap = 1000, .settle = 0, .rate = 50};
     asym_phases_set(phases, &few);
-    const uint64_t limited = asym_phases_stats(phases).n_limited;
+    const uint64_t limited = counts_now().n_limited;
     const pid_t pid = start_load("pingpong");
     const double begin = asym_live_now();
     follow(pid, 3);
     take(&t, 1);
     end_load(pid);
     assert_true(t.serial + t.parallel <= 50 * (asym_live_now() - begin + 0.25) + 2);
-    assert_true(t.serial > 10 && t.strange == 0 && asym_phases_stats(phases).n_limited > limited);
+    assert_true(t.serial > 10 && t.strange == 0 && counts_now().n_limited > limited);
 }
 
 TEST_F(a_reader_that_does_not_take_is_told_what_it_lost)
@@ -362,10 +381,10 @@ TEST_F(a_reader_that_does_not_take_is_told_what_it_lost)
     memset(&t, 0, sizeof t);
     const struct asym_phases_limits many = {.gap = 0, .settle = 0, .rate = 10000000};
     asym_phases_set(phases, &many);
-    const uint64_t lost = asym_phases_stats(phases).n_lost;
+    const uint64_t lost = counts_now().n_lost;
     const pid_t pid = start_load("pingpong");
     follow(pid, 3);
-    ASYM_LIVE_AWAIT(asym_phases_stats(phases).n_lost > lost);
+    ASYM_LIVE_AWAIT(counts_now().n_lost > lost);
     asym_phases_set(phases, &usual);
     asym_phases_take(phases, count, &t);
     assert_int_equal(t.lost, 1);
@@ -409,7 +428,7 @@ TEST_F(a_process_is_followed_unfollowed_and_moved)
     asym_phases_reconcile(phases);
     assert_int_equal(list(pid, t), 7);
     end_load(pid);
-    assert_int_equal(asym_phases_stats(phases).n_threads, 0);
+    assert_int_equal(counts_now().n_threads, 0);
 }
 
 /* Each event may find a thread that is just followed, unfollowed or moved. */
@@ -426,7 +445,7 @@ TEST_F(a_process_that_changes_its_state_all_the_time_is_followed_unfollowed_and_
     }
     asym_live_sleep(0.1);
     assert_int_equal(asym_phases_runnable(phases, APP, &tid) + asym_phases_runnable(phases, APP + 1, &tid), 0);
-    assert_int_equal(asym_phases_stats(phases).n_threads, 0);
+    assert_int_equal(counts_now().n_threads, 0);
     end_load(pid);
 }
 
@@ -513,7 +532,7 @@ TEST_F(a_thousand_processes_are_followed)
     asym_phases_reconcile(phases);
     const double reconciled = asym_live_now();
     printf("follow: %.3f ms a process; reconcile %.2f ms\n", followed - begin, (reconciled - followed) * 1e3);
-    const struct asym_phases_stats s = asym_phases_stats(phases);
+    const struct counts s = counts_now();
     assert_true(s.n_threads == 1000 && s.n_apps == 1000 && s.n_full == 0);
     asym_live_end(parent, SIGKILL);
     await_no_threads();
@@ -528,7 +547,7 @@ TEST_F(a_storm_of_threads_is_followed_to_its_end)
         assert_in_range(list(pid, t), 1, 10);
         asym_phases_reconcile(phases);
     }
-    assert_int_equal(asym_phases_stats(phases).n_full, 0);
+    assert_int_equal(counts_now().n_full, 0);
     asym_live_end(pid, SIGKILL);
     await_no_threads();
     int32_t tid;
@@ -543,7 +562,7 @@ TEST_F(a_process_with_more_threads_than_places_is_not_followed)
     const int followed = asym_phases_follow(phases, (int32_t)pid, APP);
     asym_live_end(pid, SIGKILL);
     assert_int_equal(followed, -ENOSPC);
-    assert_int_equal(asym_phases_stats(phases).n_threads, 0);
+    assert_int_equal(counts_now().n_threads, 0);
     const pid_t other = start_load("frame");
     follow(other, 7);
     end_load(other);
@@ -721,7 +740,7 @@ TEST_F(after_many_changes_stopped_programs_have_no_runnable_thread)
     }
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         end_load(pids[i]);
-    assert_int_equal(asym_phases_stats(phases).n_threads, 0);
+    assert_int_equal(counts_now().n_threads, 0);
 }
 
 TEST_MAIN_WITH(NULL, close_it)

@@ -334,11 +334,6 @@ void asym_phases_reconcile(struct asym_phases *p)
     s->stale = slot;
 }
 
-struct asym_phases_stats asym_phases_stats(const struct asym_phases *p)
-{
-    return asym_phases_list_stats(p->shared);
-}
-
 struct asym_phases_maps asym_phases_maps_of(const struct asym_phases *p)
 {
     return (struct asym_phases_maps){bpf_map__fd(p->bpf->maps.tags), bpf_map__fd(p->bpf->maps.bss), p->shared};

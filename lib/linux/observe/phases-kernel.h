@@ -124,8 +124,6 @@ ASYM_BPF_ONLY bool asym_phases_misses(const struct asym_phases *p, uint32_t app)
  */
 ASYM_BPF_ONLY void asym_phases_reconcile(struct asym_phases *p);
 
-ASYM_BPF_ONLY struct asym_phases_stats asym_phases_stats(const struct asym_phases *p);
-
 struct asym_phases_shared;
 
 /** The memory by which another BPF program knows who is followed (waits-kernel.h). */

@@ -184,17 +184,3 @@ uint32_t asym_phases_list_runnable(const struct asym_phases_shared *shared, uint
     *ret_tid = n == 1 ? (int32_t)__atomic_load_n(&shared->slots[slot].tid, __ATOMIC_RELAXED) : 0;
     return n;
 }
-
-struct asym_phases_stats asym_phases_list_stats(const struct asym_phases_shared *shared)
-{
-    struct asym_phases_stats s = {.n_lost = shared->n_lost, .n_threads = shared->n_threads};
-    for (size_t i = 1; i < ASYM_PHASES_APP_RECORDS; i++) {
-        const struct asym_phases_app *a = &shared->apps[i];
-        s.n_limited += a->n_limited;
-        s.n_repaired += a->n_repaired;
-        s.n_timers += a->n_timers;
-        s.n_full += a->n_full;
-        s.n_apps += a->n_threads > 0;
-    }
-    return s;
-}

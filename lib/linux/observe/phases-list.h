@@ -32,7 +32,6 @@ void asym_phases_list_begin_interval(struct asym_phases_shared *shared);
 bool asym_phases_list_slept(struct asym_phases_shared *shared, int32_t tgid);
 bool asym_phases_list_doze(struct asym_phases_shared *shared);
 uint32_t asym_phases_list_runnable(const struct asym_phases_shared *shared, uint32_t app, int32_t *ret_tid);
-struct asym_phases_stats asym_phases_list_stats(const struct asym_phases_shared *shared);
 
 /**
  * Returns the next slot behind slot whose thread seems to be runnable, and has not changed for half a second; 0: no more. If an

@@ -20,14 +20,4 @@ struct asym_phases_thread {
     uint32_t settings;    /**< no other thread has it; changes with nice value, policy and mask; 0: not known */
 };
 
-/** Bookkeeping, for the bench and remarks. */
-struct asym_phases_stats {
-    uint64_t n_lost;     /**< events that found the ring buffer full */
-    uint64_t n_limited;  /**< times that the rate was used up */
-    uint64_t n_repaired; /**< states that an event or asym_phases_reconcile() found wrong */
-    uint64_t n_timers;   /**< calls of timers */
-    uint64_t n_full;     /**< threads that found no place */
-    uint32_t n_threads, n_apps;
-};
-
 #endif
