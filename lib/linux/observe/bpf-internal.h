@@ -93,14 +93,4 @@ struct asym_bpf_proc *asym_bpf_proc_of(const struct asym_bpf *b, int32_t tgid);
 /** Follow the applications of several threads that a full snapshot lists, and leave those that have ended, rest or sleep. */
 void asym_bpf_follow_all(struct asym_bpf *b, const struct asym_snapshot *s);
 
-/* bpf-count.c: what the kernel has counted. */
-
-/** Make room for counts. 0; -ENOMEM. */
-int asym_bpf_count_init(struct asym_bpf *b);
-void asym_bpf_count_done(struct asym_bpf *b);
-/** Take what it has counted since the last full snapshot. Applications whose threads change state too often rest. */
-void asym_bpf_count(struct asym_bpf *b);
-/** Returns the count of a thread at the last full snapshot, or NULL. */
-const struct asym_bpf_counted *asym_bpf_counted(const struct asym_bpf *b, int32_t tid);
-
 #endif

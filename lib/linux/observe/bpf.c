@@ -19,6 +19,142 @@ static struct asym_bpf *of(const struct asym_source *source)
     return (struct asym_bpf *)(void *)((const char *)source - offsetof(struct asym_bpf, source));
 }
 
+/* --- the kernel's counts of each thread, between two full snapshots --- */
+
+/*
+ * An application whose threads change their states more often than this, per second of their CPU time, or of the time that passed
+ * where that is more, is followed no more for a while: at some 0.1 to 0.25 us a change, it would lose more than half a per cent of
+ * its time (docs/data/phases.md).
+ */
+#define CHANGES_MOST 20000
+
+/* The changes are counted over this: a burst is not what a program does. */
+#define CHANGES_OVER ASYM_SEC
+
+static int init_counts(struct asym_bpf *b)
+{
+    b->counted = calloc(ASYM_PHASES_THREADS + 1, sizeof *b->counted);
+    return b->counted ? asym_hash_reserve(&b->thread_index, ASYM_PHASES_THREADS + 1) : -ENOMEM;
+}
+
+static void free_counts(struct asym_bpf *b)
+{
+    free(b->counted);
+    asym_hash_done(&b->thread_index);
+}
+
+/* A thread for which the kernel had no place may have run: then only the clock of its process knows. */
+static void note_activity(struct asym_bpf *b, int32_t tgid, enum asym_procfs_activity activity)
+{
+    struct asym_bpf_proc *proc = asym_bpf_proc_of(b, tgid);
+    if (!proc)
+        return;
+    proc->is_counted = true;
+    if (!asym_phases_misses(b->kernel, proc->app))
+        proc->activity = ASYM_MAX(proc->activity, activity);
+}
+
+static void note_changes(struct asym_bpf *b, const struct asym_bpf_counted *c, uint32_t seq_before)
+{
+    if (c->at.app == 0 || c->at.app > ASYM_PHASES_APPS)
+        return;
+    b->apps[c->at.app - 1].n_changes += (uint32_t)(c->at.seq - seq_before) / 2;
+    b->apps[c->at.app - 1].ran_ns += c->ran_ns;
+}
+
+static void measure(struct asym_bpf_counted *c, const struct asym_phases_thread *before, double interval_ns)
+{
+    c->ran_ns = c->at.running_ns - before->running_ns;
+    c->waited_ns = c->at.waiting_ns - before->waiting_ns;
+    c->running = ASYM_MIN((double)c->ran_ns / interval_ns, 1);
+    c->runnable = ASYM_MIN((double)(c->ran_ns + c->waited_ns) / interval_ns, 1);
+    if (c->at.critical_ns > before->critical_ns)
+        c->critical = ASYM_MIN((double)(c->at.critical_ns - before->critical_ns) / interval_ns, 1);
+    c->is_measured = true;
+}
+
+/* The place may have another thread than at the last count, or none. */
+static void count(struct asym_bpf *b, uint32_t place, const struct asym_phases_thread *now, double interval_ns)
+{
+    struct asym_bpf_counted *c = &b->counted[place];
+    const struct asym_phases_thread before = c->at;
+    *c = (struct asym_bpf_counted){.at = *now};
+    if (before.tid != now->tid) {
+        if (before.tid != 0)
+            asym_hash_remove(&b->thread_index, asym_hash_of_id(before.tid), place);
+        if (now->tid != 0)
+            asym_hash_add(&b->thread_index, asym_hash_of_id(now->tid), place);
+    } else if (now->tid != 0 && before.app == now->app && before.running_ns <= now->running_ns &&
+               before.waiting_ns <= now->waiting_ns && interval_ns > 0) {
+        /* A count that is lower is of another thread, which has the number now. */
+        measure(c, &before, interval_ns);
+        note_changes(b, c, before.seq);
+    }
+    const bool slept = c->is_measured && !c->at.is_runnable && c->ran_ns + c->waited_ns == 0;
+    note_activity(b, now->tgid, slept ? ASYM_PROCFS_SLEPT : ASYM_PROCFS_RAN);
+    if (before.tgid != now->tgid)
+        note_activity(b, before.tgid, ASYM_PROCFS_RAN);
+}
+
+/* A thread sleeps, and a process has slept, unless the count says otherwise. */
+static void forget_last_count(struct asym_bpf *b)
+{
+    for (size_t i = 0; i < b->n_active; i++) {
+        struct asym_bpf_counted *c = &b->counted[b->active[i]];
+        *c = (struct asym_bpf_counted){.at = c->at, .is_measured = c->at.tid != 0};
+    }
+    for (size_t i = 0; i < b->n_procs; i++) {
+        struct asym_bpf_proc *proc = &b->procs[i];
+        const bool knows = proc->is_counted && !asym_phases_misses(b->kernel, proc->app);
+        proc->activity = knows ? ASYM_PROCFS_SLEPT : ASYM_PROCFS_UNKNOWN;
+    }
+}
+
+/* Puts to rest who changes too often. */
+static void judge(struct asym_bpf *b, asym_usec now)
+{
+    const asym_usec since = b->judged;
+    if (now - since < CHANGES_OVER)
+        return;
+    b->judged = now;
+    for (uint32_t i = 0; i < b->apps_end; i++) {
+        struct asym_bpf_app *app = &b->apps[i];
+        const double seconds = ASYM_MAX((double)app->ran_ns / 1e9, (double)(now - since) / ASYM_SEC);
+        if (since > 0 && app->n_procs > 0 && (double)app->n_changes > CHANGES_MOST * seconds) {
+            app->rests_until = now + ASYM_BPF_RESTS_FOR;
+            app->alone = 0;
+        }
+        app->n_changes = app->ran_ns = 0;
+    }
+}
+
+/* Returns the count of a thread at the last full snapshot, or NULL. */
+static const struct asym_bpf_counted *find_counted(const struct asym_bpf *b, int32_t tid)
+{
+    ASYM_HASH_FOREACH (i, &b->thread_index, asym_hash_of_id(tid))
+        if (b->counted[i].at.tid == tid)
+            return &b->counted[i];
+    return NULL;
+}
+
+/* Takes what it has counted since the last full snapshot. Applications whose threads change state too often rest. */
+static void count_all(struct asym_bpf *b)
+{
+    const struct asym_phases_thread *threads;
+    uint64_t now_ns = 0;
+    forget_last_count(b);
+    asym_phases_begin_interval(b->kernel);
+    b->n_active = asym_phases_list(b->kernel, &threads, &b->active);
+    asym_clock_ns(CLOCK_MONOTONIC, &now_ns);
+    const double interval_ns = b->counted_at_ns == 0 ? 0 : (double)(now_ns - b->counted_at_ns);
+    for (size_t i = 0; i < b->n_active; i++)
+        count(b, b->active[i], &threads[b->active[i]], interval_ns);
+    b->counted_at_ns = now_ns;
+    judge(b, now_ns / 1000);
+}
+
+/* --- what a snapshot shows of them --- */
+
 /* Replaces the sample by the kernel's count. Returns how much the runnable share grows by that. */
 static double take_count(const struct asym_bpf_counted *c, struct asym_task *task)
 {
@@ -56,7 +192,7 @@ static void take_app(struct asym_bpf *b, const struct asym_snapshot *s, struct a
     const uint32_t runnable = asym_phases_runnable(b->kernel, number, &only);
     bool is_whole = !asym_phases_misses(b->kernel, number), is_listed = false;
     for (uint32_t i = 0; i < out->n_tasks; i++) {
-        const struct asym_bpf_counted *c = asym_bpf_counted(b, tasks[i].id.tid);
+        const struct asym_bpf_counted *c = find_counted(b, tasks[i].id.tid);
         out->runnable_mean += take_count(c, &tasks[i]);
         is_whole &= c != NULL;
         is_listed |= tasks[i].id.tid == only;
@@ -119,7 +255,7 @@ static void list_sleepers(struct asym_bpf *b)
     unsigned left = SLEEPERS;
     for (uint32_t i = 0; i < b->apps_end; i++) {
         const struct asym_bpf_app *app = &b->apps[i];
-        const struct asym_bpf_counted *c = app->is_new && b->refresh ? asym_bpf_counted(b, app->alone) : NULL;
+        const struct asym_bpf_counted *c = app->is_new && b->refresh ? find_counted(b, app->alone) : NULL;
         if (!c || c->ran_ns + c->waited_ns > 0 || left == 0)
             continue;
         left--;
@@ -136,7 +272,7 @@ static int bpf_next(struct asym_source *source, struct asym_snapshot *ret)
     struct asym_snapshot s;
     /* procfs asks what has run, so the count comes first; one sample may take several calls. */
     if (!b->refresh && !b->is_sampling)
-        asym_bpf_count(b);
+        count_all(b);
     if (!b->is_sampling)
         list_sleepers(b);
     const int r = source->inner->next(source->inner, &s);
@@ -189,7 +325,7 @@ static enum asym_procfs_activity process_activity(void *ctx, int32_t tgid)
 static enum asym_procfs_activity thread_activity(void *ctx, int32_t tid, struct asym_procfs_watched *ret)
 {
     const struct asym_bpf *b = ctx;
-    const struct asym_bpf_counted *c = asym_bpf_counted(b, tid);
+    const struct asym_bpf_counted *c = find_counted(b, tid);
     if (!c || !c->is_measured || b->refresh)
         return ASYM_PROCFS_UNKNOWN;
     *ret = (struct asym_procfs_watched){.ran = c->ran_ns,
@@ -217,7 +353,7 @@ static void bpf_close(struct asym_source *source)
     asym_phases_close(b->kernel);
     asym_hash_done(&b->app_index);
     asym_hash_done(&b->proc_index);
-    asym_bpf_count_done(b);
+    free_counts(b);
     free(b->procs);
     free(b->tasks);
     free(b->out_apps);
@@ -328,10 +464,9 @@ static int bpf_open(const struct asym_observer_context *context, struct asym_sou
     struct asym_bpf *b = calloc(1, sizeof *b);
     if (!b)
         return asym_fail(err, -ENOMEM, "no memory");
-    const int r = asym_bpf_count_init(b) < 0 ? asym_fail(err, -ENOMEM, "no memory")
-                                             : asym_phases_open(&none, &b->kernel, err);
+    const int r = init_counts(b) < 0 ? asym_fail(err, -ENOMEM, "no memory") : asym_phases_open(&none, &b->kernel, err);
     if (r < 0) {
-        asym_bpf_count_done(b);
+        free_counts(b);
         free(b);
         return r;
     }

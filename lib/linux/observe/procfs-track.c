@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/macro.h"
-#include "base/search.h"
+#include "base/sort.h"
 
 /* No process has so many ancestors. The limit ends the loop where the parents in a captured tree form a circle. */
 #define MAX_DEPTH 4096
