@@ -25,7 +25,6 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/sort.h"
-#include "policy/placement/boost.h"
 #include "policy/placement/spread.h"
 
 struct state {

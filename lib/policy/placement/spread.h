@@ -181,6 +181,20 @@ void asym_ranked_place(struct asym_ranked *r);
 /** Sets the reason of thread t; figure 0 is its gain. unknown is the reason of threads with an unknown gain. */
 void asym_ranked_explain(const struct asym_ranked *r, size_t t, const struct asym_reason *unknown);
 
+/*
+ * --- the boost of light threads, by spread-even.c: a nice delta that gives a thread, which shares its fast CPU because it sleeps
+ * much, that CPU when it wakes. Only serial phases and serial programs have it, and only while all CPUs are busy. ---
+ */
+
+/** The params and the options of a policy with this boost. */
+struct asym_boost_params {
+    int sp_boost;
+};
+extern const struct asym_option asym_boost_options[];
+
+/** Boost the light threads on fast CPUs, which the policy has placed. */
+void asym_boost_light(const struct asym_policy_input *in, struct asym_assignment *ret);
+
 /* --- for placements of a policy's own --- */
 
 static inline enum asym_nearness asym_nearness(const struct asym_machine *m, int preferred_cpu, int cpu)
