@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "base/search.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "daemon/asymctl/observation.h"
 #include "daemon/asymctl/service-verb.h"

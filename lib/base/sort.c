@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/sort.h"
 
-#include <string.h>
-
 typedef int compare_fn(uint32_t a, uint32_t b, const void *ctx);
 
 /* Insertion sort handles runs of this length, because it is faster than a merge on a few items. */

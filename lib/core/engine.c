@@ -5,7 +5,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "base/search.h"
+#include "base/sort.h"
 #include "core/engine-internal.h"
 
 /* Compare the masks in force with the plan, and push the actions that make up the difference. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/pool.h"
-#include "base/search.h"
+#include "base/sort.h"
 
 const char asym_overrides_rule_name[] = "set by the user";
 

@@ -7,7 +7,7 @@
 
 #include "base/grow.h"
 #include "base/macro.h"
-#include "base/search.h"
+#include "base/sort.h"
 
 /* A thread that is counted, and its counts at the last sample. */
 struct watched {

@@ -7,7 +7,7 @@
 
 #include "base/grow.h"
 #include "base/macro.h"
-#include "base/search.h"
+#include "base/sort.h"
 #include "linux/sys/proc-parse.h"
 
 struct overlay_source {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of the binary search against a linear one. */
 
-#include "base/search.h"
+#include "base/sort.h"
 #include "support/test.h"
 
 struct item {
