@@ -287,11 +287,11 @@ def lines(name, runs):
 
     if row.program:
         yield line(f"{name}: {row.title}", row.figure[1], gains(runs, modes, lambda one: one["program"][row.figure[0]]))
+        if all("woken" in one["program"] for each in runs.values() for one in each):
+            yield line("", "the same from the timer's interrupt on", gains(runs, modes, lambda one: one["program"]["woken"]))
         yield line("", "machine's work", gains(runs, modes, lambda one: one["work"]))
     if "fps" in (row.figure or ()):
         yield line("", "99 % frame time, ms", plain(runs, modes, lambda one: one["program"]["p99"], "{:.1f}"))
-    if all("woken" in one["program"] for each in runs.values() for one in each):
-        yield line("", "the same from the timer's interrupt on", gains(runs, modes, lambda one: one["program"]["woken"]))
     yield line("" if row.program else f"{name}: {row.title}", "changes a second", plain(runs, modes, lambda one: one.get("changes"), "{:.2f}"))
     yield line("", "asymd's own time, % of CPU 0", plain(runs, modes, lambda one: one.get("cost"), "{:.1f}"))
 
