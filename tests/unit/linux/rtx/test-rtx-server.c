@@ -305,6 +305,40 @@ static bool is_readable(void)
     return poll(&p, 1, 0) == 1;
 }
 
+/* As often as a client may; it is heard each time, and tells nothing. */
+static void wake_in_vain(int i, asym_usec now)
+{
+    for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
+        wake(i);
+        assert_true(is_readable());
+        assert_false(serve_once(now));
+    }
+}
+
+/* The server looks at the announced file. */
+static void announce_and_serve(int i, asym_usec now)
+{
+    announce(i);
+    serve(now);
+}
+
+/* A name of a page of this process. */
+static const char *name_of(unsigned number)
+{
+    static char name[64];
+    snprintf(name, sizeof name, ASYM_RTX_FILE "%d.%u", (int)getpid(), number);
+    return name;
+}
+
+static void rename_page(const char *old, const char *new)
+{
+    char home[160], from[256], to[256];
+    home_of(geteuid(), home);
+    snprintf(from, sizeof from, "%s/%s", home, old);
+    snprintf(to, sizeof to, "%s/%s", home, new);
+    assert_int_equal(rename(from, to), 0);
+}
+
 TEST_WITH(a_good_client_is_served_until_it_ends, set_up, tear_down)
 {
     const struct asym_rtxd_program_report *program_reports;
@@ -435,8 +469,7 @@ TEST_WITH(headers_that_make_no_sense_are_refused_and_nothing_is_kept, set_up, te
         struct asym_rtx_header h = good_header();
         memcpy((char *)&h + rows[i].offset, &rows[i].value, sizeof rows[i].value);
         const int bad = make_page(getpid(), geteuid(), h, MAPPED);
-        announce(bad);
-        serve(1);
+        announce_and_serve(bad, 1);
         assert_int_equal(refused[rows[i].refusal], had + 1);
         assert_false(is_in(bad));
         go(bad);
@@ -449,45 +482,34 @@ TEST_WITH(headers_that_make_no_sense_are_refused_and_nothing_is_kept, set_up, te
 /* All of these have the name of a page, and are none. */
 TEST_WITH(a_file_counts_only_if_it_is_the_users_own, set_up, tear_down)
 {
-    char at[160], name[256], other[256];
+    char at[160];
     const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "asym-rtx.1.4"};
     is_honest = true;
     home_of(geteuid(), at);
     const int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC), good = come();
     assert_int_equal(chdir(at), 0);
-    snprintf(name, sizeof name, ASYM_RTX_FILE "%d.9001", (int)getpid());
-    assert_int_equal(symlink(pages[good].name, name), 0);
-    assert_int_equal(chmod(name, 0644), 0);
-    snprintf(name, sizeof name, ASYM_RTX_FILE "%d.9002", (int)getpid());
-    assert_int_equal(mkfifo(name, 0600), 0);
-    assert_int_equal(chmod(name, 0644), 0);
-    snprintf(name, sizeof name, ASYM_RTX_FILE "%d.9003", (int)getpid());
-    assert_int_equal(mkdir(name, 0700), 0);
-    assert_int_equal(chmod(name, 0755), 0);
+    assert_int_equal(symlink(pages[good].name, name_of(9001)), 0);
+    assert_int_equal(mkfifo(name_of(9002), 0600), 0);
+    assert_int_equal(mkdir(name_of(9003), 0700), 0);
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
-    snprintf(name, sizeof name, ASYM_RTX_FILE "%d.9004", (int)getpid());
-    assert_int_equal(rename(address.sun_path, name), 0);
-    assert_int_equal(chmod(name, 0644), 0);
+    assert_int_equal(rename(address.sun_path, name_of(9004)), 0);
+    /* This announces each of them. */
+    for (unsigned k = 9001; k <= 9004; k++)
+        assert_int_equal(chmod(name_of(k), 0644), 0);
     /* A second name. */
     const int linked = make_page(getpid(), geteuid(), good_header(), MAPPED);
-    snprintf(other, sizeof other, ASYM_RTX_FILE "%d.9005", (int)getpid());
-    assert_int_equal(link(pages[linked].name, other), 0);
+    assert_int_equal(link(pages[linked].name, name_of(9005)), 0);
     announce(linked);
     /* A file that is longer than a page, and one that has another name by now. */
     const int longer = make_page(getpid(), geteuid(), good_header(), (off_t)ASYM_RTXD_PAGE_SIZE + 1);
-    announce(longer);
-    serve(1);
+    announce_and_serve(longer, 1);
     /* The symbolic link has announced the file to which it leads. */
     assert_int_equal(asym_rtxd_server_count(server), 1);
     assert_true(is_in(good));
     assert_int_equal(refused[ASYM_RTXD_REFUSED_FILE], 5);
-    const char *const left[] = {"9001", "9002", "9003", "9004"};
-    for (size_t i = 0; i < ASYM_LENGTH(left); i++) {
-        snprintf(name, sizeof name, ASYM_RTX_FILE "%d.%s", (int)getpid(), left[i]);
-        assert_int_equal(remove(name), 0);
-    }
-    assert_int_equal(unlink(other), 0);
+    for (unsigned k = 9001; k <= 9005; k++)
+        assert_int_equal(remove(name_of(k)), 0);
     assert_int_equal(fchdir(here), 0);
     close(here);
     close(fd);
@@ -522,20 +544,14 @@ TEST_WITH(a_name_that_lies_is_refused, set_up, tear_down)
 /* It is announced again and again, and under another name: one page has one place. */
 TEST_WITH(a_page_that_is_announced_again_has_one_place, set_up, tear_down)
 {
-    char old[256], name[256], home[160];
     const int i = good_client(), before = asym_process_descriptors(getpid());
-    for (int k = 0; k < 20; k++) {
-        announce(i);
-        serve(1);
-    }
+    for (int k = 0; k < 20; k++)
+        announce_and_serve(i, 1);
     assert_int_equal(asym_process_descriptors(getpid()), before);
     for (size_t k = 0; k < ASYM_RTXD_N_REFUSALS; k++)
         assert_int_equal(refused[k], 0);
-    path_of(&pages[i], old);
-    snprintf(name, sizeof name, "%s/" ASYM_RTX_FILE "%d.7777", home_of(geteuid(), home), (int)getpid());
-    assert_int_equal(rename(old, name), 0);
-    announce(i);
-    serve(1);
+    rename_page(pages[i].name, name_of(7777));
+    announce_and_serve(i, 1);
     assert_int_equal(asym_rtxd_server_count(server), 1);
     assert_int_equal(asym_process_descriptors(getpid()), before);
     assert_int_equal(refused[ASYM_RTXD_REFUSED_FILE], 1);
@@ -543,21 +559,16 @@ TEST_WITH(a_page_that_is_announced_again_has_one_place, set_up, tear_down)
     for (int k = 0; k < 8; k++)
         take_sample();
     assert_int_equal(asym_rtxd_server_count(server), 0);
-    announce(i);
-    serve(1);
+    announce_and_serve(i, 1);
     assert_int_equal(asym_rtxd_server_count(server), 1);
-    assert_int_equal(rename(name, old), 0);
+    rename_page(name_of(7777), pages[i].name);
 }
 
 TEST_WITH(a_client_that_wakes_in_vain_is_not_read_for_a_while, set_up, tear_down)
 {
     const int i = good_client();
     take_sample();
-    for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
-        wake(i);
-        assert_true(is_readable());
-        assert_false(serve_once(1));
-    }
+    wake_in_vain(i, 1);
     wake(i);
     assert_false(is_readable());
     /* asymd still hears the other clients. */
@@ -585,33 +596,23 @@ TEST_WITH(a_client_that_wakes_in_vain_is_not_read_for_a_while, set_up, tear_down
 /* The watch of a file is one: another name for it must not change what asymd hears. */
 TEST_WITH(a_throttled_client_is_not_heard_by_another_name, set_up, tear_down)
 {
-    char old[256], name[256], home[160];
     const int i = good_client();
     take_sample();
-    for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
-        wake(i);
-        assert_false(serve_once(1));
-    }
-    path_of(&pages[i], old);
-    snprintf(name, sizeof name, "%s/" ASYM_RTX_FILE "%d.7777", home_of(geteuid(), home), (int)getpid());
-    assert_int_equal(rename(old, name), 0);
-    announce(i);
-    serve(1);
+    wake_in_vain(i, 1);
+    rename_page(pages[i].name, name_of(7777));
+    announce_and_serve(i, 1);
     assert_int_equal(refused[ASYM_RTXD_REFUSED_FILE], 1);
     wake(i);
     assert_false(is_readable());
-    assert_int_equal(rename(name, old), 0);
+    rename_page(name_of(7777), pages[i].name);
 }
 
 /* asymd cannot change the watch of a file that it does not find. */
 TEST_WITH(a_renamed_page_that_wakes_in_vain_ends, set_up, tear_down)
 {
-    char old[256], name[256], home[160];
     const int i = good_client();
     take_sample();
-    path_of(&pages[i], old);
-    snprintf(name, sizeof name, "%s/x", home_of(geteuid(), home));
-    assert_int_equal(rename(old, name), 0);
+    rename_page(pages[i].name, "x");
     for (int k = 0; k < 2 * ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
         wake(i);
         serve_once(1);
@@ -619,7 +620,7 @@ TEST_WITH(a_renamed_page_that_wakes_in_vain_ends, set_up, tear_down)
     wake(i);
     assert_false(is_readable());
     assert_int_equal(asym_rtxd_server_count(server), 0);
-    assert_int_equal(rename(name, old), 0);
+    rename_page("x", pages[i].name);
 }
 
 TEST_WITH(a_throttled_client_without_cpu_time_stays_throttled, set_up, tear_down)
@@ -631,10 +632,7 @@ TEST_WITH(a_throttled_client_without_cpu_time_stays_throttled, set_up, tear_down
     tell(i, false);
     assert_true(serve_once(10));
     take_sample();
-    for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
-        wake(i);
-        assert_false(serve_once(11));
-    }
+    wake_in_vain(i, 11);
     asym_rtxd_server_charge(server, 60 * ASYM_MSEC);
     /* Its second sample is due. */
     const asym_usec again = asym_rtxd_server_due(server);
@@ -659,29 +657,20 @@ TEST_WITH(a_client_with_real_phases_is_answered_as_often_as_before, set_up, tear
 {
     const int i = good_client();
     take_sample();
-    for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
-        wake(i);
-        serve_once(1);
-    }
+    wake_in_vain(i, 1);
     asym_rtxd_server_housekeeping(server, 2);
     set_phase(i, false);
     assert_true(serve_once(2));
     take_sample();
-    for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
-        wake(i);
-        assert_true(is_readable());
-        serve_once(2);
-    }
+    wake_in_vain(i, 2);
 }
 
 /* A user whose files are announced all the time is not heard until the next housekeeping. Others are. */
 TEST_WITH(a_flood_of_announcements_is_not_heard_for_a_while, set_up, tear_down)
 {
     const int i = good_client();
-    for (int k = 0; k < ASYM_RTXD_MAX_ANNOUNCED; k++) {
-        announce(i);
-        serve(1);
-    }
+    for (int k = 0; k < ASYM_RTXD_MAX_ANNOUNCED; k++)
+        announce_and_serve(i, 1);
     announce(i);
     assert_false(is_readable());
     const int other = come_as(ELSEWHERE, 12345), late = come();
@@ -689,8 +678,7 @@ TEST_WITH(a_flood_of_announcements_is_not_heard_for_a_while, set_up, tear_down)
     assert_true(is_in(other));
     assert_false(is_in(late));
     asym_rtxd_server_housekeeping(server, 2);
-    announce(late);
-    serve(2);
+    announce_and_serve(late, 2);
     assert_true(is_in(late));
 }
 
@@ -972,8 +960,7 @@ TEST_WITH(without_descriptors_a_program_is_refused, set_up, tear_down)
         assert_false(is_in(i));
         assert_int_equal(asym_process_descriptors(getpid()), before);
     }
-    announce(i);
-    serve(1);
+    announce_and_serve(i, 1);
     assert_true(is_in(i));
 }
 
@@ -1263,8 +1250,7 @@ TEST_WITH(a_page_of_many_slots_is_read_to_its_end, set_up, tear_down)
     h.n_slots = ASYM_RTXD_MAX_SLOTS;
     h.n_used = 1;
     const int i = make_page(getpid(), geteuid(), h, ASYM_RTXD_PAGE_SIZE);
-    announce(i);
-    serve(1);
+    announce_and_serve(i, 1);
     static const size_t used[] = {1, 63, 64, 65, 500, ASYM_RTXD_MAX_SLOTS, 100};
     for (size_t k = 0; k < ASYM_LENGTH(used); k++) {
         for (size_t n = 0; n < used[k]; n++) {
@@ -1291,8 +1277,7 @@ TEST_WITH(a_page_with_a_far_slot_costs_no_more, set_up, tear_down)
         h.n_slots = h.n_used = 1;
         const int i = make_page(getpid(), geteuid(), h, ASYM_RTXD_PAGE_SIZE);
         assert_int_equal(pwrite(pages[i].fd, &slot, sizeof slot, offsets[k]), sizeof slot);
-        announce(i);
-        serve(1);
+        announce_and_serve(i, 1);
         bytes_requested = 0;
         assert_int_equal(provider->ask(provider, 1, ASYM_ASK_FINAL, &program_reports), 1);
         assert_int_equal(program_reports->n, 1);
