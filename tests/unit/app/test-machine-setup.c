@@ -6,6 +6,7 @@
 
 #include "app/machine-setup.h"
 #include "base/mask.h"
+#include "support/engine-fixture.h"
 #include "support/tree.h"
 #include "support/test.h"
 struct fixture {
@@ -35,12 +36,6 @@ static void tear_down(struct fixture *f)
 }
 
 #define TEST_F(name) TEST_IN(name, struct fixture, f, set_up, tear_down)
-
-static void assert_cpus(const struct asym_mask *mask, const char *list)
-{
-    char text[ASYM_MASK_LIST_MAX];
-    assert_string_equal(asym_mask_format_list(mask, text, sizeof text), list);
-}
 
 TEST_F(slow_cpus_have_a_speed_each)
 {
@@ -75,9 +70,9 @@ TEST_F(the_first_reading_starts_from_nothing)
 {
     assert_int_equal(asym_run_machine(&f->run, NULL), 0);
     assert_int_equal(f->run.machine->generation, 1);
-    assert_cpus(&f->run.machine->usable, "0-3");
-    assert_cpus(&f->run.machine->slow, "2-3");
-    assert_cpus(&f->run.slow, "2-3");
+    engine_fixture_assert_mask(&f->run.machine->usable, "0-3");
+    engine_fixture_assert_mask(&f->run.machine->slow, "2-3");
+    engine_fixture_assert_mask(&f->run.slow, "2-3");
     assert_true(f->run.assumed_slow);
 }
 
@@ -116,14 +111,14 @@ TEST_F(a_later_reading_keeps_the_place_the_count_and_what_is_slow)
     assert_int_equal(asym_run_machine_changed(&f->run, NULL), 0);
     assert_ptr_equal(f->run.machine, place);
     assert_int_equal(place->generation, 2);
-    assert_cpus(&place->usable, "0-2");
-    assert_cpus(&place->slow, "2");
+    engine_fixture_assert_mask(&place->usable, "0-2");
+    engine_fixture_assert_mask(&place->slow, "2");
     /* CPU 3 is slow again when it is online again. */
-    assert_cpus(&f->run.slow, "2-3");
+    engine_fixture_assert_mask(&f->run.slow, "2-3");
     tree_write(&f->tree, "sys/devices/system/cpu/online", "0-3\n");
     assert_int_equal(asym_run_machine_changed(&f->run, NULL), 0);
     assert_int_equal(place->generation, 3);
-    assert_cpus(&place->slow, "2-3");
+    engine_fixture_assert_mask(&place->slow, "2-3");
 }
 
 /* asymd looks at a few CPUs at a time for changes of their abilities, and acts on a bounded number of changes. */

@@ -13,6 +13,7 @@
 #include "base/mask.h"
 #include "daemon/asymd/service-internal.h"
 #include "explain/explain.h"
+#include "support/engine-fixture.h"
 #include "support/captured-log.h"
 #include "support/process.h"
 #include "support/tree.h"
@@ -101,12 +102,6 @@ static void tear_down(struct reload_fixture *f)
 
 #define TEST_F(name) TEST_IN(name, struct reload_fixture, f, set_up, tear_down)
 
-static void assert_cpus(const struct asym_mask *mask, const char *list)
-{
-    char text[ASYM_MASK_LIST_MAX];
-    assert_string_equal(asym_mask_format_list(mask, text, sizeof text), list);
-}
-
 TEST_F(a_good_file_is_in_force_at_once)
 {
     write_config(f, "rr", "interval = 70ms\nlog_level = error");
@@ -147,7 +142,7 @@ TEST_F(a_bad_file_changes_nothing)
             fail_msg("no '%s' in '%s', '%s'", rows[i].says, f->err.text, f->s.reload_error);
         assert_ptr_equal(f->run.settings, before);
         assert_ptr_equal(f->run.policy, policy);
-        assert_cpus(&f->run.machine->slow, "2-3");
+        engine_fixture_assert_mask(&f->run.machine->slow, "2-3");
         assert_int_equal(asym_service_cycle(&f->s), 0);
     }
     write_config(f, "rr", "");
@@ -282,13 +277,13 @@ TEST_F(cpus_that_come_and_go_are_planned_for)
     assert_int_equal(f->n_changed, 0);
     tree_write(&f->tree, "sys/devices/system/cpu/online", "0-2\n");
     asym_service_update_cpus(&f->s);
-    assert_cpus(&f->run.machine->usable, "0-2");
-    assert_cpus(&f->run.machine->slow, "2");
+    engine_fixture_assert_mask(&f->run.machine->usable, "0-2");
+    engine_fixture_assert_mask(&f->run.machine->slow, "2");
     assert_true(f->run.machine->generation > generation);
     assert_int_equal(f->n_changed, 1);
     tree_write(&f->tree, "sys/devices/system/cpu/online", "0-3\n");
     asym_service_update_cpus(&f->s);
-    assert_cpus(&f->run.machine->slow, "2-3");
+    engine_fixture_assert_mask(&f->run.machine->slow, "2-3");
     assert_int_equal(f->n_changed, 2);
 }
 

@@ -75,6 +75,9 @@ struct bench {
     struct asym_seats_brief of[16];
     asym_usec again;
     uint32_t groups[1];
+    struct asym_assignment ret[16];
+    uint32_t open[16];
+    uint8_t claim[16];
     struct asym_seats q;
 };
 
@@ -110,6 +113,9 @@ static void prepare(struct bench *b, const double *duties, unsigned n)
                                .used = b->used,
                                .top = b->top,
                                .list = b->list,
+                               .ret = b->ret,
+                               .open = b->open,
+                               .claim = b->claim,
                                .scratch = b->scratch};
 }
 
@@ -268,13 +274,8 @@ TEST(a_limit_that_noise_crosses_stays_passed)
     begin(2, 4, 1, 4);
     for (unsigned limit = CROWDED; limit <= FLOODED; limit++) {
         struct bench b;
-        struct asym_assignment ret[1] = {{.cpu = -1}};
-        uint32_t open[1] = {0};
-        uint8_t claim[1] = {0};
         prepare(&b, (const double[]){1}, 1);
-        b.q.ret = ret;
-        b.q.open = open;
-        b.q.claim = claim;
+        b.ret[0].cpu = -1;
         b.density[0] = 0.5;
         b.in.unsteered_weight = 0.25;
         for (unsigned k = 0; k < 80; k++) {
@@ -299,13 +300,9 @@ TEST(a_crowd_lasts_while_threads_outnumber_cpus)
     begin(2, 1, 1, 1);
     for (unsigned n = 2; n <= 3; n++) {
         struct bench b;
-        struct asym_assignment ret[3] = {{.cpu = 0}, {.cpu = 1}, {.cpu = 1}};
-        uint32_t open[1] = {0};
-        uint8_t claim[3] = {0};
         prepare(&b, (const double[]){0.3, 0.3, 0.3}, n);
-        b.q.ret = ret;
-        b.q.open = open;
-        b.q.claim = claim;
+        for (unsigned t = 0; t < n; t++)
+            b.ret[t].cpu = ASYM_MIN((int32_t)t, 1);
         for (unsigned k = 0; k < 150; k++) {
             b.in.now = 1000 * ASYM_SEC + k * 100 * ASYM_MSEC;
             b.in.interval = 100 * ASYM_MSEC;

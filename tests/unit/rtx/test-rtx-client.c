@@ -128,6 +128,15 @@ static struct asym_handed *take(struct fixture *f)
     return &f->pages[f->n_pages++];
 }
 
+/* Starts the program. Returns the page that it announces before it says something. */
+static struct asym_handed *take_of(struct fixture *f, void (*program)(struct program *))
+{
+    start(program, &f->p);
+    struct asym_handed *h = take(f);
+    parent_waits(&f->p);
+    return h;
+}
+
 static uint64_t word_of(const struct asym_rtx_slot *slot)
 {
     assert_non_null(slot);
@@ -171,9 +180,7 @@ static void changes(struct program *p)
 
 TEST_F(what_a_thread_says_is_on_the_page)
 {
-    start(changes, &f->p);
-    struct asym_handed *h = take(f);
-    parent_waits(&f->p);
+    struct asym_handed *h = take_of(f, changes);
     assert_int_equal(h->pid, f->p.pid);
     assert_int_equal(h->page->version, ASYM_RTX_VERSION);
     assert_int_equal(h->page->magic, ASYM_RTX_MAGIC);
@@ -252,9 +259,7 @@ static void joins_and_tells_of_no_phases(struct program *p)
 
 TEST_F(a_program_that_reports_no_phases_joins_again_by_joining)
 {
-    start(joins_and_tells_of_no_phases, &f->p);
-    struct asym_handed *h = take(f);
-    parent_waits(&f->p);
+    struct asym_handed *h = take_of(f, joins_and_tells_of_no_phases);
     asym_listener_close(&f->l);
     parent_turn(&f->p);
     asym_listener_reopen(&f->l);
@@ -340,9 +345,7 @@ TEST_F(options_of_another_version_are_heeded_as_far_as_they_go)
 {
     void (*const programs[])(struct program *) = {has_fewer_options, has_more_options};
     for (size_t i = 0; i < ASYM_LENGTH(programs); i++) {
-        start(programs[i], &f->p);
-        struct asym_handed *h = take(f);
-        parent_waits(&f->p);
+        struct asym_handed *h = take_of(f, programs[i]);
         assert_int_equal(h->page->n_slots, 3);
         /* The begin and the end, 20 ms later, both wake: notify_min is the default. */
         assert_int_equal(asym_handed_woken(h), 2);
@@ -372,16 +375,12 @@ static void has_one_thread_too_many(struct program *p)
 
 TEST_F(slots_are_freed_and_a_full_table_is_harmless)
 {
-    start(fills_the_table, &f->p);
-    struct asym_handed *h = take(f);
-    parent_waits(&f->p);
+    struct asym_handed *h = take_of(f, fills_the_table);
     assert_int_equal(h->page->n_slots, 2);
     assert_int_equal(asym_handed_used(h), 2);
     parent_says(&f->p);
     finish(&f->p);
-    start(has_one_thread_too_many, &f->p);
-    h = take(f);
-    parent_waits(&f->p);
+    h = take_of(f, has_one_thread_too_many);
     assert_int_equal(asym_handed_used(h), 1);
 }
 
@@ -410,9 +409,7 @@ static void fork_handlers(struct program *p)
 
 TEST_F(a_child_reports_for_itself)
 {
-    start(fork_handlers, &f->p);
-    struct asym_handed *parent = take(f);
-    parent_waits(&f->p);
+    struct asym_handed *parent = take_of(f, fork_handlers);
     parent_says(&f->p);
     struct asym_handed *child = take(f);
     parent_waits(&f->p);
@@ -476,9 +473,7 @@ TEST_F(notify_min_is_that_of_the_environment)
                 {"0", 2, 1000},          {"1000001", 2, 1000}, {"900000us", 2, 1000}, {"-1", 2, 1000}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         notify_min_said = rows[i].said;
-        start(goes_by_its_environment, &f->p);
-        struct asym_handed *h = take(f);
-        parent_waits(&f->p);
+        struct asym_handed *h = take_of(f, goes_by_its_environment);
         assert_int_equal(asym_handed_woken(h), rows[i].woken);
         assert_int_equal(h->page->notify_min_usec, rows[i].written);
         finish(&f->p);
@@ -545,9 +540,7 @@ static void has_a_phase_across(struct program *p)
 /* asymd samples after notify_min and sees the phase. If the test ran late, the begin wakes asymd instead. */
 TEST_F(the_end_of_a_phase_that_asymd_can_have_seen_is_reported)
 {
-    start(has_a_phase_across, &f->p);
-    struct asym_handed *h = take(f);
-    parent_waits(&f->p);
+    struct asym_handed *h = take_of(f, has_a_phase_across);
     assert_int_equal(asym_handed_woken(h), 2);
     parent_turn(&f->p);
     assert_true(asym_handed_woken(h) >= 1);
@@ -594,9 +587,7 @@ TEST_F(phases_wake_and_barriers_do_not)
 {
     n_interrupted = mmap(NULL, sizeof *n_interrupted, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(n_interrupted != MAP_FAILED);
-    start(has_phases, &f->p);
-    struct asym_handed *h = take(f);
-    parent_waits(&f->p);
+    struct asym_handed *h = take_of(f, has_phases);
     assert_int_equal(asym_handed_woken(h), 10);
     parent_turn(&f->p);
     /* This stops after at most eight short phases. */
@@ -682,9 +673,7 @@ static void joins_often(struct program *p)
 TEST_F(a_program_that_joins_often_has_one_file)
 {
     struct asym_handed other;
-    start(joins_often, &f->p);
-    take(f);
-    parent_waits(&f->p);
+    take_of(f, joins_often);
     assert_false(asym_listener_take(&f->l, 0, &other));
 }
 

@@ -43,6 +43,7 @@ struct fixture {
     struct asym_root root;
     struct kernel k;
     struct asym_counters_calls calls;
+    struct asym_counters *c; /* NULL: none is open */
 };
 
 static int refusal(const struct kernel *k, const struct perf_event_attr *attr, pid_t tid, int group_fd)
@@ -132,6 +133,8 @@ static void set_up(struct fixture *f)
 
 static void tear_down(struct fixture *f)
 {
+    if (f->c)
+        f->c->close(f->c);
     asym_root_done(&f->root);
     tree_remove(&f->tree);
 }
@@ -159,15 +162,16 @@ static void hybrid_pmus(const struct fixture *f)
 static struct asym_counters *counters_of(struct fixture *f, unsigned max_fds)
 {
     const struct asym_counters_config config = {.root = &f->root, .max_fds = max_fds, .calls = &f->calls};
-    struct asym_counters *c;
-    assert_int_equal(asym_counters_new(&config, &c, NULL), 0);
-    return c;
+    assert_int_equal(asym_counters_new(&config, &f->c, NULL), 0);
+    return f->c;
 }
 
 static struct asym_taskid thread(int32_t tid)
 {
     return (struct asym_taskid){.tid = tid, .tgid = tid, .start = 7};
 }
+
+static const struct asym_taskid id = {.tid = 42, .tgid = 42, .start = 7}, next = {.tid = 43, .tgid = 43, .start = 7};
 
 /* -- groups -- */
 
@@ -261,7 +265,6 @@ TEST_F(one_group_counts_a_thread)
 {
     plain_pmu(f);
     struct asym_counters *c = counters_of(f, 100);
-    const struct asym_taskid id = thread(42);
     struct asym_counts counts;
     assert_int_equal(f->k.opened, 0);
     assert_int_equal(c->read(c, &id, &counts), -ENOENT);
@@ -288,6 +291,7 @@ TEST_F(one_group_counts_a_thread)
     assert_int_equal(f->k.n_open, 0);
     assert_int_equal(c->watch(c, &id), 0);
     c->close(c);
+    f->c = NULL;
     assert_int_equal(f->k.n_open, 0);
 }
 
@@ -295,7 +299,6 @@ TEST_F(hybrids_have_a_group_for_each_kind_of_core)
 {
     hybrid_pmus(f);
     struct asym_counters *c = counters_of(f, 100);
-    const struct asym_taskid id = thread(42);
     struct asym_counts counts;
     assert_int_equal(c->watch(c, &id), 0);
     assert_int_equal(f->k.n_open, 6);
@@ -308,6 +311,7 @@ TEST_F(hybrids_have_a_group_for_each_kind_of_core)
     assert_true(counts.value[ASYM_COUNTER_INSTRUCTIONS] == 2 * BASE && counts.on_cpu_ns == 100);
     assert_true(counts.running_share > 0.999);
     c->close(c);
+    f->c = NULL;
     assert_int_equal(f->k.n_open, 0);
 }
 
@@ -318,7 +322,6 @@ TEST_F(what_the_pmu_lacks_is_not_valid_and_the_rest_is)
     f->k.no_room = 1u << PERF_COUNT_HW_CPU_CYCLES;
     f->k.pmu[0].enabled = f->k.pmu[0].running = 10;
     struct asym_counters *c = counters_of(f, 100);
-    const struct asym_taskid id = thread(42);
     struct asym_counts counts;
     assert_int_equal(c->watch(c, &id), 0);
     assert_int_equal(f->k.n_open, 1);
@@ -326,14 +329,12 @@ TEST_F(what_the_pmu_lacks_is_not_valid_and_the_rest_is)
     assert_int_equal(counts.valid, 1u << ASYM_COUNTER_INSTRUCTIONS);
     assert_true(counts.value[ASYM_COUNTER_INSTRUCTIONS] == BASE * PERF_COUNT_HW_INSTRUCTIONS);
     assert_true(counts.value[ASYM_COUNTER_LLC_MISSES] == 0 && counts.value[ASYM_COUNTER_CYCLES] == 0);
-    c->close(c);
 }
 
 TEST_F(a_group_that_never_ran_has_no_figures)
 {
     plain_pmu(f);
     struct asym_counters *c = counters_of(f, 100);
-    const struct asym_taskid id = thread(42);
     struct asym_counts counts;
     assert_int_equal(c->watch(c, &id), 0);
     f->k.pmu[0].enabled = 10;
@@ -343,14 +344,12 @@ TEST_F(a_group_that_never_ran_has_no_figures)
     counts.valid = 99;
     assert_int_equal(c->read(c, &id, &counts), -EIO);
     assert_int_equal(counts.valid, 99);
-    c->close(c);
 }
 
 TEST_F(a_thread_that_dies_is_reported_and_its_slot_is_free)
 {
     plain_pmu(f);
     struct asym_counters *c = counters_of(f, 3);
-    const struct asym_taskid id = thread(42), next = thread(43);
     struct asym_counts counts = {.valid = 99};
     assert_int_equal(c->watch(c, &id), 0);
     f->k.dead = 42;
@@ -364,26 +363,24 @@ TEST_F(a_thread_that_dies_is_reported_and_its_slot_is_free)
     f->k.dead = 0;
     const struct asym_taskid other = {.tid = 43, .tgid = 43, .start = 8};
     assert_int_equal(c->read(c, &other, &counts), -ENOENT);
-    c->close(c);
 }
 
 TEST_F(the_budget_is_kept_and_distinguished_from_the_limits_of_the_process)
 {
     plain_pmu(f);
     struct asym_counters *c = counters_of(f, 8);
-    const struct asym_taskid id[] = {thread(1), thread(2), thread(3)};
-    assert_int_equal(c->watch(c, &id[0]), 0);
-    assert_int_equal(c->watch(c, &id[1]), 0);
-    assert_int_equal(c->watch(c, &id[2]), -EDQUOT);
+    const struct asym_taskid ids[] = {thread(1), thread(2), thread(3)};
+    assert_int_equal(c->watch(c, &ids[0]), 0);
+    assert_int_equal(c->watch(c, &ids[1]), 0);
+    assert_int_equal(c->watch(c, &ids[2]), -EDQUOT);
     assert_int_equal(f->k.n_open, 6);
-    assert_int_equal(c->watch(c, &id[1]), 0);
-    assert_int_equal(c->unwatch(c, &id[0]), 0);
+    assert_int_equal(c->watch(c, &ids[1]), 0);
+    assert_int_equal(c->unwatch(c, &ids[0]), 0);
     f->k.most = 5;
-    assert_int_equal(c->watch(c, &id[2]), -EMFILE);
+    assert_int_equal(c->watch(c, &ids[2]), -EMFILE);
     assert_int_equal(f->k.n_open, 3); /* no group stays half open */
     f->k.most = 0;
-    assert_int_equal(c->watch(c, &id[2]), 0);
-    c->close(c);
+    assert_int_equal(c->watch(c, &ids[2]), 0);
 }
 
 TEST_F(every_refusal_is_handed_on)
@@ -391,7 +388,6 @@ TEST_F(every_refusal_is_handed_on)
     static const int errors[] = {-EACCES, -EPERM, -ENOENT, -ENODEV, -EOPNOTSUPP, -EMFILE, -ENFILE, -ENOMEM, -ENOSYS};
     plain_pmu(f);
     struct asym_counters *c = counters_of(f, 100);
-    const struct asym_taskid id = thread(42);
     struct asym_counts counts;
     for (size_t i = 0; i < ASYM_LENGTH(errors); i++) {
         f->k.refuse = errors[i];
@@ -406,7 +402,6 @@ TEST_F(every_refusal_is_handed_on)
     assert_int_equal(f->k.n_open, 0);
     f->k.no_enable = 0;
     assert_int_equal(c->watch(c, &id), 0);
-    c->close(c);
 }
 
 TEST_F(without_the_right_to_count_the_kernel_user_space_is_counted)
@@ -414,7 +409,6 @@ TEST_F(without_the_right_to_count_the_kernel_user_space_is_counted)
     plain_pmu(f);
     f->k.no_kernel = true;
     struct asym_counters *c = counters_of(f, 100);
-    const struct asym_taskid id = thread(42), next = thread(43);
     assert_int_equal(c->watch(c, &id), 0);
     assert_true(asym_counters_is_user_only(c));
     for (int i = 0; i < 3; i++)
@@ -422,7 +416,6 @@ TEST_F(without_the_right_to_count_the_kernel_user_space_is_counted)
     f->k.no_kernel = false; /* one refusal holds for all threads, so that their figures compare */
     assert_int_equal(c->watch(c, &next), 0);
     assert_true(f->k.events[3].attr.exclude_kernel);
-    c->close(c);
 }
 
 TEST_F(a_tree_is_counted_from_exec_on_and_read_after_its_end)
@@ -430,7 +423,6 @@ TEST_F(a_tree_is_counted_from_exec_on_and_read_after_its_end)
     plain_pmu(f);
     const struct asym_counters_config config = {.root = &f->root, .max_fds = 100, .tree = true, .calls = &f->calls};
     struct asym_counters *c;
-    const struct asym_taskid id = thread(42);
     struct asym_counts counts;
     assert_int_equal(asym_counters_new(&config, &c, NULL), 0);
     assert_int_equal(c->watch(c, &id), 0);
@@ -442,7 +434,6 @@ TEST_F(a_tree_is_counted_from_exec_on_and_read_after_its_end)
     f->k.dead = 42;
     assert_int_equal(c->read(c, &id, &counts), 0);
     assert_int_equal(c->unwatch(c, &id), 0);
-    c->close(c);
 }
 
 TEST_F(without_a_pmu_there_is_a_reason_in_words)

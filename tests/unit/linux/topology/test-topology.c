@@ -9,6 +9,7 @@
 
 #include "base/mask.h"
 #include "linux/topology/topology.h"
+#include "support/engine-fixture.h"
 #include "support/process.h"
 #include "support/tree.h"
 #include "support/test.h"
@@ -55,12 +56,6 @@ static int read_xml(struct fixture *f, const char *xml)
 {
     f->err.text[0] = '\0';
     return asym_topology_read(NULL, xml, &f->m, &f->notes, &f->err);
-}
-
-static void expect_mask(const struct asym_mask *m, const char *list)
-{
-    char buf[ASYM_MASK_LIST_MAX];
-    assert_string_equal(asym_mask_format_list(m, buf, sizeof buf), list);
 }
 
 static void expect_error(const struct fixture *f, const char *part)
@@ -138,10 +133,10 @@ TEST_F(intel_hybrid_is_recognised_by_cpufreq)
     build_hybrid(f);
     assert_int_equal(read_tree(f), 0);
     assert_int_equal(f->m.n_cpus, 8);
-    expect_mask(&f->m.online, "0-7");
-    expect_mask(&f->m.usable, "0-7");
-    expect_mask(&f->m.fast, "0-3");
-    expect_mask(&f->m.slow, "4-7");
+    engine_fixture_assert_mask(&f->m.online, "0-7");
+    engine_fixture_assert_mask(&f->m.usable, "0-7");
+    engine_fixture_assert_mask(&f->m.fast, "0-3");
+    engine_fixture_assert_mask(&f->m.slow, "4-7");
     assert_int_equal(f->m.n_types, 2);
     expect_speed(f, 0, 5.0 / 3.8);
     expect_speed(f, 7, 1);
@@ -178,7 +173,7 @@ TEST_F(sources_that_contradict_are_taken_in_their_order)
     write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "3000000");
     write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "1000000");
     assert_int_equal(read_tree(f), 0);
-    expect_mask(&f->m.fast, "4-7");
+    engine_fixture_assert_mask(&f->m.fast, "4-7");
     assert_true(note_of(f, ASYM_ORIGIN_CAPACITY)->used);
     expect_note(f, ASYM_ORIGIN_CPUFREQ, false, "cpuinfo_max_freq: 3000000 kHz on 0-3, 1000000 on 4-7");
 }
@@ -190,7 +185,7 @@ TEST_F(one_missing_figure_drops_no_source)
     tree_unlink(&f->tree, CPU_DIR "cpu5/cpu_capacity");
     tree_unlink(&f->tree, CPU_DIR "cpu0/cpu_capacity");
     assert_int_equal(read_tree(f), 0);
-    expect_mask(&f->m.fast, "4-7");
+    engine_fixture_assert_mask(&f->m.fast, "4-7");
     expect_note(f, ASYM_ORIGIN_CAPACITY, true, "cpu_capacity: 1024 on 4-7, 446 on 0-3; missing on 0,5");
 }
 
@@ -202,7 +197,7 @@ TEST_F(source_missing_on_some_cpus_gives_way_to_the_next)
     write_each(f, "0-3", "cpufreq/cpuinfo_max_freq", "1000000");
     write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "3000000");
     assert_int_equal(read_tree(f), 0);
-    expect_mask(&f->m.fast, "4-7");
+    engine_fixture_assert_mask(&f->m.fast, "4-7");
     expect_speed(f, 5, 3);
     expect_note(f, ASYM_ORIGIN_CAPACITY, false, "cpu_capacity: missing on 5");
     assert_true(note_of(f, ASYM_ORIGIN_CPUFREQ)->used);
@@ -227,7 +222,7 @@ TEST_F(source_missing_on_a_cpu_outside_the_cpuset_is_still_used)
     tree_unlink(&f->tree, CPU_DIR "cpu5/cpu_capacity");
     tree_write(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", "0-4,6-7\n");
     assert_int_equal(read_tree(f), 0);
-    expect_mask(&f->m.fast, "4,6-7");
+    engine_fixture_assert_mask(&f->m.fast, "4,6-7");
     expect_note(f, ASYM_ORIGIN_CAPACITY, true, "cpu_capacity: 1024 on 4,6-7, 446 on 0-3");
 }
 
@@ -298,7 +293,7 @@ TEST_F(cpus_of_one_pmu_are_one_type_however_far_apart)
     write_each(f, "2-3", "cpufreq/cpuinfo_max_freq", "3900000"); /* 78 % of the other P core */
     assert_int_equal(read_tree(f), 0);
     assert_int_equal(f->m.n_types, 2);
-    expect_mask(&f->m.fast, "0-3");
+    engine_fixture_assert_mask(&f->m.fast, "0-3");
     assert_int_equal(f->m.cpus[2].rank, 1);
 }
 
@@ -333,7 +328,7 @@ TEST_F(a_staircase_of_speeds_keeps_its_steps)
         tree_write_cpu(&f->tree, c, "cpufreq/cpuinfo_max_freq", "%u\n", 275000 * (c + 1));
     assert_int_equal(read_tree(f), 0);
     assert_int_equal(f->m.n_types, 8);
-    expect_mask(&f->m.fast, "6-7");
+    engine_fixture_assert_mask(&f->m.fast, "6-7");
     for (unsigned c = 0; c < 8; c++)
         expect_speed(f, c, c + 1);
 }
@@ -357,8 +352,8 @@ TEST_F(arm_cores_are_of_the_kind_that_their_midr_names)
     assert_int_equal(f->m.n_types, 2);
     assert_string_equal(f->m.types[0].name, "Cortex-X4");
     assert_string_equal(f->m.types[1].name, "Cortex-A720");
-    expect_mask(&f->m.types[1].cpus, "0-3");
-    expect_mask(&f->m.fast, "0-7"); /* 92 % of an X4 */
+    engine_fixture_assert_mask(&f->m.types[1].cpus, "0-3");
+    engine_fixture_assert_mask(&f->m.fast, "0-7"); /* 92 % of an X4 */
     /* Without one MIDR, figures alone decide. */
     tree_unlink(&f->tree, CPU_DIR "cpu5/regs/identification/midr_el1");
     assert_int_equal(read_tree(f), 0);
@@ -414,7 +409,7 @@ TEST_F(a_clock_counts_for_what_an_arm_design_does_in_a_cycle)
         assert_int_equal(read_tree(f), 0);
         assert_non_null(strstr(note_of(f, ASYM_ORIGIN_CPUFREQ)->text, rows[i].tail));
         assert_int_equal(f->notes.unordered, rows[i].speed <= 0);
-        expect_mask(&f->m.fast, rows[i].speed > 0 ? "0-1" : "0-3");
+        engine_fixture_assert_mask(&f->m.fast, rows[i].speed > 0 ? "0-1" : "0-3");
         expect_speed(f, 2, 1);
         assert_true(rows[i].speed <= 0 ||
                     (f->m.cpus[0].speed > rows[i].speed * 0.99 && f->m.cpus[0].speed < rows[i].speed * 1.01));
@@ -441,7 +436,7 @@ TEST_F(one_design_has_several_parts_and_may_miss_one_file)
     tree_unlink(&f->tree, CPU_DIR "cpu1/regs/identification/midr_el1");
     assert_int_equal(read_tree(f), 0);
     assert_string_equal(f->m.types[1].name, "Cortex-A55");
-    expect_mask(&f->m.types[1].cpus, "0-1");
+    engine_fixture_assert_mask(&f->m.types[1].cpus, "0-1");
 }
 
 /* Favour compares CPUs of one design, and figures that were not rejected. */
@@ -505,9 +500,9 @@ TEST_F(offline_cpus_and_gaps_in_the_numbering_are_kept)
     write_each(f, "300", "cpu_capacity", "1000");
     assert_int_equal(read_tree(f), 0);
     assert_in_range(f->m.n_cpus, 301, 302);
-    expect_mask(&f->m.online, "0-1,6,300");
-    expect_mask(&f->m.usable, "0-1,6,300");
-    expect_mask(&f->m.fast, "300");
+    engine_fixture_assert_mask(&f->m.online, "0-1,6,300");
+    engine_fixture_assert_mask(&f->m.usable, "0-1,6,300");
+    engine_fixture_assert_mask(&f->m.fast, "300");
     expect_speed(f, 300, 2);
     assert_int_equal(f->m.cpus[5].core, -1);
     assert_int_equal(f->m.cpus[5].type, -1);
@@ -537,8 +532,8 @@ TEST_F(effective_cpuset_bounds_what_is_usable)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tree_write(&f->tree, rows[i].file, "%s", rows[i].list);
         assert_int_equal(read_tree(f), 0);
-        expect_mask(&f->m.online, "0-3");
-        expect_mask(&f->m.usable, rows[i].usable);
+        engine_fixture_assert_mask(&f->m.online, "0-3");
+        engine_fixture_assert_mask(&f->m.usable, rows[i].usable);
         struct asym_mask online, usable;
         assert_int_equal(cpus_of(f, &online, &usable), 0);
         assert_true(asym_mask_equal(&online, &f->m.online) && asym_mask_equal(&usable, &f->m.usable));
@@ -560,8 +555,8 @@ TEST_F(isolated_cpus_are_those_of_isolcpus_and_of_nohz_full)
         tree_write(&f->tree, "sys/devices/system/cpu/isolated", "%s", rows[i].isolated);
         tree_write(&f->tree, "sys/devices/system/cpu/nohz_full", "%s", rows[i].nohz_full);
         assert_int_equal(read_tree(f), 0);
-        expect_mask(&f->m.isolated, rows[i].expected);
-        expect_mask(&f->m.usable, "0-3");
+        engine_fixture_assert_mask(&f->m.isolated, rows[i].expected);
+        engine_fixture_assert_mask(&f->m.usable, "0-3");
     }
 }
 
@@ -572,14 +567,14 @@ TEST_F(cpus_that_come_and_go_are_noticed_without_a_full_read)
     assert_int_equal(read_tree(f), 0);
     tree_write(&f->tree, "sys/devices/system/cpu/online", "0-4,6-7\n");
     assert_int_equal(cpus_of(f, &online, &usable), 0);
-    expect_mask(&online, "0-4,6-7");
-    expect_mask(&usable, "0-4,6-7");
+    engine_fixture_assert_mask(&online, "0-4,6-7");
+    engine_fixture_assert_mask(&usable, "0-4,6-7");
     tree_write(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", "4-7\n");
     assert_int_equal(cpus_of(f, &online, &usable), 0);
-    expect_mask(&usable, "4,6-7");
+    engine_fixture_assert_mask(&usable, "4,6-7");
     tree_write(&f->tree, "sys/devices/system/cpu/online", "junk\n");
     assert_int_equal(cpus_of(f, &online, &usable), -EINVAL);
-    expect_mask(&online, "0-4,6-7");
+    engine_fixture_assert_mask(&online, "0-4,6-7");
     tree_unlink(&f->tree, "sys/devices/system/cpu/online");
     assert_int_equal(cpus_of(f, &online, &usable), -ENOENT);
 }
@@ -617,7 +612,7 @@ TEST_F(bad_figures_are_taken_for_missing_ones)
         tree_write_bytes(&f->tree, "sys/fs/cgroup/cpuset.cpus.effective", junk[i].bytes, i == 3 ? 0 : junk[i].len);
         assert_int_equal(read_tree(f), 0);
         expect_note(f, ASYM_ORIGIN_CAPACITY, true, "cpu_capacity: 1024 on 4-7, 446 on 0-3; missing on 3");
-        expect_mask(&f->m.usable, "0-7");
+        engine_fixture_assert_mask(&f->m.usable, "0-7");
         assert_true(f->m.cpus[3].freq_domain == -1 || f->m.cpus[3].freq_domain != f->m.cpus[0].freq_domain);
     }
 }
@@ -672,12 +667,12 @@ TEST_F(online_cpus_without_topology_are_cpus)
             assert_int_equal(rmdir(dir), 0);
         }
         assert_int_equal(read_tree(f), 0);
-        expect_mask(&f->m.usable, "0-3");
-        expect_mask(&f->m.fast, "2-3");
+        engine_fixture_assert_mask(&f->m.usable, "0-3");
+        engine_fixture_assert_mask(&f->m.fast, "2-3");
         assert_int_equal(f->m.n_cores, 4);
         assert_int_equal(f->m.n_llcs, 1);
         assert_int_equal(f->m.n_nodes, 1);
-        expect_mask(&f->notes.unplaced, first == 1 ? "1-3" : "0-3");
+        engine_fixture_assert_mask(&f->notes.unplaced, first == 1 ? "1-3" : "0-3");
     }
 }
 
@@ -738,8 +733,8 @@ TEST_F(environment_leads_nowhere_and_stays_as_it_was)
     assert_null(getenv("HWLOC_HIDE_ERRORS"));
     assert_int_equal(r, 0);
     assert_int_equal(x, -ENOENT);
-    expect_mask(&f->m.online, "0-7");
-    expect_mask(&f->m.fast, "0-3");
+    engine_fixture_assert_mask(&f->m.online, "0-7");
+    engine_fixture_assert_mask(&f->m.fast, "0-3");
 }
 
 TEST_F(live_machine_is_sane)
@@ -771,8 +766,8 @@ TEST_F(xml_alone_gives_the_machine)
 {
     assert_int_equal(read_xml(f, HYBRID_XML), 0);
     assert_int_equal(f->m.n_cpus, 6);
-    expect_mask(&f->m.usable, "0-5");
-    expect_mask(&f->m.fast, "0-1");
+    engine_fixture_assert_mask(&f->m.usable, "0-5");
+    engine_fixture_assert_mask(&f->m.fast, "0-1");
     expect_speed(f, 0, 1.25 * 5.0 / 3.8);
     assert_int_equal(f->m.n_llcs, 1);
     assert_int_equal(f->m.n_cores, 6);
@@ -944,7 +939,7 @@ TEST_F(xml_with_a_kind_without_end_is_cut_at_its_cpus)
     tree_write_bytes(&f->tree, "endless.xml", text, len);
     snprintf(path, sizeof path, "%s/endless.xml", f->tree.path);
     assert_int_equal(read_xml(f, path), 0);
-    expect_mask(&f->m.usable, "0-5");
+    engine_fixture_assert_mask(&f->m.usable, "0-5");
 }
 
 TEST_F(bad_permission_on_xml_is_reported)
