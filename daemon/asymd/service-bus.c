@@ -16,7 +16,7 @@
 #include "linux/observe/proc-owner.h"
 #include "linux/sys/cgroup-mounts.h"
 
-/* The table of org.asymd.Manager, and the functions behind its rows. tests/unit/asymd/test-bus-manager.c has its XML. */
+/* The table of org.asymd.Manager, and the functions behind its rows. tests/unit/asymd/test-service-bus.c has its XML. */
 
 enum { TEXT_SIZE = 1024 };
 

@@ -309,4 +309,14 @@ TEST_WITH(a_thread_that_has_just_begun_to_work_counts_in_a_refresh, set_up, tear
     assert_int_equal(s.apps[0].runnable_instant, 6);
 }
 
+TEST(two_threads_without_a_pause_are_suspect)
+{
+    struct asym_task tasks[3] = {{.runnable = 1}, {.runnable = 0.9}, {.runnable = 0}};
+    const struct asym_app app = {.n_tasks = 3};
+    const struct asym_snapshot s = {.tasks = tasks, .apps = &app, .n_tasks = 3, .n_apps = 1};
+    assert_false(asym_rtxd_never_pauses(&s, &app));
+    tasks[1].runnable = 0.96;
+    assert_true(asym_rtxd_never_pauses(&s, &app));
+}
+
 TEST_MAIN

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parsers of /proc: output of a kernel, hostile process names, and malformed text; and the load of CPUs from /proc/stat. */
+/*
+ * The parsers of /proc: output of a kernel, hostile process names, and malformed text; the load of CPUs from /proc/stat; and pages
+ * and runtimes in the maps of a program.
+ */
+#include <sys/mman.h>
 
+#include <asym/rtx.h>
+
+#include "linux/observe/proc-reader.h"
 #include "linux/sys/proc-parse.h"
 #include "support/tree.h"
 #include "support/test.h"
+
 #define TAIL                                                                                                           \
     " 4242 17 17 0 -1 4194560 1204 0 0 0 1 2 0 0 20 0 3 0 987654 234881024 1500 18446744073709551615 94000000000000 "  \
     "94000000100000 140730000000000 0 0 0 0 16781312 134217730 0 0 0 17 5 0 0 0 0 0 94000000200000 0 0 0 0 0 0 0\n"
@@ -214,6 +222,48 @@ TEST(the_load_is_that_between_two_readings)
     assert_int_equal(load.n, 2);
     asym_root_done(&root);
     tree_remove(&tree);
+}
+
+TEST(maps_show_pages_and_runtimes)
+{
+    static const struct {
+        const char *text;
+        unsigned bits;
+    } cases[] = {
+        {"", 0},
+        {"7f0000000000-7f0000021000 rw-s 00000000 00:01 2050  /memfd:asym-rtx (deleted)\n", ASYM_MAPS_PAGE},
+        {"7f0000000000-7f0000021000 rw-s 00000000 00:31 7  /run/asymd/rtx/1000/asym-rtx.77.1234567\n", ASYM_MAPS_PAGE},
+        {"7f0000000000-7f0000021000 r-xp 00000000 08:01 99  /usr/lib/x86_64-linux-gnu/libomp.so.5\n",
+         ASYM_MAPS_OPENMP | ASYM_MAPS_COUNTS_LATE},
+        {"7f0000000000-7f0000021000 r-xp 00000000 08:01 99  /usr/lib/llvm-14/lib/libomp-14.so.5\n",
+         ASYM_MAPS_OPENMP | ASYM_MAPS_COUNTS_LATE},
+        {"7f0000000000-7f0000021000 r-xp 00000000 08:01 99  /usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0\n",
+         ASYM_MAPS_OPENMP},
+        {"7f0000000000-7f0000021000 r-xp 00000000 08:01 99  /opt/intel/lib/libiomp5.so\n",
+         ASYM_MAPS_OPENMP | ASYM_MAPS_COUNTS_LATE},
+        {"7f0000000000-7f0000021000 r-xp 00000000 08:01 99  /usr/lib/x86_64-linux-gnu/libtbb.so.12.8\n",
+         ASYM_MAPS_COUNTS_LATE},
+        {"7f0000000000-7f0000021000 r-xp 00000000 08:01 99  /usr/lib/libompare.so\n", 0},
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(cases); i++)
+        assert_int_equal(asym_maps_scan(cases[i].text, strlen(cases[i].text)), cases[i].bits);
+}
+
+TEST(a_page_is_found_behind_many_mappings)
+{
+    ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
+    bool cut;
+    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
+    assert_int_equal(asym_maps_read(&root, getpid(), ASYM_READ_MAPS_MOST, &cut) & ASYM_MAPS_PAGE, 0);
+    /* Every second page has another protection: the maps need more than one read(2). */
+    const size_t n = 600, size = (size_t)sysconf(_SC_PAGESIZE);
+    char *many = mmap(NULL, n * size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(many, MAP_FAILED);
+    for (size_t i = 0; i < n; i += 2)
+        assert_int_equal(mprotect(many + i * size, size, PROT_READ | PROT_WRITE), 0);
+    assert_int_equal(asym_rtx_join(NULL), 0);
+    assert_int_equal(asym_maps_read(&root, getpid(), ASYM_READ_MAPS_MOST, &cut) & ASYM_MAPS_PAGE, ASYM_MAPS_PAGE);
+    munmap(many, n * size);
 }
 
 TEST_MAIN
