@@ -422,18 +422,17 @@ TEST_F(a_tree_is_counted_from_exec_on_and_read_after_its_end)
 {
     plain_pmu(f);
     const struct asym_counters_config config = {.root = &f->root, .max_fds = 100, .tree = true, .calls = &f->calls};
-    struct asym_counters *c;
     struct asym_counts counts;
-    assert_int_equal(asym_counters_new(&config, &c, NULL), 0);
-    assert_int_equal(c->watch(c, &id), 0);
+    assert_int_equal(asym_counters_new(&config, &f->c, NULL), 0);
+    assert_int_equal(f->c->watch(f->c, &id), 0);
     assert_false(f->k.events[0].enabled);
     for (int i = 0; i < 3; i++) {
         const struct perf_event_attr *attr = &f->k.events[i].attr;
         assert_true(attr->inherit && attr->disabled == (i == 0) && attr->enable_on_exec == (i == 0));
     }
     f->k.dead = 42;
-    assert_int_equal(c->read(c, &id, &counts), 0);
-    assert_int_equal(c->unwatch(c, &id), 0);
+    assert_int_equal(f->c->read(f->c, &id, &counts), 0);
+    assert_int_equal(f->c->unwatch(f->c, &id), 0);
 }
 
 TEST_F(without_a_pmu_there_is_a_reason_in_words)

@@ -305,7 +305,7 @@ static bool is_readable(void)
     return poll(&p, 1, 0) == 1;
 }
 
-/* As often as a client may; it is heard each time, and tells nothing. */
+/* The client wakes asymd as often as it may. asymd hears it each time, and nothing has changed. */
 static void wake_in_vain(int i, asym_usec now)
 {
     for (int k = 0; k < ASYM_RTXD_MAX_VAIN_WAKEUPS; k++) {
