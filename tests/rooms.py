@@ -24,6 +24,7 @@ ROOMS = {
     "lib/core": "lib/base",
     "lib/policy/placement": "lib/base",
     "lib/policy/smt": "lib/base lib/policy/placement",
+    "lib/policy/asym": "lib/base lib/policy/placement",
     "lib/policy": "lib/base lib/policy/placement lib/policy/smt",
     "lib/profile": "lib/base",
     "lib/record": "lib/base",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
  * The contract of a policy (docs/policies.md, "What every policy obeys"). A policy is one const struct asym_policy, mostly at the
- * end of one file (asym has its steps in seats-*.c), and one row in lib/policy/policies.def. The build makes the manual, the
+ * end of one file (asym has a folder, for its steps), and one row in lib/policy/policies.def. The build makes the manual, the
  * sample configuration, the list of policies and the tests of all policies from that struct.
  *
  * A policy is a pure function of (machine, threads, its own state, settings, time). It reads no clock, file,

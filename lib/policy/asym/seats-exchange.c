@@ -4,7 +4,7 @@
  * pays only if the phase ends before the next plan. Where the threads of the program share all CPUs, it takes one that no busy
  * thread of others may use. All else that the last plan said stays: claims, boosts, and the CPUs and masks of all others.
  */
-#include "policy/seats-internal.h"
+#include "policy/asym/seats-internal.h"
 
 #include "base/mask.h"
 

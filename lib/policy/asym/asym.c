@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "base/mask.h"
-#include "policy/seats-internal.h"
+#include "policy/asym/seats-internal.h"
 
 /* A thread with a duty below this sleeps most of the time. */
 #define SLEEPS_BELOW 0.5

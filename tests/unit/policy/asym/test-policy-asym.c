@@ -6,7 +6,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "policy/seats-internal.h"
+#include "policy/asym/seats-internal.h"
 #include "support/generate.h"
 #include "support/policy-fixture.h"
 #include "support/reason-text.h"

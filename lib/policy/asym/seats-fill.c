@@ -3,7 +3,7 @@
  * Step 5 of asym: who sits where. The CPUs of one core type whose next seat is worth as much are a tier. The best tier is filled
  * first, by rank; then all seats are valued again, because each thread that sits changes the value of what is left of its core.
  */
-#include "policy/seats-internal.h"
+#include "policy/asym/seats-internal.h"
 
 #include "base/mask.h"
 #include "policy/placement/spread.h"

@@ -5,10 +5,10 @@
  * a hyperthread is a seat of the speed that it adds to its core.
  *
  * A plan observes the threads, weighs them, fills the seats in the order of their speeds, grants claims, places the crowd, for
- * which no seat is left, and says how wide each mask is. lib/policy/asym.c has the steps in their order.
+ * which no seat is left, and says how wide each mask is. asym.c has the steps in their order.
  */
-#ifndef ASYM_POLICY_SEATS_INTERNAL_H
-#define ASYM_POLICY_SEATS_INTERNAL_H
+#ifndef ASYM_POLICY_ASYM_SEATS_INTERNAL_H
+#define ASYM_POLICY_ASYM_SEATS_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
  * of both counts: the measured share alone names whichever worker has the worst seat. On a kernel workers of a frame loop then took
  * seats in turn, with 9 to 17 changes a second, and the loop lost a fifth of its frames.
  */
-#include "policy/seats-internal.h"
+#include "policy/asym/seats-internal.h"
 
 #include <math.h>
 

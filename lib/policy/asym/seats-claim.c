@@ -3,7 +3,7 @@
  * Step 7 of asym: who ranks above the crowd, and what they may keep to themselves. A claim keeps work off a CPU, or off its
  * siblings. All claims together cost the machine at most the budget, a share of its speed.
  */
-#include "policy/seats-internal.h"
+#include "policy/asym/seats-internal.h"
 
 #include "base/mask.h"
 

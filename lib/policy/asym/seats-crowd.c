@@ -3,7 +3,7 @@
  * Step 6 of asym: the crowd, the threads for which no seat is left. Each goes to the CPU where it waits least. A heap for each core
  * type has the CPUs by that cost.
  */
-#include "policy/seats-internal.h"
+#include "policy/asym/seats-internal.h"
 
 #include "base/mask.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Step 1 of asym: the means of each thread. */
-#include "policy/seats-internal.h"
+#include "policy/asym/seats-internal.h"
 
 #include <math.h>
 
