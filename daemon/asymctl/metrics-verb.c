@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl metrics. */
 #include <errno.h>
-#include <string.h>
 
 #include "app/command-line.h"
 #include "base/macro.h"

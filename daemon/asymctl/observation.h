@@ -3,7 +3,6 @@
 #ifndef ASYM_DAEMON_ASYMCTL_OBSERVATION_H
 #define ASYM_DAEMON_ASYMCTL_OBSERVATION_H
 
-#include "app/command-line.h"
 #include "app/cycle.h"
 #include "app/observer-setup.h"
 #include "app/run.h"

@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <asym/error.h>
 #include <asym/types.h>
 
 #include "daemon/asymctl/service-verb.h"

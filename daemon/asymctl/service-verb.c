@@ -9,11 +9,9 @@
 
 #include "app/crash-recovery.h"
 #include "app/machine-setup.h"
-#include "app/policy-setup.h"
 #include "app/settings-setup.h"
 #include "base/macro.h"
 #include "base/parse.h"
-#include "client/client.h"
 
 /* Without an answer, the masks of an asymd that died would go unnoticed: nothing else says so. */
 static void say_left_over(void)

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "app/command-line.h"
 #include "app/run.h"
 #include "client/client.h"
 #include "daemon/asymctl/verb.h"

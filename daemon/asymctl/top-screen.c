@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <locale.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -20,7 +19,6 @@
 #include "base/macro.h"
 #include "base/text.h"
 #include "report/columns.h"
-#include "top/top.h"
 
 /* The time that ncurses waits after ESC for the rest of a key's sequence, in milliseconds. */
 #define ESCAPE_DELAY 50

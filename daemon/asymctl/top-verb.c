@@ -21,7 +21,6 @@
 #include "linux/sys/root.h"
 #include "linux/sys/thread.h"
 #include "report/json.h"
-#include "top/top.h"
 
 /* The most keys between two checks for signals, so that a stream of keys cannot keep top from its end. */
 #define MOST_KEYS 64

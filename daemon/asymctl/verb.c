@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "app/command-line.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "config/option-value.h"

@@ -4,7 +4,6 @@
 #define ASYM_DAEMON_ASYMCTL_VERB_H
 
 #include <stdbool.h>
-#include <stdio.h>
 
 #include <asym/error.h>
 

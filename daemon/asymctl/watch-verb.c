@@ -3,12 +3,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "app/command-line.h"
 #include "base/macro.h"
-#include "base/text.h"
 #include "daemon/asymctl/long-verb.h"
 #include "daemon/asymctl/process-name.h"
 #include "daemon/asymctl/wording.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymd: parse the command line, prepare what the mode needs, run the mode. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "app/command-line.h"
 #include "base/macro.h"
 #include "app/crash-recovery.h"
 #include "app/machine-setup.h"

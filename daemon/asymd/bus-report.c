@@ -9,12 +9,8 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "daemon/asymd/service-control.h"
 #include "daemon/asymd/service-internal.h"
-#include "explain/explain.h"
-#include "linux/observe/proc-owner.h"
 #include "report/json.h"
-#include "report/openmetrics.h"
 
 /* The uid of an application that is a cgroup: no user. */
 #define NO_USER ((uint32_t)-1)

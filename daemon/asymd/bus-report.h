@@ -8,10 +8,7 @@
 
 #include <stdint.h>
 
-#include <asym/error.h>
-
 #include "bus/bus.h"
-#include "explain/monitor.h"
 
 struct asym_service;
 

@@ -12,7 +12,6 @@
 #include "app/policy-setup.h"
 #include "base/clock.h"
 #include "base/macro.h"
-#include "linux/enforce/enforce.h"
 #include "report/report.h"
 
 static void oneshot_done(struct asym_oneshot *o)

@@ -2,7 +2,6 @@
 /* asymd without a mode: says what the service would do, and how to start it. It changes nothing. */
 #include <stdio.h>
 
-#include "app/command-line.h"
 #include "app/machine-check.h"
 #include "base/macro.h"
 #include "base/text.h"

@@ -6,7 +6,6 @@
 
 #include "app/crash-recovery.h"
 #include "daemon/asymd/mode.h"
-#include "linux/enforce/enforce.h"
 
 static enum asym_exit mode_restore(struct asym_run *run)
 {

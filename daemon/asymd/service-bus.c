@@ -5,15 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/settings-setup.h"
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/text.h"
-#include "bus/bus.h"
-#include "daemon/asymd/bus-report.h"
-#include "daemon/asymd/service-control.h"
 #include "daemon/asymd/service-internal.h"
-#include "linux/observe/proc-owner.h"
 #include "linux/sys/cgroup-mounts.h"
 
 /* The table of org.asymd.Manager, and the functions behind its rows. tests/unit/asymd/test-service-bus.c has its XML. */

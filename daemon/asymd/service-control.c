@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/settings-setup.h"
 #include "base/clock.h"
 #include "base/macro.h"
 #include "linux/sys/thread.h"

@@ -5,12 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app/own-cpu-time.h"
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "daemon/asymd/service-internal.h"
-#include "explain/explain.h"
 
 /*
  * The log lines of a cycle: changes of class at info, threads that asymd leaves alone at notice, each decision at debug; and

@@ -2,10 +2,8 @@
 /* The facts, counters and state of a running service, as the bus and systemd get them. */
 #include "daemon/asymd/service-internal.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "app/policy-setup.h"

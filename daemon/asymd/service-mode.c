@@ -12,7 +12,6 @@
 #include "app/crash-recovery.h"
 #include "app/policy-setup.h"
 #include "daemon/asymd/mode.h"
-#include "linux/enforce/enforce.h"
 
 /*
  * The service reads a snapshot in pieces of this length. Between two pieces the loop handles signals and tells the watchdog

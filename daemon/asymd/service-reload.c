@@ -7,9 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app/machine-setup.h"
 #include "app/policy-setup.h"
-#include "app/settings-setup.h"
 #include "app/crash-recovery.h"
 #include "base/clock.h"
 #include "base/macro.h"

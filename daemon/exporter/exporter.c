@@ -7,7 +7,6 @@
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <pwd.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,6 @@
 #include "app/machine-setup.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "linux/enforce/enforce.h"
 #include "linux/speed-cap/asymmetry.h"
 
 int asym_speeds_open(struct asym_run *run, struct asym_ledger *ledger, struct asym_error *err)

@@ -14,7 +14,6 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
-#include "core/machine-situation.h"
 #include "linux/observe/proc-owner.h"
 #include "linux/topology/topology.h"
 #include "report/columns.h"

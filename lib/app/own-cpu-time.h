@@ -4,8 +4,6 @@
 #define ASYM_APP_OWN_CPU_TIME_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <asym/machine.h>
 #include <asym/plan.h>

@@ -9,9 +9,7 @@
 #include "base/mask.h"
 #include "base/text.h"
 #include "config/config-internal.h"
-#include "core/machine-situation.h"
 #include "linux/observe/procfs.h"
-#include "linux/perf/counters.h"
 #include "linux/sys/thread.h"
 #include "report/report.h"
 

@@ -3,9 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "app/settings-setup.h"
 #include "base/clock.h"
 #include "base/macro.h"
 #include "linux/rtx/rtx-server.h"

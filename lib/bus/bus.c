@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "bus/bus.h"
+#include "bus/bus-internal.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/macro.h"
-#include "bus/bus-internal.h"
 
 /* Logs a line, if there is a log. */
 __attribute__((format(printf, 4, 5))) static void say(const struct asym_bus *bus, enum asym_bus_topic topic,

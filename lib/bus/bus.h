@@ -32,7 +32,6 @@
 #define ASYM_BUS_BUS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -6,7 +6,6 @@
  */
 #include "bus/bus-internal.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 

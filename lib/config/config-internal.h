@@ -5,7 +5,6 @@
 
 #include <asym/settings.h>
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "config/option-value.h"

@@ -12,7 +12,6 @@
 #include "base/mask.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "config/option-value.h"
 
 /* Finds the rule that matches a process, and says why the others do not. */
 

@@ -13,7 +13,6 @@
 #include "base/mask.h"
 #include "base/parse.h"
 #include "base/text.h"
-#include "config/option-value.h"
 
 int asym_policy_unknown(const char *name, const char *where, struct asym_error *err)
 {

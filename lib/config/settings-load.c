@@ -13,7 +13,6 @@
 #include "base/macro.h"
 #include "base/text.h"
 #include "config/config-internal.h"
-#include "config/option-value.h"
 
 #define FILE_MAX_ (1024 * 1024)
 

@@ -4,7 +4,6 @@
 #include <asym/settings-options.h>
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
-#include "config/option-value.h"
 
 /* Makes the table of all options of the sections from the rows of asym/settings-options.h. */
 

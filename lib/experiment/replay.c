@@ -8,7 +8,6 @@
 #include "base/mask.h"
 #include "base/text.h"
 #include "core/machine-situation.h"
-#include "record/record.h"
 
 /*
  * What-if: shows the snapshots of a source as they would look if each action had been carried out. A steered thread has the

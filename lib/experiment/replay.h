@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include <asym/engine.h>
 #include <asym/error.h>
 #include <asym/plan.h>
 #include <asym/settings.h>

@@ -8,7 +8,6 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/token-bucket.h"
-#include "core/thread-state.h"
 #include "core/task-table.h"
 
 /* The window of an application consists of slices. The present one is not full yet. */

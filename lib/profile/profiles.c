@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +13,6 @@
 #include "base/io.h"
 #include "base/macro.h"
 #include "base/parse.h"
-#include "base/text.h"
 
 #define FILE_MAX_ (16 * 1024 * 1024)
 

@@ -3,14 +3,12 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
-#include "record/record.h"
 
 /* The format has these numbers (docs/record-format.md). */
 _Static_assert(ASYM_OUTCOME_DONE == 0 && ASYM_OUTCOME_GONE == 1 && ASYM_OUTCOME_RETRY == 2 &&

@@ -9,7 +9,6 @@
 #include <zstd.h>
 
 #include "base/macro.h"
-#include "record/record.h"
 
 /* Level 5 takes about the time of level 3, and a tenth less space (docs/record-format.md). */
 enum { LEVEL = 5 };

@@ -11,7 +11,6 @@
 #include <asym/error.h>
 #include <asym/machine.h>
 #include <asym/port.h>
-#include <asym/signal.h>
 #include <asym/snapshot.h>
 #include <asym/types.h>
 

@@ -3,13 +3,11 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "record/record.h"
 
 void asym_record_io_done(struct asym_record_io *io)
 {

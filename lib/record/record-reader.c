@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "record/record.h"
+#include "record/record-internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "record/record-internal.h"
 
 struct asym_record_reader {
     struct asym_source source;

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "record/record.h"
-
-#include <asym/types.h>
+#include "record/record-internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"
-#include "record/record-internal.h"
 
 /* The digest of a plan. */
 

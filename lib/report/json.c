@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/mask.h"

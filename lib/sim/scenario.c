@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parser of scenario files. Sections and keys are rows; scenario-steps.c parses steps. */
-#include "sim/scenario.h"
+#include "sim/scenario-internal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,7 +16,6 @@
 #include "base/ini.h"
 #include "config/option-value.h"
 #include "config/config-internal.h"
-#include "sim/scenario-internal.h"
 
 #define M(field) .section = "machine", .offset = offsetof(struct asym_scenario, machine.field)
 #define S(field) .section = "scheduler", .offset = offsetof(struct asym_scenario, scheduler.field)

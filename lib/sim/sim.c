@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sim/sim.h"
+#include "sim/sim-internal.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,6 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "sim/sim-internal.h"
 
 /* Fills in which of the scenario's counts each core belongs to, by core number. */
 static void order_cores(const struct asym_sim_machine *m, unsigned *ret)

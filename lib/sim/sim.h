@@ -53,10 +53,8 @@
 
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <asym/machine.h>
 #include <asym/plan.h>
 #include <asym/port.h>
 

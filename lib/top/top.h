@@ -10,7 +10,6 @@
 
 #include <jansson.h>
 
-#include <asym/machine.h>
 #include <asym/types.h>
 
 /*
