@@ -17,7 +17,6 @@ from pathlib import Path
 SHARED = {
     "lib/bus/bus.h": ("caller", "all that daemon/asymd calls of the room; the state is one struct"),
     "lib/linux/enforce/enforce.h": ("ledger ledger-file restore actuator fork-guard ledger-overlay", "all that others call of the room"),
-    "daemon/asymd/service-control.h": ("service-facts service-reload", "all that the bus calls of the service"),
 }
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 DEFINITION = re.compile(r"^(?!static\b|typedef\b)[A-Za-z_][^;{}()=\n]*?\b(\w+)\([^;{}]*\)\n\{", re.M)

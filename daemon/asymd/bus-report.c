@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
+#include "base/text.h"
 #include "daemon/asymd/service-internal.h"
 #include "report/json.h"
 
@@ -108,23 +109,48 @@ static json_t *app_json(const struct report *r, const struct asym_monitor_app *a
                      reason_json(reason, reason == app->reason ? app->figure : (const double[2]){0, 0}));
 }
 
+/* Lists the interfaces and helpers by which asymd observes. */
+static json_t *observer_json(const struct asym_service *s)
+{
+    char buf[128];
+    const struct asym_coverage *c = &s->cycle.snapshot.coverage;
+    const char *const *missing = s->cycle.snapshot.missing;
+    struct asym_text text = asym_text_in(buf, sizeof buf);
+    asym_text_add(&text, "%s", c->sampled ? "thread states" : "schedstat");
+    if (c->process_events)
+        asym_text_add(&text, ", process events");
+    for (size_t i = ASYM_OBSERVER_PROCFS + 1; i < ASYM_N_OBSERVERS; i++)
+        if (s->observer.observers.links[i])
+            asym_text_add(&text, ", %s", asym_observers[i]->name);
+    if (s->rtx)
+        asym_text_add(&text, ", reports of programs");
+    if (!missing[ASYM_SIGNAL_IPC])
+        asym_text_add(&text, ", instructions");
+    if (!missing[ASYM_SIGNAL_STALL])
+        asym_text_add(&text, ", cache misses");
+    return asym_json_text(buf);
+}
+
 static json_t *facts_json(const struct report *r)
 {
+    const struct asym_service *s = r->s;
     struct asym_service_facts f;
     struct asym_monitor_totals t;
     json_t *lacks = json_array();
-    asym_service_facts(r->s, &f);
+    asym_service_facts(s, &f);
     asym_monitor_totals(r->monitor, &t);
-    asym_service_lacks(r->s, add_lack, &lacks);
-    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:b, s:I, s:I, s:o, s:o, s:o}",
-                     "schema", "asymctl.status/1", "version", ASYM_VERSION, "start_us", (json_int_t)f.started, "policy",
-                     asym_json_text(f.policy), "policy_reason", asym_json_text(f.policy_reason), "fast_cpus",
-                     asym_json_cpus(&f.machine->fast), "slow_cpus", asym_json_cpus(&f.machine->slow), "threads_steered",
-                     (json_int_t)f.threads_steered, "changes", (json_int_t)t.changes, "changes_last_minute",
-                     (json_int_t)t.changes_last_minute, "interval_us", (json_int_t)f.interval, "cpu_usage",
-                     asym_json_number(f.cpu_usage, 6), "memory_bytes", (json_int_t)asym_service_memory(), "paused",
-                     (int)f.paused, "paused_until_us", (json_int_t)f.paused_until, "orders", (json_int_t)f.orders,
-                     "observer", asym_json_text(f.observer), "profile", asym_json_text(f.profile), "lacks", lacks);
+    asym_service_lacks(s, add_lack, &lacks);
+    return json_pack(
+        "{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:b, s:I, s:I, s:o, s:o, s:o}", "schema",
+        "asymctl.status/1", "version", ASYM_VERSION, "start_us", (json_int_t)s->control.started, "policy",
+        asym_json_text(f.policy), "policy_reason", asym_json_text(f.policy_reason), "fast_cpus",
+        asym_json_cpus(&s->run->machine->fast), "slow_cpus", asym_json_cpus(&s->run->machine->slow), "threads_steered",
+        (json_int_t)f.threads_steered, "changes", (json_int_t)t.changes, "changes_last_minute",
+        (json_int_t)t.changes_last_minute, "interval_us", (json_int_t)asym_service_interval(s), "cpu_usage",
+        asym_json_number(s->budget.percent / 100, 6), "memory_bytes", (json_int_t)asym_service_memory(), "paused",
+        (int)f.paused, "paused_until_us", (json_int_t)f.paused_until, "orders",
+        (json_int_t)asym_overrides_count(s->control.overrides), "observer", observer_json(s), "profile",
+        asym_json_text(s->run->capabilities.profiles ? s->run->settings->counters.profiles : NULL), "lacks", lacks);
 }
 
 static int report_status(const struct report *r, uint64_t argument, json_t **ret)
@@ -202,13 +228,19 @@ static json_t *thread_json(const struct report *r, const struct asym_monitor_thr
                      reason_json(reason, reason == t->reason ? t->figure : (const double[2]){0, 0}));
 }
 
+/* Returns CLOCK_REALTIME in microseconds for a CLOCK_MONOTONIC time of the monitor; 0 for 0. */
+static uint64_t realtime_of(asym_usec monotonic)
+{
+    const asym_usec now = asym_clock_now(), ago = now > monotonic ? now - monotonic : 0;
+    return monotonic == 0 ? 0 : asym_clock_read(CLOCK_REALTIME) - ago;
+}
+
 static json_t *decision_json(const struct asym_monitor_decision *d)
 {
-    return json_pack("{s:I, s:i, s:i, s:o, s:i, s:i, s:i, s:s, s:s, s:o}", "time_us",
-                     (json_int_t)asym_service_realtime(d->time), "pid", (int)d->id.tgid, "tid", (int)d->id.tid, "comm",
-                     asym_json_text(d->comm), "from", (int)d->from, "to", (int)d->to, "nice", (int)d->nice, "class",
-                     class_text(d->class), "what", asym_monitor_what_name(d->what), "reason",
-                     reason_json(d->reason, d->figure));
+    return json_pack("{s:I, s:i, s:i, s:o, s:i, s:i, s:i, s:s, s:s, s:o}", "time_us", (json_int_t)realtime_of(d->time),
+                     "pid", (int)d->id.tgid, "tid", (int)d->id.tid, "comm", asym_json_text(d->comm), "from",
+                     (int)d->from, "to", (int)d->to, "nice", (int)d->nice, "class", class_text(d->class), "what",
+                     asym_monitor_what_name(d->what), "reason", reason_json(d->reason, d->figure));
 }
 
 static int report_program(const struct report *r, uint64_t argument, json_t **ret)

@@ -14,12 +14,6 @@
 #include "linux/sys/thread.h"
 #include "report/report.h"
 
-uint64_t asym_service_realtime(asym_usec monotonic)
-{
-    const asym_usec now = asym_clock_now(), ago = now > monotonic ? now - monotonic : 0;
-    return monotonic == 0 ? 0 : asym_clock_read(CLOCK_REALTIME) - ago;
-}
-
 uint64_t asym_service_memory(void)
 {
     uint64_t size, pages = 0;
@@ -46,43 +40,15 @@ static void write_policy_reason(const struct asym_service *s, char *buf, size_t 
         asym_text_add(&text, ", which overrides %s%s", overridden, s->control.policy ? " until asymd ends" : "");
 }
 
-/* Lists the interfaces and helpers by which asymd observes. */
-static void name_observers(const struct asym_service *s, char *buf, size_t size)
-{
-    const struct asym_coverage *c = &s->cycle.snapshot.coverage;
-    const char *const *missing = s->cycle.snapshot.missing;
-    struct asym_text text = asym_text_in(buf, size);
-    asym_text_add(&text, "%s", c->sampled ? "thread states" : "schedstat");
-    if (c->process_events)
-        asym_text_add(&text, ", process events");
-    for (size_t i = ASYM_OBSERVER_PROCFS + 1; i < ASYM_N_OBSERVERS; i++)
-        if (s->observer.observers.links[i])
-            asym_text_add(&text, ", %s", asym_observers[i]->name);
-    if (s->rtx)
-        asym_text_add(&text, ", reports of programs");
-    if (!missing[ASYM_SIGNAL_IPC])
-        asym_text_add(&text, ", instructions");
-    if (!missing[ASYM_SIGNAL_STALL])
-        asym_text_add(&text, ", cache misses");
-}
-
 void asym_service_facts(const struct asym_service *s, struct asym_service_facts *ret)
 {
     *ret = (struct asym_service_facts){
         .policy = s->run->policy->name,
-        .machine = s->run->machine,
-        .assumed_slow = s->run->assumed_slow,
         .paused = asym_overrides_is_paused(s->control.overrides),
         .paused_until = s->control.paused_until,
-        .orders = (uint32_t)asym_overrides_count(s->control.overrides),
-        .started = s->control.started,
-        .interval = asym_service_interval(s),
-        .cpu_usage = s->budget.percent / 100,
         .threads_steered = (uint32_t)asym_ledger_count(s->ledger),
-        .profile = s->run->capabilities.profiles ? s->run->settings->counters.profiles : "",
     };
     write_policy_reason(s, ret->policy_reason, sizeof ret->policy_reason);
-    name_observers(s, ret->observer, sizeof ret->observer);
 }
 
 void asym_service_lacks(const struct asym_service *s, void (*say)(void *ctx, bool missed, const char *sentence),
@@ -202,11 +168,10 @@ static void add_counts(json_t **list, const struct asym_monitor_totals *t)
 
 json_t *asym_service_counters(const struct asym_service *s)
 {
-    struct asym_service_facts facts;
+    const struct asym_machine *machine = s->run->machine;
     struct asym_monitor_totals t;
     struct asym_bus_totals bus;
     json_t *list = json_array();
-    asym_service_facts(s, &facts);
     asym_monitor_totals(s->control.monitor, &t);
     asym_bus_totals(s->bus, &bus);
     const struct {
@@ -228,15 +193,15 @@ json_t *asym_service_counters(const struct asym_service *s)
         {ASYM_METRIC_CPU_SECONDS, seconds(asym_service_cpu_time(s))},
         {ASYM_METRIC_OBSERVE_CPU_SECONDS, seconds(s->cycle.source_cpu)},
         {ASYM_METRIC_PLAN_CPU_SECONDS, seconds(s->cycle.plan_cpu)},
-        {ASYM_METRIC_START_TIME_SECONDS, seconds(facts.started)},
-        {ASYM_METRIC_INTERVAL_SECONDS, seconds(facts.interval)},
+        {ASYM_METRIC_START_TIME_SECONDS, seconds(s->control.started)},
+        {ASYM_METRIC_INTERVAL_SECONDS, seconds(asym_service_interval(s))},
         {ASYM_METRIC_RESIDENT_MEMORY_BYTES, (double)asym_service_memory()},
-        {ASYM_METRIC_THREADS_STEERED, facts.threads_steered},
-        {ASYM_METRIC_FAST_CPUS, asym_mask_count(&facts.machine->fast)},
-        {ASYM_METRIC_SLOW_CPUS, asym_mask_count(&facts.machine->slow)},
+        {ASYM_METRIC_THREADS_STEERED, (double)asym_ledger_count(s->ledger)},
+        {ASYM_METRIC_FAST_CPUS, asym_mask_count(&machine->fast)},
+        {ASYM_METRIC_SLOW_CPUS, asym_mask_count(&machine->slow)},
         {ASYM_METRIC_REPORTING_PROGRAMS, (double)asym_rtxd_count(s->rtx)},
-        {ASYM_METRIC_PROCESSES_WITH_ORDERS, facts.orders},
-        {ASYM_METRIC_PAUSED, facts.paused},
+        {ASYM_METRIC_PROCESSES_WITH_ORDERS, (double)asym_overrides_count(s->control.overrides)},
+        {ASYM_METRIC_PAUSED, asym_overrides_is_paused(s->control.overrides)},
         /* Without a bus no user asks. */
         {ASYM_METRIC_BUS_CALLS, (double)bus.calls},
         {ASYM_METRIC_BUS_REFUSED, (double)bus.refused},

@@ -189,12 +189,12 @@ int asym_service_on_reload(sd_event_source *source, const struct signalfd_siginf
 
 static void log_reload(const struct asym_service *s)
 {
+    const size_t n = asym_overrides_count(s->control.overrides);
     struct asym_service_facts facts;
     char orders[96] = "";
     asym_service_facts(s, &facts);
-    if (facts.orders > 0)
-        snprintf(orders, sizeof orders, "; orders for %" PRIu32 " process%s still hold", facts.orders,
-                 facts.orders == 1 ? "" : "es");
+    if (n > 0)
+        snprintf(orders, sizeof orders, "; orders for %zu process%s still hold", n, n == 1 ? "" : "es");
     asym_log_say(&s->run->log, LOG_NOTICE, "asymd has read the configuration again; policy %s (%s)%s%s", facts.policy,
                  facts.policy_reason, orders, facts.paused ? "; asymd is still paused" : "");
     asym_service_log_rules(s);
