@@ -15,7 +15,7 @@
 #include "base/macro.h"
 #include "daemon/asymd/mode.h"
 #include "daemon/asymctl/verb.h"
-#include "config/config-internal.h"
+#include "config/config.h"
 #include "config/option-value.h"
 
 /* Text for a place where mdoc may take words for macros or a leading dot for a request. */

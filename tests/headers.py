@@ -15,6 +15,7 @@ from pathlib import Path
 
 # header: its files besides the one of its own name, and why they share it
 SHARED = {
+    "lib/config/config.h": ("rules settings settings-load", "the settings and the rules are one struct"),
     "lib/bus/bus.h": ("caller", "all that daemon/asymd calls of the room; the state is one struct"),
     "lib/linux/enforce/enforce.h": ("ledger ledger-file restore actuator fork-guard ledger-overlay", "all that others call of the room"),
 }

@@ -6,20 +6,9 @@
 #include "daemon/asymctl/service-verb.h"
 #include "daemon/asymctl/verb.h"
 
-struct arguments {
-    bool json;
-    const char *config; /* NULL: that of the running asymd, or the installed one */
-};
-
-static const struct asym_arg args[] = {
-    ASYM_ARG("--json", BOOL, NULL, json, .help = "print JSON"),
-    ASYM_ARG("--config", STRING, "FILE", config, .help = "a configuration, instead of that of the running asymd"),
-    {.option = {.key = NULL}},
-};
-
 static int check(const void *parsed, char **operands)
 {
-    const struct arguments *a = parsed;
+    const struct asym_verb_config *a = parsed;
     const struct asym_invocation cli = {.config = a->config};
     const struct asym_terminal terminal = asym_terminal_of(stdout);
     ASYM_CLEANUP(asym_run_done) struct asym_run run;
@@ -39,7 +28,7 @@ static int check(const void *parsed, char **operands)
 
 const struct asym_verb asym_verb_check = {
     .name = "check",
-    .args = args,
+    .args = asym_verb_config_args,
     .summary = "say whether asymd can help this machine, and what the machine offers and lacks",
     .help = "Prints what asymd --check prints: a verdict in the first line, then a line for each thing that this\n"
             "machine offers or lacks, with a remedy, for the configuration of the running asymd or the installed one. "

@@ -67,7 +67,7 @@ static int metrics(const void *parsed, char **operands)
     return asym_verb_reported(!samples   ? -ENOMEM
                               : a->json  ? print_json(samples, n)
                               : a->table ? print_table(samples, n)
-                                         : asym_openmetrics_print(samples, n, stdout));
+                                         : asym_openmetrics_print(samples, n, true, stdout));
 }
 
 const struct asym_verb asym_verb_metrics = {

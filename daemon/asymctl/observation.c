@@ -23,7 +23,6 @@
 void asym_observation_done(struct asym_observation *o)
 {
     asym_cycle_done(&o->cycle);
-    asym_engine_free(o->engine);
     asym_settings_free(o->settings);
     if (o->ledger_overlay)
         o->ledger_overlay->close(o->ledger_overlay);
@@ -176,12 +175,8 @@ int asym_observation_plan_with(struct asym_observation *o, const struct asym_rec
         return r;
     struct asym_engine_config config = asym_settings_engine_config(o->settings, o->run.policy);
     config.keep_nice = head->keep_nice;
-    r = asym_engine_new(&config, &o->engine);
-    if (r < 0)
-        return asym_fail(err, r, "%s", strerror(-r));
-    o->cycle = (struct asym_cycle){.source = o->source, .actuator = asym_actuator_dry(), .engine = o->engine};
-    o->ready = true;
-    return 0;
+    r = asym_cycle_init(&o->cycle, &config, o->source, asym_actuator_dry());
+    return r < 0 ? asym_fail(err, r, "%s", strerror(-r)) : 0;
 }
 
 /* Sleeps until then, or until a signal. */
@@ -192,7 +187,8 @@ static void sleep_until(asym_usec then)
         ;
 }
 
-int asym_observation_run(struct asym_observation *o, const struct asym_observation_watch *watch, struct asym_error *err)
+int asym_observation_run(struct asym_observation *o, int (*on_cycle)(void *ctx, const struct asym_cycle *cycle),
+                         void *ctx, struct asym_error *err)
 {
     struct asym_progress_line line = asym_progress_line_begin();
     asym_interruption_catch();
@@ -205,7 +201,7 @@ int asym_observation_run(struct asym_observation *o, const struct asym_observati
         if (r >= 0)
             r = asym_cycle_enforce(&o->cycle);
         if (r >= 0)
-            r = watch->cycle(watch->ctx, &o->cycle);
+            r = on_cycle(ctx, &o->cycle);
         /* The sample has taken time, too. */
         asym_progress_line_show(&line, asym_progress_line_elapsed(&line), (double)o->time / ASYM_SEC, "s");
         sleep_until(ASYM_MIN(now + o->run.settings->daemon.interval, end));

@@ -23,10 +23,9 @@ struct asym_observation {
     struct asym_source *ledger_overlay;
     struct asym_source *source;     /* the outermost; the verb may put its own around it */
     struct asym_settings *settings; /* those of the plans */
-    struct asym_engine *engine;
     struct asym_cycle cycle;
     asym_usec time, began, took; /* microseconds; took: set at the end of asym_observation_run */
-    bool ready, usage;           /* set up; the error is one of usage or configuration */
+    bool usage;                  /* the error is one of usage or configuration */
     char note[256];              /* what a running service has done; "": nothing */
 };
 
@@ -50,17 +49,11 @@ void asym_observation_head_done(struct asym_observation_head *h);
 /** Make the engine, with the settings of the head: a replay makes the same engine from them. Returns 0; -errno with err. */
 int asym_observation_plan_with(struct asym_observation *o, const struct asym_record_head *head, struct asym_error *err);
 
-/** Called after each plan. Returns 0; -errno, which ends the observation. */
-struct asym_observation_watch {
-    int (*cycle)(void *ctx, const struct asym_cycle *cycle);
-    void *ctx;
-};
-
 /**
  * Observe and plan until the time is over or the user interrupts it; both are no error. Nothing is steered. Shows on stderr how
- * much is left, if that is a terminal. Returns 0; -errno with err.
+ * much is left, if that is a terminal. Calls on_cycle after each plan; below 0 it ends the observation. Returns 0; -errno with err.
  */
-int asym_observation_run(struct asym_observation *o, const struct asym_observation_watch *watch,
-                         struct asym_error *err);
+int asym_observation_run(struct asym_observation *o, int (*on_cycle)(void *ctx, const struct asym_cycle *cycle),
+                         void *ctx, struct asym_error *err);
 
 #endif

@@ -139,8 +139,7 @@ static int print_policy(const json_t *state, bool json)
         return asym_json_print(json_pack("{s:s, s:o, s:o}", "schema", "asymctl.policy/1", "policy",
                                          asym_json_shown(name), "reason", asym_json_shown(reason)),
                                stdout);
-    asym_columns_wrap(&terminal, asym_name_policy(state, text), 0, 2);
-    putchar('\n');
+    asym_columns_line(&terminal, asym_name_policy(state, text), 0, 2);
     return 0;
 }
 

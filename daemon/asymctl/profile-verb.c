@@ -201,9 +201,7 @@ static void print_speedup(const struct asym_profile_job *job, const struct asym_
                                 types[r->profile.n_types - 1].name);
     if (s.by_stall > 0 && n < sizeof line)
         snprintf(line + n, sizeof line - n, "; %.2f times by its stall time on %.31s alone", s.by_stall, types[0].name);
-    fputs("  ", terminal->out);
-    asym_columns_wrap(terminal, line, 2, 4);
-    fputc('\n', terminal->out);
+    asym_columns_say(terminal, 2, 4, "%s", line);
 }
 
 int asym_profile_text(const struct asym_profile_job *job, const struct asym_profile_result *result, const char *output,
@@ -224,9 +222,7 @@ int asym_profile_text(const struct asym_profile_job *job, const struct asym_prof
                                     type->name, cpus, type->ips, misses, result->on_cpu[t]);
         if (result->share[t] < 0.995 && n < sizeof line)
             snprintf(line + n, sizeof line - n, ", counted in %.0f%% of it", 100 * result->share[t]);
-        fputs("  ", out);
-        asym_columns_wrap(terminal, line, 2, 4);
-        fputc('\n', out);
+        asym_columns_say(terminal, 2, 4, "%s", line);
     }
     print_speedup(job, result, terminal);
     if (user_only)

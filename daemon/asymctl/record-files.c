@@ -50,11 +50,6 @@ int asym_part_file_finish(struct asym_part_file *f, struct asym_error *err)
     return asym_fail(err, r, "cannot rename %.400s to %.400s: %s", f->part, f->path, strerror(-r));
 }
 
-void asym_part_file_done(struct asym_part_file *f)
-{
-    asym_fclose_p(&f->out);
-}
-
 /* Opens the record that a verb reads. A record that cannot be read is wrong usage, as every other input file. */
 
 int asym_record_input_result(int r)

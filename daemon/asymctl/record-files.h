@@ -15,7 +15,7 @@ struct asym_part_file {
     const char *path; /**< of the complete file; borrowed */
     char part[4096];  /**< of the file while it is written */
     bool kept;        /**< there was a FILE: it is FILE.old now */
-    FILE *out;
+    FILE *out;        /**< the caller closes it. FILE.part stays if it was not finished */
 };
 
 /**
@@ -29,9 +29,6 @@ int asym_part_file_open(struct asym_part_file *f, const char *path, struct asym_
  * FILE.part stays.
  */
 int asym_part_file_finish(struct asym_part_file *f, struct asym_error *err);
-
-/** Close the file. FILE.part stays if it was not finished. */
-void asym_part_file_done(struct asym_part_file *f);
 
 /**
  * Open a record and read its head. path: borrowed for the life of the reader. Returns 0, and the caller closes both; -EINVAL with

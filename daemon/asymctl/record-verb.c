@@ -60,7 +60,7 @@ static void recording_done(struct recording *c)
     json_decref(c->notes);
     asym_observation_head_done(&c->head);
     asym_observation_done(&c->observation);
-    asym_part_file_done(&c->file);
+    asym_fclose_p(&c->file.out);
 }
 
 /* A record */
@@ -268,12 +268,11 @@ static int record(const void *parsed, char **operands)
     const struct arguments *a = parsed;
     const struct kind *kind = &kinds[a->trace];
     ASYM_CLEANUP(recording_done) struct recording c = {.notes = json_array()};
-    const struct asym_observation_watch watch = {.cycle = kind->cycle, .ctx = &c};
     struct asym_error err = {""};
     struct stat st = {.st_size = 0};
     int r = begin(&c, kind, a, operands[0], &err);
     if (r >= 0)
-        r = kind->end(&c, asym_observation_run(&c.observation, &watch, &err), &err);
+        r = kind->end(&c, asym_observation_run(&c.observation, kind->cycle, &c, &err), &err);
     if (r >= 0)
         r = asym_part_file_finish(&c.file, &err);
     if (r < 0)

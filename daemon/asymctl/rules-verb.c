@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* asymctl rules: the rules in force, and which of them matches a process. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
-#include "config/config-internal.h"
+#include "config/config.h"
 #include "daemon/asymctl/service-verb.h"
 #include "daemon/asymctl/process-name.h"
 #include "daemon/asymctl/verb.h"
@@ -47,19 +46,6 @@ static const char *unlisted_of(const struct asym_settings *s)
     return s->daemon.unlisted ? "ignores" : "steers";
 }
 
-/* Prints a paragraph and a newline. It begins at column at, and its other lines at column indent. */
-static __attribute__((format(printf, 4, 5))) void say(const struct asym_terminal *terminal, size_t at, size_t indent,
-                                                      const char *format, ...)
-{
-    char text[2048];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    asym_columns_wrap(terminal, text, at, indent);
-    fputc('\n', terminal->out);
-}
-
 /* Prints the name of a rule from column at on, and the spaces up to the next column. Returns that column. */
 static size_t print_name(const struct asym_terminal *terminal, const char *name, size_t at)
 {
@@ -80,24 +66,21 @@ static int print_rules(const struct asym_settings *s, const char *name, const st
         if (name && strcmp(rule.name, name) != 0)
             continue;
         const size_t at = print_name(terminal, rule.name, 0);
-        say(terminal, at, NAME_WIDTH + 2, "%s", effect_of(&rule, text, sizeof text));
-        for (size_t k = 0; k < rule.n_keys; k++) {
-            fputs("    ", terminal->out);
-            say(terminal, 4, 8, "%s = %s", rule.key[k], asym_text_printable(rule.globs[k], text, sizeof text));
-        }
-        if (rule.lends_to_anyone) {
-            fputs("    ", terminal->out);
-            say(terminal, 4, 8, "any user can name a program so, and gains what the rule lends");
-        }
-        fputs("    ", terminal->out);
-        say(terminal, 4, 8, "%s%s", rule.origin, rule.facts->library ? " (library)" : "");
+        asym_columns_line(terminal, effect_of(&rule, text, sizeof text), at, NAME_WIDTH + 2);
+        for (size_t k = 0; k < rule.n_keys; k++)
+            asym_columns_say(terminal, 4, 8, "%s = %s", rule.key[k],
+                             asym_text_printable(rule.globs[k], text, sizeof text));
+        if (rule.lends_to_anyone)
+            asym_columns_say(terminal, 4, 8, "any user can name a program so, and gains what the rule lends");
+        asym_columns_say(terminal, 4, 8, "%s%s", rule.origin, rule.facts->library ? " (library)" : "");
     }
     if (name)
         return ferror(terminal->out) ? -EIO : 0;
     if (i > 0)
         fputc('\n', terminal->out);
-    say(terminal, 0, 0, "%zu rule%s. asymd uses the first that matches a program, and %s a program that none matches.",
-        i, i == 1 ? "" : "s", unlisted_of(s));
+    asym_columns_say(terminal, 0, 0,
+                     "%zu rule%s. asymd uses the first that matches a program, and %s a program that none matches.", i,
+                     i == 1 ? "" : "s", unlisted_of(s));
     return ferror(terminal->out) ? -EIO : 0;
 }
 
@@ -149,11 +132,13 @@ static void print_tested(const struct asym_rule_view *rule, const struct asym_ru
     fprintf(terminal->out, "%-*s", NAME_AT, matches ? found ? "later" : "yes" : "no");
     const size_t at = print_name(terminal, rule->name, NAME_AT);
     if (!matches)
-        say(terminal, at, indent, "%s", miss_of(rule, miss, subject, text, sizeof text));
+        miss_of(rule, miss, subject, text, sizeof text);
     else if (found)
-        say(terminal, at, indent, "matches, but \"%s\" comes first", asym_text_show(found->name, first, sizeof first));
+        snprintf(text, sizeof text, "matches, but \"%s\" comes first",
+                 asym_text_show(found->name, first, sizeof first));
     else
-        say(terminal, at, indent, "%s", effect_of(rule, text, sizeof text));
+        effect_of(rule, text, sizeof text);
+    asym_columns_line(terminal, text, at, indent);
 }
 
 static void print_subject(const struct asym_rule_subject *s, const struct asym_terminal *terminal)
@@ -165,7 +150,7 @@ static void print_subject(const struct asym_rule_subject *s, const struct asym_t
     for (size_t k = 0; k < ASYM_RULE_MATCHES; k++) {
         const char *value = value_of(s, asym_rule_keys[k].need, buf, sizeof buf);
         fprintf(terminal->out, "%-*s", VALUE_AT, names[k]);
-        say(terminal, VALUE_AT, VALUE_AT, "%s", value ? value : "not known");
+        asym_columns_line(terminal, value ? value : "not known", VALUE_AT, VALUE_AT);
     }
     fputc('\n', terminal->out);
 }
@@ -189,11 +174,11 @@ static int print_tested_rules(const struct asym_settings *s, const struct asym_r
     if (i > 0)
         fputc('\n', terminal->out);
     if (any)
-        say(terminal, 0, 0, "Rule \"%s\" applies: %s; %s", asym_text_show(found.name, name, sizeof name),
-            effect_of(&found, effect, sizeof effect), found.origin);
+        asym_columns_say(terminal, 0, 0, "Rule \"%s\" applies: %s; %s", asym_text_show(found.name, name, sizeof name),
+                         effect_of(&found, effect, sizeof effect), found.origin);
     else
-        say(terminal, 0, 0, "No rule matches: asymd %s the program (asymd.default = %s)", unlisted_of(s),
-            s->daemon.unlisted ? "ignore" : "steer");
+        asym_columns_say(terminal, 0, 0, "No rule matches: asymd %s the program (asymd.default = %s)", unlisted_of(s),
+                         s->daemon.unlisted ? "ignore" : "steer");
     return ferror(terminal->out) ? -EIO : 0;
 }
 
@@ -243,17 +228,6 @@ static int write_rules_json(const struct asym_settings *s, const char *name, con
     }
     return asym_json_print(root, out);
 }
-
-struct arguments {
-    const char *config;
-    bool json;
-};
-
-static const struct asym_arg args[] = {
-    ASYM_ARG("--config", STRING, "FILE", config, .help = "a configuration, instead of that of the running asymd"),
-    ASYM_ARG("--json", BOOL, NULL, json, .help = "print JSON"),
-    {.option = {.key = NULL}},
-};
 
 /* The attributes of a process that rules match, as the service reads them. */
 struct texts {
@@ -328,14 +302,15 @@ static bool is_subject(const char *word)
     return word && (word[strspn(word, "0123456789")] != '\0' || asym_verb_is_pid(word, &pid));
 }
 
-static int test(const struct arguments *a, const struct asym_settings *s, const struct asym_rule_subject *subject)
+static int test(const struct asym_verb_config *a, const struct asym_settings *s,
+                const struct asym_rule_subject *subject)
 {
     const struct asym_terminal terminal = asym_terminal_of(stdout);
     return asym_verb_reported(a->json ? write_rules_json(s, NULL, subject, stdout)
                                       : print_tested_rules(s, subject, &terminal));
 }
 
-static int test_process(const struct arguments *a, const struct asym_settings *s, const struct asym_root *root,
+static int test_process(const struct asym_verb_config *a, const struct asym_settings *s, const struct asym_root *root,
                         uint32_t pid, struct asym_error *err)
 {
     ASYM_AUTO_FREE struct texts *texts = malloc(sizeof *texts);
@@ -356,7 +331,7 @@ static int refuse_long_name(const char *name, struct asym_error *err)
 }
 
 /* Tests the process of that name that has used the most CPU time. Where none runs, the rules know the name alone. */
-static int test_named(const struct arguments *a, const struct asym_settings *s, const struct asym_root *root,
+static int test_named(const struct asym_verb_config *a, const struct asym_settings *s, const struct asym_root *root,
                       const char *name, struct asym_error *err)
 {
     ASYM_CLEANUP(asym_named_processes_done) struct asym_named_processes found = {.process = NULL};
@@ -368,7 +343,7 @@ static int test_named(const struct arguments *a, const struct asym_settings *s, 
 }
 
 /* Without test, NAME is a rule, or else a program. */
-static int answer(const struct arguments *a, const struct asym_settings *s, const char *subject, bool is_test)
+static int answer(const struct asym_verb_config *a, const struct asym_settings *s, const char *subject, bool is_test)
 {
     ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
     const struct asym_terminal terminal = asym_terminal_of(stdout);
@@ -385,7 +360,7 @@ static int answer(const struct arguments *a, const struct asym_settings *s, cons
 
 static int rules(const void *parsed, char **operands)
 {
-    const struct arguments *a = parsed;
+    const struct asym_verb_config *a = parsed;
     const struct asym_invocation cli = {.config = a->config};
     const bool is_test = operands[0] && strcmp(operands[0], "test") == 0;
     struct asym_settings *s = NULL;
@@ -402,7 +377,7 @@ static int rules(const void *parsed, char **operands)
 
 const struct asym_verb asym_verb_rules = {
     .name = "rules",
-    .args = args,
+    .args = asym_verb_config_args,
     .operands = ASYM_OPERANDS_SOME,
     .usage = "[test] [PID|NAME]",
     .summary = "list the rules in force, or say which one matches a program",

@@ -20,7 +20,7 @@ static void say_left_over(void)
     struct asym_settings *settings;
     struct asym_error err = {""};
     char left[160];
-    if (asym_run_load_lenient(&cli, &settings, NULL) < 0)
+    if (asym_run_settings(&cli, true, &settings, NULL) < 0)
         return;
     if (asym_crash_recovery_left(settings->daemon.state_dir, true, left, sizeof left))
         asym_verb_fail(ASYM_EXIT_DONE, (asym_fail(&err, 0, "%s: " ASYM_RESTORE_COMMAND, left), err.text));
@@ -87,10 +87,10 @@ int asym_machine_settings(const struct asym_invocation *cli, enum asym_machine_f
     struct asym_settings *s = NULL;
     char path[ASYM_PATH_SIZE];
     if (from == ASYM_MACHINE_INSTALLED)
-        return asym_run_load_lenient(cli, ret_settings, err);
+        return asym_run_settings(cli, true, ret_settings, err);
     int r = cli->config ? -EREMOTEIO : ask_settings(&s, err);
     if (r == -EREMOTEIO) {
-        r = asym_run_settings(cli, ret_settings, err);
+        r = asym_run_settings(cli, false, ret_settings, err);
         if (r >= 0 && !cli->config && from == ASYM_MACHINE_SAYS)
             fprintf(stderr, "asymctl: no asymd answers: this is about the configuration in %s\n",
                     asym_run_config_path(cli, path));
@@ -115,7 +115,7 @@ int asym_machine_run_begin(struct asym_run *run, const struct asym_invocation *c
     int r = asym_machine_settings(cli, from, &run->settings, err);
     if (r >= 0)
         r = asym_root_open(NULL, &run->root, err);
-    return r < 0 ? r : asym_run_machine(run, err);
+    return r < 0 ? r : asym_run_machine(run, true, err);
 }
 
 int asym_machine_run_failed(const struct asym_run *run, int r, const struct asym_error *err)

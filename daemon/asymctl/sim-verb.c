@@ -14,7 +14,7 @@
 #include "daemon/asymctl/record-files.h"
 #include "daemon/asymctl/verb.h"
 #include "experiment/experiment.h"
-#include "config/config-internal.h"
+#include "config/config.h"
 #include "experiment/traces.h"
 
 /* No measurement showed a gain from more workers. */
@@ -196,8 +196,7 @@ static void print_notes(char *notes)
     const struct asym_terminal terminal = asym_terminal_of(stderr);
     char *rest;
     for (char *line = strtok_r(notes, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        asym_columns_wrap(&terminal, line, 0, 2);
-        fputc('\n', stderr);
+        asym_columns_line(&terminal, line, 0, 2);
     }
 }
 

@@ -42,8 +42,7 @@ static void print_name(const struct asym_terminal *t, const char *name)
 static void print_line(const struct asym_terminal *t, const char *name, const char *text)
 {
     print_name(t, name);
-    asym_columns_wrap(t, text, INDENT, INDENT);
-    fputc('\n', t->out);
+    asym_columns_line(t, text, INDENT, INDENT);
 }
 
 static void print_head(const struct asym_status *s, const struct asym_terminal *t)
@@ -63,8 +62,7 @@ static void print_head(const struct asym_status *s, const struct asym_terminal *
     snprintf(text, sizeof text, " %s%s%ssince %s (%s)", paused ? "until " : "", paused ? until : "",
              paused ? "; it has been running " : "", asym_units_date(start, since),
              asym_units_duration(s->now > start ? s->now - start : 0, age));
-    asym_columns_wrap(t, text, at, INDENT);
-    fputc('\n', t->out);
+    asym_columns_line(t, text, at, INDENT);
 }
 
 /* Writes a bar of that many columns. Eighths of a column are seen in Unicode only. */

@@ -442,9 +442,8 @@ static int begin(struct trial *t)
 /* Ends as it began: asymd steers. */
 static int run_blocks(struct trial *t)
 {
-    const struct asym_observation_watch watch = {.cycle = on_cycle, .ctx = t};
     struct asym_error err = {""};
-    const int r = asym_observation_run(&t->observation, &watch, &err);
+    const int r = asym_observation_run(&t->observation, on_cycle, t, &err);
     if (r < 0 && !*t->err.text)
         t->err = err;
     struct asym_error unresumed = {""};

@@ -52,6 +52,13 @@ const struct asym_arg asym_verb_json_args[] = {
     {.option = {.key = NULL}},
 };
 
+const struct asym_arg asym_verb_config_args[] = {
+    ASYM_ARG_OF(struct asym_verb_config, "--config", STRING, "FILE", config,
+                .help = "a configuration, instead of that of the running asymd"),
+    ASYM_ARG_OF(struct asym_verb_config, "--json", BOOL, NULL, json, .help = "print JSON"),
+    {.option = {.key = NULL}},
+};
+
 int asym_verb_fail(enum asym_exit status, const char *what)
 {
     char message[2048];

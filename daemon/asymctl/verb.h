@@ -38,6 +38,14 @@ struct asym_verb_json {
 
 extern const struct asym_arg asym_verb_json_args[];
 
+/** Those of a verb that has --config, too. */
+struct asym_verb_config {
+    const char *config; /**< NULL: that of the running asymd, or the installed one */
+    bool json;
+};
+
+extern const struct asym_arg asym_verb_config_args[];
+
 struct asym_verb {
     const char *name;
     const struct asym_arg *args; /**< the last row has no key; NULL: the verb has no options */

@@ -32,8 +32,7 @@ static void print_sentences(json_t *sentences, const struct asym_terminal *termi
         asym_name_user_of_rule(said ? said : "", named, sizeof named);
         asym_text_add(&all, "%s%s", i > 0 ? " " : "", asym_text_show(named, text, sizeof text));
     }
-    asym_columns_wrap(terminal, buf, 0, 0);
-    fputc('\n', terminal->out);
+    asym_columns_line(terminal, buf, 0, 0);
 }
 
 static void print_evidence(json_t *evidence, const struct asym_terminal *terminal)
@@ -51,8 +50,7 @@ static void print_evidence(json_t *evidence, const struct asym_terminal *termina
         asym_name_member(pair, "name", name, sizeof name);
         fputs("  ", terminal->out);
         asym_columns_cell(terminal->out, asym_columns_cut(name, width - 2, cut, sizeof cut), width, NULL);
-        asym_columns_wrap(terminal, asym_name_member(pair, "value", value, sizeof value), width + 2, width + 2);
-        fputc('\n', terminal->out);
+        asym_columns_line(terminal, asym_name_member(pair, "value", value, sizeof value), width + 2, width + 2);
     }
 }
 
@@ -64,8 +62,7 @@ static void print_decision(const json_t *d, const struct asym_terminal *terminal
                                 asym_json_get_int(d, "tid"), asym_decision_cpus(d, cpus));
     fputs(line, terminal->out);
     asym_decision_what(d, line, sizeof line);
-    asym_columns_wrap(terminal, line, (size_t)indent, (size_t)indent);
-    fputc('\n', terminal->out);
+    asym_columns_line(terminal, line, (size_t)indent, (size_t)indent);
 }
 
 static int print_why(const json_t *why, const struct asym_terminal *terminal)
@@ -121,8 +118,7 @@ static int print_waits(struct asym_client *client, uint32_t id, const struct asy
     {
         const char *said = json_string_value(sentence);
         char text[2048];
-        asym_columns_wrap(terminal, asym_text_show(said ? said : "", text, sizeof text), 0, 2);
-        fputc('\n', terminal->out);
+        asym_columns_line(terminal, asym_text_show(said ? said : "", text, sizeof text), 0, 2);
     }
     return ferror(terminal->out) ? -EIO : 0;
 }

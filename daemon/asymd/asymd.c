@@ -22,7 +22,7 @@ static bool settle_for_less(struct asym_run *run, const struct asym_mode_entry *
     struct asym_error err = {""};
     if (mode->failure == ASYM_FAILURE_ENDS)
         return false;
-    if (asym_run_load_lenient(run->cli, &run->settings, &err) < 0) {
+    if (asym_run_settings(run->cli, true, &run->settings, &err) < 0) {
         asym_log_say(&run->log, LOG_ERR, "%s", err.text);
         return false;
     }
@@ -34,7 +34,7 @@ static bool settle_for_less(struct asym_run *run, const struct asym_mode_entry *
 static enum asym_exit start(struct asym_run *run, const struct asym_mode_entry *mode)
 {
     struct asym_error err = {""};
-    int r = asym_run_settings(run->cli, &run->settings, &err);
+    int r = asym_run_settings(run->cli, false, &run->settings, &err);
     if (r < 0) {
         asym_log_say(&run->log, LOG_ERR, "%s", err.text);
         /* A file that cannot be read is a configuration error, whatever the errno. */
@@ -46,7 +46,7 @@ static enum asym_exit start(struct asym_run *run, const struct asym_mode_entry *
     if (r >= 0 && asym_cgroup_mounts_keep(&run->root) < 0)
         r = asym_fail(&err, -ENOMEM, "no memory");
     if (r >= 0 && mode->needs >= ASYM_NEEDS_MACHINE)
-        r = asym_run_machine(run, &err);
+        r = asym_run_machine(run, true, &err);
     if (r >= 0 && mode->needs >= ASYM_NEEDS_MACHINE)
         r = asym_run_policy(run, &err);
     /* Checked before asymd slows a CPU or steers a thread for the policy. */

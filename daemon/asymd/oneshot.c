@@ -17,7 +17,6 @@
 static void oneshot_done(struct asym_oneshot *o)
 {
     asym_cycle_done(&o->cycle);
-    asym_engine_free(o->engine);
     if (o->ledger_overlay)
         o->ledger_overlay->close(o->ledger_overlay);
     asym_observer_close(&o->observer);
@@ -56,11 +55,8 @@ static int oneshot_init(struct asym_oneshot *o, struct asym_run *run, bool overl
         r = asym_observer_count(&o->observer, run, err);
     if (r < 0)
         return r;
-    r = asym_engine_new(&config, &o->engine);
-    if (r < 0)
-        return asym_fail(err, r, "%s", strerror(-r));
-    o->cycle = (struct asym_cycle){.source = o->observer.source, .actuator = asym_actuator_dry(), .engine = o->engine};
-    return 0;
+    r = asym_cycle_init(&o->cycle, &config, o->observer.source, asym_actuator_dry());
+    return r < 0 ? asym_fail(err, r, "%s", strerror(-r)) : 0;
 }
 
 static void sleep_for(asym_usec t)

@@ -12,7 +12,6 @@
 struct asym_oneshot {
     struct asym_observer observer;
     struct asym_source *ledger_overlay; /* NULL: the plan takes masks and nice values as they are */
-    struct asym_engine *engine;
     struct asym_cycle cycle;
     asym_usec started; /**< before the first sample */
 };

@@ -253,7 +253,6 @@ struct asym_service {
     struct asym_service_phases phases;
     struct asym_service_waits waits;
     struct asym_actuator *actuator;
-    struct asym_engine *engine;
     struct asym_cycle cycle;
     struct asym_budget budget;
     size_t n_hangs;                      /* reads that did not answer in time, as last logged */

@@ -31,7 +31,6 @@ static void service_done(struct asym_service *s)
     asym_service_waits_close(s);
     asym_service_phases_detach(s);
     asym_observer_close(&s->observer);
-    asym_engine_free(s->engine);
     asym_rivals_free(s->rivals_look);
     asym_check_done(&s->rivals);
     asym_cycle_done(&s->cycle);
@@ -131,13 +130,10 @@ static int set_up(struct asym_service *s, struct asym_error *err)
         return r;
     r = asym_actuator_linux_new(s->ledger, &s->actuator);
     if (r >= 0)
-        r = asym_engine_new(&config, &s->engine);
+        r = asym_cycle_init(&s->cycle, &config, s->observer.source, s->actuator);
     if (r >= 0)
         r = asym_service_attach(s);
-    if (r < 0)
-        return asym_fail(err, r, "%s", strerror(-r));
-    s->cycle = (struct asym_cycle){.source = s->observer.source, .actuator = s->actuator, .engine = s->engine};
-    return run_first_cycle(s, err);
+    return r < 0 ? asym_fail(err, r, "%s", strerror(-r)) : run_first_cycle(s, err);
 }
 
 static void log_start(const struct asym_service *s)

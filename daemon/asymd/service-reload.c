@@ -24,7 +24,7 @@ static void update_speeds(struct asym_service *s)
         r = asym_run_policy_changed(s->run, &err);
     if (r >= 0 && s->run->policy != before) {
         const struct asym_engine_config config = asym_run_engine_config(s->run);
-        r = asym_engine_configure(s->engine, &config);
+        r = asym_engine_configure(s->cycle.engine, &config);
         asym_log_say(&s->run->log, LOG_NOTICE, "policy %s: %s", s->run->policy->name, s->run->policy_why);
     }
     if (r < 0)
@@ -47,7 +47,7 @@ void asym_service_update_cpus(struct asym_service *s)
     if (!came_or_went && !others)
         return;
     s->abilities = abilities;
-    if (asym_run_machine_changed(s->run, &err) < 0) {
+    if (asym_run_machine(s->run, false, &err) < 0) {
         if (!s->cpus_failed)
             asym_log_say(&s->run->log, LOG_ERR, "CPUs changed, and asymd cannot read the machine: %s", err.text);
         s->cpus_failed = true;
@@ -70,7 +70,7 @@ static void go_back(struct asym_service *s, struct asym_settings *old, const str
 {
     struct asym_error err = {""};
     s->run->settings = old;
-    int r = asym_run_machine(s->run, &err);
+    int r = asym_run_machine(s->run, true, &err);
     if (r >= 0)
         r = asym_capabilities_read(&s->run->capabilities, &s->run->root, s->run->machine, old, &err);
     if (r >= 0)
@@ -91,7 +91,7 @@ static void go_back(struct asym_service *s, struct asym_settings *old, const str
 static int put_in_force(struct asym_service *s, int (*select)(struct asym_run *run, struct asym_error *err),
                         struct asym_counters **ret_counters, struct asym_error *err)
 {
-    int r = asym_run_machine(s->run, err);
+    int r = asym_run_machine(s->run, true, err);
     if (r >= 0)
         r = select(s->run, err);
     if (r >= 0)
@@ -104,7 +104,7 @@ static int put_in_force(struct asym_service *s, int (*select)(struct asym_run *r
         return r;
     asym_run_check_boost(s->run);
     const struct asym_engine_config config = asym_run_engine_config(s->run);
-    r = asym_engine_configure(s->engine, &config);
+    r = asym_engine_configure(s->cycle.engine, &config);
     if (r < 0 && *ret_counters)
         (*ret_counters)->close(*ret_counters);
     return r < 0 ? asym_fail(err, r, "no memory for the new configuration") : 0;
@@ -170,7 +170,7 @@ int asym_service_switch_policy(struct asym_service *s, const char *name, const c
 static int read_settings(struct asym_service *s, struct asym_error *err)
 {
     struct asym_settings *fresh = NULL;
-    int r = asym_run_settings(s->run->cli, &fresh, err);
+    int r = asym_run_settings(s->run->cli, false, &fresh, err);
     if (r >= 0 && s->control.policy)
         r = set_policy(fresh, s->control.policy, ASYM_ORIGIN_OF_ORDERS, err);
     if (r >= 0)

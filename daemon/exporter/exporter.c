@@ -75,14 +75,14 @@ static void forget(struct asym_exporter_text *t)
     free(ASYM_TAKE(t->plain));
 }
 
-/* Returns the text, which print writes; NULL: no memory. */
-static char *make_text(int (*print)(const struct asym_metric *metrics, size_t n, FILE *out), const json_t *counters)
+/* Returns the text; NULL: no memory. */
+static char *make_text(const json_t *counters, bool is_open)
 {
     char *text = NULL;
     size_t size, n;
     FILE *out = open_memstream(&text, &size);
     ASYM_AUTO_FREE struct asym_metric *metrics = asym_metrics_read(counters, &n);
-    const int r = out && metrics ? print(metrics, n, out) : -ENOMEM;
+    const int r = out && metrics ? asym_openmetrics_print(metrics, n, is_open, out) : -ENOMEM;
     if (out && fclose(out) == 0 && r >= 0)
         return text;
     free(text);
@@ -97,8 +97,8 @@ int asym_exporter_text_read(struct asym_exporter_text *t)
         return 0;
     forget(t);
     t->good = read_counters_again(t, &counters, &err) >= 0;
-    t->text = t->good ? make_text(asym_openmetrics_print, counters) : make_failure(err.text);
-    t->plain = t->good ? make_text(asym_prometheus_print, counters) : NULL;
+    t->text = t->good ? make_text(counters, true) : make_failure(err.text);
+    t->plain = t->good ? make_text(counters, false) : NULL;
     if (!t->text || (t->good && !t->plain)) {
         forget(t);
         return -ENOMEM;

@@ -99,8 +99,7 @@ void asym_args_line(const struct asym_terminal *terminal, int width, const char 
         fprintf(terminal->out, "  %s\n%*s", what, (int)column, "");
     else
         fprintf(terminal->out, "  %-*s ", width, what);
-    asym_columns_wrap(terminal, text, column, column);
-    fputc('\n', terminal->out);
+    asym_columns_line(terminal, text, column, column);
 }
 
 int asym_output_end(void)

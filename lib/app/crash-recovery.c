@@ -58,7 +58,7 @@ int asym_speeds_hold(struct asym_run *run, struct asym_error *err)
     if (!method || asym_mask_empty(&run->slow)) {
         asym_speeds_restore(run, "no longer wanted");
         run->caps = NULL;
-        return asym_run_machine_changed(run, err);
+        return asym_run_machine(run, false, err);
     }
     const struct asym_caps before = run->caps ? *run->caps : (struct asym_caps){.cpus = {{0}}};
     int r = asym_slow_speeds_parse(run->settings->asymmetry.slow_speed, &speeds);
@@ -68,7 +68,7 @@ int asym_speeds_hold(struct asym_run *run, struct asym_error *err)
         return r;
     run->caps = asym_asymmetry_caps(run->asymmetry);
     say_obtained(run, &before);
-    return asym_run_machine_changed(run, err);
+    return asym_run_machine(run, false, err);
 }
 
 bool asym_speeds_update(struct asym_run *run)
@@ -85,7 +85,7 @@ bool asym_speeds_update(struct asym_run *run)
             "another program or a user has changed the speed of CPUs %s: asymd leaves it alone until it is told "
             "to read its configuration or to change its policy, or until CPUs come or go",
             asym_mask_format_list(&let_go, list, sizeof list));
-    if (changed && asym_run_machine_changed(run, &err) < 0)
+    if (changed && asym_run_machine(run, false, &err) < 0)
         asym_log_say(&run->log, LOG_ERR, "the speed of CPUs changed, and asymd cannot read the machine: %s", err.text);
     return changed;
 }

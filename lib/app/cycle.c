@@ -8,8 +8,16 @@
 #include "base/grow.h"
 #include "base/macro.h"
 
+int asym_cycle_init(struct asym_cycle *c, const struct asym_engine_config *config, struct asym_source *source,
+                    struct asym_actuator *actuator)
+{
+    *c = (struct asym_cycle){.source = source, .actuator = actuator};
+    return asym_engine_new(config, &c->engine);
+}
+
 void asym_cycle_done(struct asym_cycle *c)
 {
+    asym_engine_free(c->engine);
     free(c->outcomes);
     *c = (struct asym_cycle){0};
 }

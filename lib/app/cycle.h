@@ -10,9 +10,9 @@
 #include <asym/port.h>
 
 struct asym_cycle {
-    struct asym_source *source; /* the outermost source; borrowed, as are the next two */
+    struct asym_source *source; /* the outermost source; borrowed, as is the next one */
     struct asym_actuator *actuator;
-    struct asym_engine *engine;
+    struct asym_engine *engine; /* owned */
     /* The results of the last cycle; valid until the next one. */
     struct asym_snapshot snapshot;
     const struct asym_plan *plan;
@@ -25,6 +25,9 @@ struct asym_cycle {
     size_t n_cycles;
 };
 
+/** Make the engine. Returns 0; -ENOMEM. */
+int asym_cycle_init(struct asym_cycle *c, const struct asym_engine_config *config, struct asym_source *source,
+                    struct asym_actuator *actuator);
 void asym_cycle_done(struct asym_cycle *c);
 
 /**

@@ -238,8 +238,7 @@ static int read_machine(struct asym_run *run, struct asym_machine **ret_fresh, s
     return 0;
 }
 
-/* chooses: the slow CPUs by the settings; else they stay, but for those that are offline. */
-static int take_machine(struct asym_run *run, bool chooses, struct asym_error *err)
+int asym_run_machine(struct asym_run *run, bool chooses, struct asym_error *err)
 {
     ASYM_AUTO_FREE struct asym_machine *fresh = NULL;
     struct asym_mask slow = run->slow;
@@ -250,22 +249,11 @@ static int take_machine(struct asym_run *run, bool chooses, struct asym_error *e
         return r;
     const struct asym_mask here = asym_mask_and(&slow, &fresh->usable);
     r = make_slow(run, fresh, &here, err);
-    if (r >= 0)
-        adopt_machine(run, &fresh, &slow);
-    return r;
-}
-
-int asym_run_machine(struct asym_run *run, struct asym_error *err)
-{
-    return take_machine(run, true, err);
-}
-
-int asym_run_machine_changed(struct asym_run *run, struct asym_error *err)
-{
-    const int r = take_machine(run, false, err);
-    if (r >= 0)
-        asym_capabilities_resolve(&run->capabilities, run->machine);
-    return r;
+    if (r < 0)
+        return r;
+    adopt_machine(run, &fresh, &slow);
+    asym_capabilities_resolve(&run->capabilities, run->machine);
+    return 0;
 }
 
 bool asym_watch_changed(const struct asym_root *root, const struct asym_machine *m)

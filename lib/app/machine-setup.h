@@ -22,11 +22,11 @@ const struct asym_cap_method *asym_speed_method(const struct asym_settings *s);
 /** Returns true if those CPUs have the configured speed now, set by this asymd or another. */
 bool asym_speeds_are_in_force(const struct asym_run *run, const struct asym_mask *slow);
 
-/** Read the machine, and mark the configured CPUs as slow. Returns 0; -errno with err, and changes nothing. */
-int asym_run_machine(struct asym_run *run, struct asym_error *err);
-
-/** Do the same after hotplug. Keeps the choice of slow CPUs; a slow CPU that is offline is no error. */
-int asym_run_machine_changed(struct asym_run *run, struct asym_error *err);
+/**
+ * Read the machine, and mark the configured CPUs as slow. chooses false, after hotplug: keep the choice of slow CPUs; one that is
+ * offline is no error. Returns 0; -errno with err, and changes nothing.
+ */
+int asym_run_machine(struct asym_run *run, bool chooses, struct asym_error *err);
 
 /**
  * Returns true if the online or usable CPUs differ from those of the machine: after hotplug, or a change of the cpuset of the

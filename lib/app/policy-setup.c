@@ -8,7 +8,7 @@
 #include "app/run.h"
 #include "base/mask.h"
 #include "base/text.h"
-#include "config/config-internal.h"
+#include "config/config.h"
 #include "linux/observe/procfs.h"
 #include "linux/sys/thread.h"
 #include "report/report.h"

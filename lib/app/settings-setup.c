@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,9 +196,8 @@ int asym_run_add_pid(struct asym_invocation *cli, const char *text)
     return 0;
 }
 
-/* lenient: skips what is wrong. */
-static int load(const struct asym_invocation *cli, bool lenient, struct asym_settings **ret_settings,
-                struct asym_error *err)
+int asym_run_settings(const struct asym_invocation *cli, bool lenient, struct asym_settings **ret_settings,
+                      struct asym_error *err)
 {
     struct asym_settings *s;
     char path[ASYM_PATH_SIZE];
@@ -225,15 +223,4 @@ static int load(const struct asym_invocation *cli, bool lenient, struct asym_set
     else
         *ret_settings = s;
     return r;
-}
-
-int asym_run_settings(const struct asym_invocation *cli, struct asym_settings **ret_settings, struct asym_error *err)
-{
-    return load(cli, false, ret_settings, err);
-}
-
-int asym_run_load_lenient(const struct asym_invocation *cli, struct asym_settings **ret_settings,
-                          struct asym_error *err)
-{
-    return load(cli, true, ret_settings, err);
 }

@@ -3,6 +3,7 @@
 #ifndef ASYM_APP_SETTINGS_SETUP_H
 #define ASYM_APP_SETTINGS_SETUP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <asym/error.h>
@@ -59,11 +60,11 @@ int asym_run_read_drop_in(const struct asym_invocation *cli, const char *name, c
 /** Add the process of --pid. Returns 0; -EINVAL: the text is no process id; -ENOMEM. */
 int asym_run_add_pid(struct asym_invocation *cli, const char *text);
 
-/** Load the files, then apply --set and the like in their order. Returns 0; -EINVAL or -errno with err. */
-int asym_run_settings(const struct asym_invocation *cli, struct asym_settings **ret_settings, struct asym_error *err);
-
-/** Do the same, but skip lines and assignments that are wrong. Returns 0; -errno with err. */
-int asym_run_load_lenient(const struct asym_invocation *cli, struct asym_settings **ret_settings,
-                          struct asym_error *err);
+/**
+ * Load the files, then apply --set and the like in their order. lenient: skip lines and assignments that are wrong. Returns 0;
+ * -EINVAL or -errno with err.
+ */
+int asym_run_settings(const struct asym_invocation *cli, bool lenient, struct asym_settings **ret_settings,
+                      struct asym_error *err);
 
 #endif

@@ -556,9 +556,4 @@ asym_usec asym_bus_spent(const struct asym_bus *bus)
 void asym_bus_totals(const struct asym_bus *bus, struct asym_bus_totals *ret)
 {
     *ret = bus ? bus->totals : (struct asym_bus_totals){.calls = 0};
-    if (!bus)
-        return;
-    for (size_t i = 0; i < ASYM_LENGTH(bus->direct); i++)
-        ret->direct += bus->direct[i] != NULL;
-    ret->on_system_bus = bus->has_name;
 }

@@ -151,13 +151,11 @@ void asym_bus_emit_changed(struct asym_bus *bus, char *const *names);
 /** Returns the CPU time, in microseconds, of all that the bus has done. NULL is accepted. */
 asym_usec asym_bus_spent(const struct asym_bus *bus);
 
-/** Counts since the start, and what the bus holds now. */
+/** Counts since the start. */
 struct asym_bus_totals {
-    uint64_t calls;     /**< methods that ran */
-    uint64_t refused;   /**< calls that were refused: too many wait */
-    uint64_t lost;      /**< connections that asymd ended because the client did not read */
-    uint32_t direct;    /**< direct connections */
-    bool on_system_bus; /**< asymd has its name there */
+    uint64_t calls;   /**< methods that ran */
+    uint64_t refused; /**< calls that were refused: too many wait */
+    uint64_t lost;    /**< connections that asymd ended because the client did not read */
 };
 
 /** Write the totals. bus may be NULL: then all are 0. */

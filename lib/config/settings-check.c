@@ -3,7 +3,7 @@
  * Checks that the rows cannot express: names that must exist, and the syntax of strings. Each error begins with the origin of
  * the value: FILE:LINE or the option.
  */
-#include "config/config-internal.h"
+#include "config/config.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include "base/io.h"
 #include "base/macro.h"
 #include "base/text.h"
-#include "config/config-internal.h"
+#include "config/config.h"
 
 #define FILE_MAX_ (1024 * 1024)
 

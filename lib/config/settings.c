@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "config/config-internal.h"
+#include "config/config.h"
 
 #include <asym/settings-options.h>
 

@@ -5,19 +5,9 @@
 
 #include "base/macro.h"
 
-static double over(double a, double b)
+double asym_measure_over(double a, double b)
 {
     return b > 0 ? a / b : (double)NAN;
-}
-
-double asym_measure_throughput(double work, double seconds)
-{
-    return over(work, seconds);
-}
-
-double asym_measure_speedup(double together, double alone)
-{
-    return over(together, alone);
 }
 
 double asym_measure_fairness(const double *speedup, size_t n)
@@ -29,7 +19,7 @@ double asym_measure_fairness(const double *speedup, size_t n)
         least = ASYM_MIN(least, speedup[i]);
         most = ASYM_MAX(most, speedup[i]);
     }
-    return over(least, most);
+    return asym_measure_over(least, most);
 }
 
 double asym_measure_mean(const double *x, size_t n)
@@ -37,7 +27,7 @@ double asym_measure_mean(const double *x, size_t n)
     double sum = 0;
     for (size_t i = 0; i < n; i++)
         sum += x[i];
-    return over(sum, (double)n);
+    return asym_measure_over(sum, (double)n);
 }
 
 double asym_measure_turnaround(const double *times, const double *ended, size_t n_kinds)
@@ -47,7 +37,7 @@ double asym_measure_turnaround(const double *times, const double *ended, size_t 
         sum += times[i];
         n += ended[i];
     }
-    return over(sum, n);
+    return asym_measure_over(sum, n);
 }
 
 double asym_measure_jitter(const double *t, size_t n)
@@ -55,10 +45,10 @@ double asym_measure_jitter(const double *t, size_t n)
     const double mean = asym_measure_mean(t, n);
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
-        const double off = over(t[i], mean) - 1;
+        const double off = asym_measure_over(t[i], mean) - 1;
         sum += off * off;
     }
-    return sqrt(over(sum, (double)n));
+    return sqrt(asym_measure_over(sum, (double)n));
 }
 
 /* Two-sided 95 % quantiles of Student's t by degrees of freedom. Between rows, the next lower row gives a wider interval. */

@@ -321,18 +321,16 @@ static void print_legend(const struct asym_experiment *x, const struct asym_term
 
 static void print_turned_away(const struct asym_experiment *x, const struct asym_terminal *terminal)
 {
-    char text[256], cut[64], n[32];
+    char cut[64], n[32];
     for (unsigned i = 0; i < x->scenario->n_programs && i < ASYM_SIM_MAX_PROGRAMS; i++) {
         for (size_t p = 0; p < x->n_policies; p++) {
             const double mean = asym_experiment_estimate(x, ASYM_FIGURE_TURNED_AWAY, p, i).mean;
             if (!(mean > 0))
                 continue;
-            snprintf(text, sizeof text, "%s, %s: %s jobs a run were turned away, as too many waited already",
-                     asym_columns_cut(x->scenario->programs[i].name, 20, cut, sizeof cut), x->policies[p]->name,
-                     number(mean, 1, n, sizeof n));
             fputc('\n', terminal->out);
-            asym_columns_wrap(terminal, text, 0, 2);
-            fputc('\n', terminal->out);
+            asym_columns_say(terminal, 0, 2, "%s, %s: %s jobs a run were turned away, as too many waited already",
+                             asym_columns_cut(x->scenario->programs[i].name, 20, cut, sizeof cut), x->policies[p]->name,
+                             number(mean, 1, n, sizeof n));
         }
     }
 }

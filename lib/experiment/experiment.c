@@ -16,32 +16,23 @@
 /* Bytes per simulated thread, with the engine's state for it: 1240 measured (smt-sos). */
 #define THREAD_BYTES 1536u
 
-static void free_engine(struct asym_engine **e)
-{
-    asym_engine_free(*e);
-}
-
 static void free_sim(struct asym_sim **s)
 {
     asym_sim_free(*s);
 }
 
-static int drive(struct asym_sim_trial *t, struct asym_sim *sim, struct asym_engine *engine,
+static int drive(struct asym_sim_trial *t, struct asym_sim *sim, struct asym_cycle *cycle,
                  const volatile sig_atomic_t *stop)
 {
-    const asym_usec interval = t->scenario->settings->daemon.interval;
-    ASYM_CLEANUP(asym_cycle_done)
-    struct asym_cycle cycle = {
-        .source = asym_sim_source(sim, interval), .actuator = asym_sim_actuator(sim), .engine = engine};
     int r;
     asym_sim_hear(sim, t->policy->serves_alone || t->policy->exchange, t->policy->serves_alone);
-    while ((r = asym_cycle_plan(&cycle)) > 0) {
-        t->planned += cycle.plan->n_tasks;
-        t->plan_cpu = cycle.plan_cpu;
+    while ((r = asym_cycle_plan(cycle)) > 0) {
+        t->planned += cycle->plan->n_tasks;
+        t->plan_cpu = cycle->plan_cpu;
         if (t->watch)
-            t->watch->planned(t->watch->ctx, &cycle.snapshot, cycle.plan);
-        r = *stop ? -ECANCELED : asym_cycle_enforce(&cycle);
-        asym_sim_source(sim, asym_cycle_wait(&cycle, interval));
+            t->watch->planned(t->watch->ctx, &cycle->snapshot, cycle->plan);
+        r = *stop ? -ECANCELED : asym_cycle_enforce(cycle);
+        asym_sim_source(sim, asym_cycle_wait(cycle, t->scenario->settings->daemon.interval));
         if (r < 0)
             break;
     }
@@ -51,17 +42,18 @@ static int drive(struct asym_sim_trial *t, struct asym_sim *sim, struct asym_eng
 static int run(struct asym_sim_trial *t, const volatile sig_atomic_t *stop)
 {
     ASYM_CLEANUP(free_sim) struct asym_sim *sim = NULL;
-    ASYM_CLEANUP(free_engine) struct asym_engine *engine = NULL;
+    ASYM_CLEANUP(asym_cycle_done) struct asym_cycle cycle = {.engine = NULL};
     const struct asym_engine_config config = asym_settings_engine_config(t->scenario->settings, t->policy);
     int r = asym_sim_new(t->scenario, t->only, t->seed, &sim);
     if (r >= 0)
-        r = asym_engine_new(&config, &engine);
+        r = asym_cycle_init(&cycle, &config, asym_sim_source(sim, t->scenario->settings->daemon.interval),
+                            asym_sim_actuator(sim));
     if (r < 0)
         return r;
     if (t->watch)
         asym_sim_trace(sim, &t->watch->sim);
     asym_sim_stop_on(sim, stop);
-    r = drive(t, sim, engine, stop);
+    r = drive(t, sim, &cycle, stop);
     if (r >= 0 && *stop)
         r = -ECANCELED;
     if (r < 0)
@@ -205,7 +197,7 @@ static double performance(const struct asym_sim_trial *t, unsigned i)
     if (t->error != 0)
         return (double)NAN;
     if (program->passes == UINT_MAX)
-        return asym_measure_throughput(tally->work, t->seconds) / (t->only < 0 ? program->count : 1);
+        return asym_measure_over(tally->work, t->seconds) / (t->only < 0 ? program->count : 1);
     return tally->ended > 0 ? tally->ended / tally->times : (double)NAN;
 }
 
@@ -229,7 +221,7 @@ static double over_programs(enum asym_figure figure, const struct asym_sim_trial
     double speedup[ASYM_SIM_MAX_PROGRAMS], worst = INFINITY;
     const unsigned n = ASYM_MIN(t->scenario->n_programs, (unsigned)ASYM_SIM_MAX_PROGRAMS);
     for (unsigned i = 0; i < n; i++) {
-        speedup[i] = asym_measure_speedup(performance(t, i), alone[i]);
+        speedup[i] = asym_measure_over(performance(t, i), alone[i]);
         worst = speedup[i] >= worst ? worst : speedup[i];
     }
     if (figure == ASYM_FIGURE_FAIRNESS)
@@ -252,8 +244,8 @@ static double planning(const struct asym_sim_trial *t, enum asym_figure figure)
 {
     const double snapshots = (double)t->totals.snapshots;
     if (figure == ASYM_FIGURE_PLANS)
-        return asym_measure_throughput(snapshots, t->seconds);
-    return asym_measure_throughput(figure == ASYM_FIGURE_PLANNED ? (double)t->planned : (double)t->plan_cpu, snapshots);
+        return asym_measure_over(snapshots, t->seconds);
+    return asym_measure_over(figure == ASYM_FIGURE_PLANNED ? (double)t->planned : (double)t->plan_cpu, snapshots);
 }
 
 static double over_all(const struct asym_sim_trial *t, enum asym_figure figure)
@@ -271,7 +263,7 @@ static double over_all(const struct asym_sim_trial *t, enum asym_figure figure)
         sum = (double)t->totals.actions;
     else if (figure == ASYM_FIGURE_MIGRATIONS)
         sum = (double)(t->totals.migrations[0] + t->totals.migrations[1] + t->totals.migrations[2]);
-    return asym_measure_throughput(sum, t->seconds);
+    return asym_measure_over(sum, t->seconds);
 }
 
 static double of_program(enum asym_figure figure, const struct asym_sim_trial *t, const double alone[], unsigned i)
@@ -280,7 +272,7 @@ static double of_program(enum asym_figure figure, const struct asym_sim_trial *t
     if (figure == ASYM_FIGURE_PERFORMANCE)
         return performance(t, i);
     if (figure == ASYM_FIGURE_SPEEDUP)
-        return asym_measure_speedup(performance(t, i), alone[i]);
+        return asym_measure_over(performance(t, i), alone[i]);
     if (figure == ASYM_FIGURE_TURNED_AWAY)
         return tally->turned_away;
     if (tally->ended == 0)

@@ -19,11 +19,11 @@
  * Arguments out of their domain (no runs, a divisor of 0) give NAN, which means no result.
  */
 
-/** Work done / time in seconds, never IPC (Morad 2008, 4). */
-double asym_measure_throughput(double work, double seconds);
-
-/** Performance with others / performance alone (Morad 2008, eq. 3). For run times: alone / with others (eq. 5). */
-double asym_measure_speedup(double together, double alone);
+/**
+ * Returns a / b; NAN if b is 0. A throughput is work done / time in seconds, never IPC (Morad 2008, 4). A speedup is performance
+ * with others / performance alone (eq. 3); for run times: alone / with others (eq. 5).
+ */
+double asym_measure_over(double a, double b);
 
 /** Minimum over all pairs of speedup_A / speedup_B and its inverse, 0..1 (Morad 2008, eq. 4). One program has 1. */
 double asym_measure_fairness(const double *speedup, size_t n);

@@ -141,26 +141,22 @@ static void print_check(const struct asym_terminal *terminal, const struct asym_
             r->head->policy, c->same, c->plans, c->first_diff,
             asym_text_show(r->head->version, version, sizeof version));
     fputc('\n', terminal->out);
-    asym_columns_wrap(terminal, text, 0, 0);
-    fputc('\n', terminal->out);
+    asym_columns_line(terminal, text, 0, 0);
 }
 
 static void print_sentence(const struct asym_terminal *terminal, const char *text)
 {
     char shown[2048];
-    asym_columns_wrap(terminal, asym_text_show(text, shown, sizeof shown), 0, 2);
-    fputc('\n', terminal->out);
+    asym_columns_line(terminal, asym_text_show(text, shown, sizeof shown), 0, 2);
 }
 
 int asym_replay_text(const struct asym_replay_report *r, const struct asym_terminal *terminal)
 {
     const struct asym_replay_tally *first = &r->tallies[0];
-    char head[1024], name[512];
-    snprintf(head, sizeof head, "%.400s: %.1f s, %zu snapshots, %zu threads, recorded under %.60s",
-             asym_text_show(r->name, name, sizeof name), first->seconds, first->snapshots, first->threads,
-             r->head->policy);
-    asym_columns_wrap(terminal, head, 0, 2);
-    fputc('\n', terminal->out);
+    char name[512];
+    asym_columns_say(terminal, 0, 2, "%.400s: %.1f s, %zu snapshots, %zu threads, recorded under %.60s",
+                     asym_text_show(r->name, name, sizeof name), first->seconds, first->snapshots, first->threads,
+                     r->head->policy);
     for (size_t i = 0; i < r->head->n_notes; i++)
         print_sentence(terminal, r->head->notes[i]);
     if (r->cut)

@@ -160,7 +160,6 @@ static void record_app(struct asym_monitor *m, const struct asym_feedback *f, si
     ret->runnable = plan->runnable;
     ret->n_procs = app->n_procs;
     ret->n_threads = app->n_threads;
-    ret->n_listed = app->n_tasks;
     ret->uses_rtx = app->uses_rtx;
     ret->n_steered = ret->n_fast = 0;
     ret->has_sp = false;
@@ -171,13 +170,10 @@ static void record_app(struct asym_monitor *m, const struct asym_feedback *f, si
 
 /* Threads */
 
-static void record_cpu(struct asym_monitor *m, const struct asym_task *task, const struct asym_plan_task *plan,
-                       asym_usec now)
+static void record_cpu(struct asym_monitor *m, const struct asym_task *task, const struct asym_plan_task *plan)
 {
-    if (plan->target >= 0) {
+    if (plan->target >= 0)
         m->cpus[plan->target].threads++;
-        m->cpus[plan->target].exclusive |= plan->exclusive;
-    }
     if (task->cpu < 0 || task->cpu >= ASYM_MAX_CPUS)
         return;
     struct asym_monitor_cpu *cpu = &m->cpus[task->cpu];
@@ -186,7 +182,6 @@ static void record_cpu(struct asym_monitor *m, const struct asym_task *task, con
         return;
     m->most[task->cpu] = task->running;
     cpu->last = task->id;
-    cpu->seen = now;
     memcpy(cpu->comm, task->comm, sizeof cpu->comm);
 }
 
@@ -256,7 +251,7 @@ static void record_task(struct asym_monitor *m, const struct asym_feedback *f, s
     const struct asym_plan_task *plan = &f->plan->tasks[index];
     struct asym_monitor_thread *t = get(m, &m->threads, &task->id, ASYM_MONITOR_THREADS, hint);
     const bool moved = t && t->seen != 0 && t->target >= 0 && plan->target >= 0 && plan->target != t->target;
-    record_cpu(m, task, plan, f->snapshot->now);
+    record_cpu(m, task, plan);
     m->totals.n_steered += plan->target >= 0;
     m->totals.n_class[plan->class & 3]++;
     if (a)
@@ -410,7 +405,6 @@ void asym_monitor_record(struct asym_monitor *m, const struct asym_feedback *fee
     for (unsigned c = 0; c < s->machine->n_cpus; c++) {
         m->cpus[c].busy = m->most[c] = 0;
         m->cpus[c].threads = 0;
-        m->cpus[c].exclusive = false;
     }
     for (size_t a = 0; a < s->n_apps; a++) {
         record_app(m, feedback, a, &app_hint);

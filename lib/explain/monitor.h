@@ -98,8 +98,7 @@ struct asym_monitor_app {
     asym_usec class_since;
     double runnable;             /**< runnable count by the estimator in force */
     uint32_t n_procs, n_threads; /**< all of its processes and threads */
-    uint32_t n_listed;           /**< threads of interest in the last snapshot that listed it */
-    uint32_t n_steered;          /**< of these, with a target */
+    uint32_t n_steered;          /**< threads of interest with a target, in the last snapshot that listed it */
     uint32_t n_fast;             /**< of these, with a target that is a fast CPU */
     bool has_sp;                 /**< one of its threads is in a serial phase (SP) */
     bool uses_rtx;               /**< it reports the states of its threads */
@@ -120,10 +119,8 @@ struct asym_monitor_app {
 struct asym_monitor_cpu {
     double busy;             /**< share of the last interval, by the threads that ran there last: 0..1 */
     uint32_t threads;        /**< threads with this target */
-    bool exclusive;          /**< a thread holds it by class */
     struct asym_taskid last; /**< the thread of interest that ran most there; tid 0: none yet */
     char comm[ASYM_COMM_LEN];
-    asym_usec seen; /**< when that was */
 };
 
 struct asym_monitor_totals {

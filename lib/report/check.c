@@ -47,13 +47,9 @@ static void print_line(const struct asym_check_line *line, size_t name_width, co
     size_t at = 6 + name_width + 2;
     asym_columns_cell(out, levels[f->level].name, 6, terminal->colour ? levels[f->level].style : NULL);
     asym_columns_cell(out, line->name, name_width + 2, NULL);
-    asym_columns_wrap(terminal, asym_text_show(f->text, text, sizeof text), at, at);
-    fputc('\n', out);
-    if (*f->remedy) {
-        fprintf(out, "%*s-> ", (int)at, "");
-        asym_columns_wrap(terminal, asym_text_show(f->remedy, remedy, sizeof remedy), at + 3, at + 3);
-        fputc('\n', out);
-    }
+    asym_columns_line(terminal, asym_text_show(f->text, text, sizeof text), at, at);
+    if (*f->remedy)
+        asym_columns_say(terminal, at, at + 3, "-> %s", asym_text_show(f->remedy, remedy, sizeof remedy));
 }
 
 int asym_check_text(const struct asym_check *check, const struct asym_terminal *terminal)

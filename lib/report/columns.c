@@ -2,6 +2,7 @@
 #include "report/columns.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,6 +148,23 @@ static size_t wrap(const struct asym_terminal *terminal, const char *text, const
 size_t asym_columns_wrap(const struct asym_terminal *terminal, const char *text, size_t at, size_t indent)
 {
     return wrap(terminal, text, text + strlen(text), at, indent);
+}
+
+void asym_columns_line(const struct asym_terminal *terminal, const char *text, size_t at, size_t indent)
+{
+    asym_columns_wrap(terminal, text, at, indent);
+    fputc('\n', terminal->out);
+}
+
+void asym_columns_say(const struct asym_terminal *terminal, size_t at, size_t indent, const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(terminal->out, "%*s", (int)at, "");
+    asym_columns_line(terminal, text, at, indent);
 }
 
 /* The end of the paragraph: the newline before an empty line or one that begins with a space, or the end of the text. */

@@ -38,6 +38,13 @@ const char *asym_columns_cpus(const struct asym_mask *mask, size_t columns, char
  */
 size_t asym_columns_wrap(const struct asym_terminal *terminal, const char *text, size_t at, size_t indent);
 
+/** Do the same, and end the line. */
+void asym_columns_line(const struct asym_terminal *terminal, const char *text, size_t at, size_t indent);
+
+/** Print a paragraph that starts at column at of a new line; further lines start at column indent. */
+void asym_columns_say(const struct asym_terminal *terminal, size_t at, size_t indent, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 /**
  * Print a text of several paragraphs, each wrapped as wide as the terminal. In a paragraph a newline counts as a space. A line
  * that begins with a space, and an empty one, stay as they are. The text ends in a newline.

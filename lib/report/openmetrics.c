@@ -132,7 +132,7 @@ static void print_family(const struct asym_metric *m, bool is_open, FILE *out)
         fprintf(out, "# UNIT " PREFIX "%.*s %s\n", len, m->name, m->row->unit);
 }
 
-static int print(const struct asym_metric *metrics, size_t n, bool is_open, FILE *out)
+int asym_openmetrics_print(const struct asym_metric *metrics, size_t n, bool is_open, FILE *out)
 {
     char value[32];
     for (size_t i = 0; i < n; i++) {
@@ -144,16 +144,6 @@ static int print(const struct asym_metric *metrics, size_t n, bool is_open, FILE
     }
     fputs(is_open ? "# EOF\n" : "", out);
     return ferror(out) ? -EIO : 0;
-}
-
-int asym_openmetrics_print(const struct asym_metric *metrics, size_t n, FILE *out)
-{
-    return print(metrics, n, true, out);
-}
-
-int asym_prometheus_print(const struct asym_metric *metrics, size_t n, FILE *out)
-{
-    return print(metrics, n, false, out);
 }
 
 /* Resolves the escapes of a quoted value in place, and drops its quotes. Returns what follows the value, at most the end. */

@@ -52,14 +52,12 @@ struct asym_metric *asym_metrics_read(const json_t *report, size_t *ret_n);
 /** Write the value of a sample, 15 digits at most unless it is whole. Returns buf. 32 bytes are enough. */
 const char *asym_metric_value(const struct asym_metric *metric, char *buf, size_t size);
 
-/** Print the samples as OpenMetrics text. A family that the table does not know has no HELP. Returns 0; -EIO. */
-int asym_openmetrics_print(const struct asym_metric *metrics, size_t n, FILE *out);
-
 /**
- * Print the same in Prometheus' text format 0.0.4, for readers that know no OpenMetrics: the family of a counter has the name of
- * its samples, with "_total", and there is no unit and no end. Returns 0; -EIO.
+ * Print the samples as OpenMetrics text. A family that the table does not know has no HELP. is_open false: in Prometheus' text
+ * format 0.0.4, for readers that know no OpenMetrics: the family of a counter has the name of its samples, with "_total", and there
+ * is no unit and no end. Returns 0; -EIO.
  */
-int asym_prometheus_print(const struct asym_metric *metrics, size_t n, FILE *out);
+int asym_openmetrics_print(const struct asym_metric *metrics, size_t n, bool is_open, FILE *out);
 
 /**
  * Returns an array with an object for each family that asym_openmetrics_print prints: { "name", "type": "counter", "unit", "help",

@@ -3,7 +3,6 @@
 #include "report/report.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "base/macro.h"
@@ -14,18 +13,6 @@
 void asym_page_heading(const struct asym_page *p, const char *title)
 {
     asym_columns_cell(p->out, title, 13, p->colour ? ASYM_STYLE_HEADING : NULL);
-}
-
-void asym_page_say(const struct asym_page *p, size_t at, size_t indent, const char *format, ...)
-{
-    char text[2048];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    fprintf(p->out, "%*s", (int)at, "");
-    asym_columns_wrap(p->terminal, text, at, indent);
-    fputc('\n', p->out);
 }
 
 #define MOVERS_SHOWN   8 /* per application */
@@ -238,8 +225,7 @@ static void print_thread(const struct asym_page *p, const struct widths *w, cons
     if (w->nice > 0)
         asym_columns_cell(p->out, c.nice, w->nice + 2, c.nice_changes ? change : NULL);
     const size_t at = begin_reason(p, w);
-    asym_columns_wrap(p->terminal, c.why, at, at);
-    fputc('\n', p->out);
+    asym_columns_line(p->terminal, c.why, at, at);
 }
 
 static const char *const rtx_texts[] = {
@@ -273,24 +259,24 @@ static void print_app(const struct asym_page *p, const struct widths *w, size_t 
         snprintf(pid, sizeof pid, "%" PRId32, app->id.tgid);
     fprintf(p->out, "%8s  %8.2f  %s\n", pid, r->plan->apps[a].runnable, class_word(r, a));
     if (r->detection && rtx_texts[r->detection[a]])
-        asym_page_say(p, 4, 4, "%s", rtx_texts[r->detection[a]]);
+        asym_columns_say(p->terminal, 4, 4, "%s", rtx_texts[r->detection[a]]);
     select_threads(r, app, &shown);
     size_t movers = 0;
     for (size_t k = 0; k < shown.n; k++) {
         bool moves = r->plan->tasks[shown.task[k]].moves;
         movers += moves;
         if (!moves && movers > 0 && shown.more_movers > 0) {
-            asym_page_say(p, 14, 14, "%" PRIu32 " more would move", shown.more_movers);
+            asym_columns_say(p->terminal, 14, 14, "%" PRIu32 " more would move", shown.more_movers);
             shown.more_movers = 0;
         }
         print_thread(p, w, app, shown.task[k]);
         if (shown.like[k] > 0)
-            asym_page_say(p, 14, 14, "and %" PRIu32 " more like it", shown.like[k]);
+            asym_columns_say(p->terminal, 14, 14, "and %" PRIu32 " more like it", shown.like[k]);
     }
     if (shown.more_movers > 0)
-        asym_page_say(p, 14, 14, "%" PRIu32 " more would move", shown.more_movers);
+        asym_columns_say(p->terminal, 14, 14, "%" PRIu32 " more would move", shown.more_movers);
     if (shown.more_stay > 0)
-        asym_page_say(p, 14, 14, "%" PRIu32 " more stay where they are", shown.more_stay);
+        asym_columns_say(p->terminal, 14, 14, "%" PRIu32 " more stay where they are", shown.more_stay);
 }
 
 /* The threads that asymd leaves alone for one reason. */
@@ -348,8 +334,7 @@ static void print_group(const struct asym_page *p, const struct asym_reason *rea
     if (g->n > EXAMPLES_SHOWN)
         asym_text_add(&line, ", %zu more", g->n - EXAMPLES_SHOWN);
     fprintf(p->out, "%12zu  ", g->n);
-    asym_columns_wrap(p->terminal, text, 14, 14);
-    fputc('\n', p->out);
+    asym_columns_line(p->terminal, text, 14, 14);
 }
 
 static void print_excluded(const struct asym_page *p)
@@ -389,15 +374,15 @@ static void print_headers(const struct asym_page *p, const struct widths *w)
 static void print_nothing(const struct asym_page *p)
 {
     if (p->report->snapshot->interval == 0)
-        asym_page_say(
-            p, 2, 2,
+        asym_columns_say(
+            p->terminal, 2, 2,
             "One sample cannot show which threads were busy; two samples of a live machine can. For a captured "
             "machine asymd shows the CPUs, and the threads that it would leave alone.");
     else
-        asym_page_say(p, 2, 2,
-                      "No thread that asymd may steer was busy in the %.0f ms observed. Observe for longer "
-                      "(--duration=5s), or start a program and name it (--pid=PID).",
-                      p->report->observed_ms);
+        asym_columns_say(p->terminal, 2, 2,
+                         "No thread that asymd may steer was busy in the %.0f ms observed. Observe for longer "
+                         "(--duration=5s), or start a program and name it (--pid=PID).",
+                         p->report->observed_ms);
 }
 
 void asym_page_apps(const struct asym_page *p)
@@ -421,8 +406,8 @@ void asym_page_apps(const struct asym_page *p)
             print_app(p, &w, a);
     print_excluded(p);
     if (listed > 0)
-        asym_page_say(
-            p, 2, 2,
+        asym_columns_say(
+            p->terminal, 2, 2,
             "RUNNABLE: threads that ran or waited for a CPU, on average. MASK: the CPUs that a thread may run "
             "on. Before an arrow: now; behind it: planned.");
     fputc('\n', p->out);

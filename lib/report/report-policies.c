@@ -40,8 +40,7 @@ static void print_policy(const struct asym_policy *p, const char *const missing[
     snprintf(text, sizeof text, "%s; needs %s; pin %s; %s", p->source, needs, asym_pin_name(p->pin),
              describe_ability(p, missing, can, sizeof can));
     fprintf(out, "\n%*s", (int)width, "");
-    asym_columns_wrap(terminal, text, width, width);
-    fputc('\n', out);
+    asym_columns_line(terminal, text, width, width);
 }
 
 static const char legend[] =
@@ -60,8 +59,7 @@ int asym_policies_text(const struct asym_policy *const *policies, size_t n, cons
     for (size_t i = 0; i < n; i++)
         print_policy(policies[i], missing, width, terminal);
     fputc('\n', out);
-    asym_columns_wrap(terminal, legend, 0, 0);
-    fputc('\n', out);
+    asym_columns_line(terminal, legend, 0, 0);
     return ferror(out) ? -EIO : 0;
 }
 

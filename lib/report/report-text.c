@@ -14,8 +14,7 @@
 
 static void say_here(const struct asym_page *p, const char *text)
 {
-    asym_columns_wrap(p->terminal, text, 13, 13);
-    fputc('\n', p->out);
+    asym_columns_line(p->terminal, text, 13, 13);
 }
 
 static const char *plural(size_t n)
@@ -86,8 +85,7 @@ static void type_lines(const struct asym_page *p, const struct asym_machine *m)
         asym_columns_cell(p->out, asym_mask_count(&m->types[t].cpus) == 1 ? "CPU" : "CPUs", strlen("CPUs "), NULL);
         asym_columns_cell(p->out, c.cpus, cpus + GAP, NULL);
         asym_columns_cell(p->out, c.speed, speed + GAP, NULL);
-        asym_columns_wrap(p->terminal, c.origin, head + cpus + speed + 2 * GAP, 2 * INDENT);
-        fputc('\n', p->out);
+        asym_columns_line(p->terminal, c.origin, head + cpus + speed + 2 * GAP, 2 * INDENT);
     }
 }
 
@@ -98,7 +96,7 @@ static void notes_lines(const struct asym_page *p, const struct asym_topology_no
         const struct asym_speed_note *note = &notes->note[i];
         asym_text_escape(note->text, strnlen(note->text, sizeof note->text), text, sizeof text);
         if (note->used || (all && note->there))
-            asym_page_say(p, INDENT, 2 * INDENT, "%s%s", note->used ? "" : "not used: ", text);
+            asym_columns_say(p->terminal, INDENT, 2 * INDENT, "%s%s", note->used ? "" : "not used: ", text);
     }
 }
 
@@ -108,8 +106,8 @@ static void favoured_lines(const struct asym_page *p, const struct asym_machine 
     char cpus[96];
     for (unsigned t = 0; t < m->n_types; t++)
         if (asym_describe_favoured(m, t, cpus, sizeof cpus))
-            asym_page_say(p, INDENT, 2 * INDENT, "favoured CPUs of type %s: %s%s%s", m->types[t].name, cpus,
-                          notes && notes->favour ? ", by " : "", notes && notes->favour ? notes->favour : "");
+            asym_columns_say(p->terminal, INDENT, 2 * INDENT, "favoured CPUs of type %s: %s%s%s", m->types[t].name,
+                             cpus, notes && notes->favour ? ", by " : "", notes && notes->favour ? notes->favour : "");
 }
 
 static void machine_block(const struct asym_page *p)
@@ -124,14 +122,14 @@ static void machine_block(const struct asym_page *p)
     favoured_lines(p, m, r->notes);
     notes_lines(p, r->notes, !is_asymmetric);
     if (asym_describe_l3(m, l3, sizeof l3))
-        asym_page_say(p, INDENT, 2 * INDENT, "%s (this makes no other core type)", l3);
+        asym_columns_say(p->terminal, INDENT, 2 * INDENT, "%s (this makes no other core type)", l3);
     if (alike)
-        asym_page_say(p, INDENT, INDENT, "asymd prefers no CPU: %s.%s%s%s", alike->why,
-                      *alike->remedy ? " Remedy: " : "", alike->remedy, *alike->remedy ? "." : "");
+        asym_columns_say(p->terminal, INDENT, INDENT, "asymd prefers no CPU: %s.%s%s%s", alike->why,
+                         *alike->remedy ? " Remedy: " : "", alike->remedy, *alike->remedy ? "." : "");
     else if (!is_asymmetric)
-        asym_page_say(p, INDENT, INDENT, "asymd can choose, but %s.", ASYM_NO_SLOW_CPU);
+        asym_columns_say(p->terminal, INDENT, INDENT, "asymd can choose, but %s.", ASYM_NO_SLOW_CPU);
     if (r->assumed_slow)
-        asym_page_say(p, INDENT, INDENT, "This is a what-if: no CPU was slowed.");
+        asym_columns_say(p->terminal, INDENT, INDENT, "This is a what-if: no CPU was slowed.");
     fputc('\n', p->out);
 }
 
@@ -168,7 +166,7 @@ static void policy_block(const struct asym_page *p)
     asym_page_heading(p, "Policy");
     say_here(p, line);
     if (r->policy_why)
-        asym_page_say(p, INDENT, INDENT, "Chosen by auto: %s.", r->policy_why);
+        asym_columns_say(p->terminal, INDENT, INDENT, "Chosen by auto: %s.", r->policy_why);
     snprintf(s.own, sizeof s.own, "policy.%s", r->policy->name);
     asym_settings_each(r->settings, add_setting, &s);
     asym_text_escape(settings, s.text.used, text, sizeof text);
@@ -179,7 +177,7 @@ static void policy_block(const struct asym_page *p)
 
 static void say_coverage(void *ctx, bool missed, const char *text)
 {
-    asym_page_say(ctx, INDENT, INDENT, "%s", text);
+    asym_columns_say(((const struct asym_page *)ctx)->terminal, INDENT, INDENT, "%s", text);
 }
 
 static void summary_block(const struct asym_page *p)
@@ -203,11 +201,11 @@ static void summary_block(const struct asym_page *p)
     at = asym_columns_wrap(p->terminal, text, at, INDENT);
     asym_columns_wrap(p->terminal, "; asymd changed nothing.", at, INDENT);
     fputc('\n', p->out);
-    asym_page_say(p, INDENT, INDENT,
-                  "Saw %" PRIu32 " process%s and followed %" PRIu32
-                  " thread%s for %.0f ms, with %.2f ms of CPU time for each sample.",
-                  s->n_procs, s->n_procs == 1 ? "" : "es", s->n_threads, plural(s->n_threads), r->observed_ms,
-                  r->scan_cpu_us / 1000);
+    asym_columns_say(p->terminal, INDENT, INDENT,
+                     "Saw %" PRIu32 " process%s and followed %" PRIu32
+                     " thread%s for %.0f ms, with %.2f ms of CPU time for each sample.",
+                     s->n_procs, s->n_procs == 1 ? "" : "es", s->n_threads, plural(s->n_threads), r->observed_ms,
+                     r->scan_cpu_us / 1000);
     asym_coverage_each(s, say_coverage, (void *)(uintptr_t)p);
 }
 

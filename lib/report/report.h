@@ -80,10 +80,6 @@ struct asym_page {
 /** Print the first word of a block, 13 columns wide. */
 void asym_page_heading(const struct asym_page *p, const char *title);
 
-/** Print a paragraph that starts at column at; further lines start at column indent. */
-void asym_page_say(const struct asym_page *p, size_t at, size_t indent, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
 /** Print the third block: the applications. */
 void asym_page_apps(const struct asym_page *p);
 

@@ -15,7 +15,7 @@
 #include "base/parse.h"
 #include "base/ini.h"
 #include "config/option-value.h"
-#include "config/config-internal.h"
+#include "config/config.h"
 
 #define M(field) .section = "machine", .offset = offsetof(struct asym_scenario, machine.field)
 #define S(field) .section = "scheduler", .offset = offsetof(struct asym_scenario, scheduler.field)

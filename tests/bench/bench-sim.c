@@ -6,7 +6,7 @@
 
 #include "base/macro.h"
 #include "experiment/experiment.h"
-#include "config/config-internal.h"
+#include "config/config.h"
 #include "times.h"
 
 /* A pass of some ms mostly measures the machine's other load. */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "app/cycle.h"
-#include "config/config-internal.h"
+#include "config/config.h"
 #include "core/machine-situation.h"
 #include "daemon/asymd/service-internal.h"
 #include "linux/enforce/ledger-internal.h"
@@ -70,11 +70,9 @@ static void open_service(struct simulated *a, const char *dir)
     s->run = &a->run;
     s->observer.source = asym_sim_source(a->sim, a->run.settings->daemon.interval);
     check(asym_service_control_open(s), "service", NULL);
-    check(asym_engine_new(&config, &s->engine), "engine", NULL);
     check(asym_ledger_open(dir, &s->ledger, &err), dir, &err);
     check(sd_event_default(&s->event), "event loop", NULL);
-    s->cycle = (struct asym_cycle){
-        .source = s->observer.source, .actuator = asym_sim_actuator(a->sim), .engine = s->engine};
+    check(asym_cycle_init(&s->cycle, &config, s->observer.source, asym_sim_actuator(a->sim)), "engine", NULL);
 }
 
 static void steer(struct simulated *a, unsigned seconds)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mask.h"
-#include "config/config-internal.h"
+#include "config/config.h"
 
 /* splitmix64 (Vigna) has one word of state and accepts any seed. */
 uint64_t gen_next(struct gen *g)

@@ -97,7 +97,6 @@ static int hand_apply(struct asym_actuator *actuator, const struct asym_action *
 struct simulated {
     struct asym_scenario *scenario;
     struct asym_sim *sim;
-    struct asym_engine *engine;
     struct asym_cycle cycle;
 };
 
@@ -114,18 +113,16 @@ static void begin(struct simulated *s)
     assert_int_equal(asym_sim_new(s->scenario, -1, 1, &s->sim), 0);
     const struct asym_policy *pa = asym_policy_find("pa");
     const struct asym_engine_config config = asym_settings_engine_config(s->scenario->settings, pa);
-    assert_int_equal(asym_engine_new(&config, &s->engine), 0);
     chain_end.source.inner = asym_sim_source(s->sim, 100 * ASYM_MSEC);
     hand.inner = asym_sim_actuator(s->sim);
     hand.actuator = (struct asym_actuator){.apply = hand_apply};
     hand.error = 0;
-    s->cycle = (struct asym_cycle){.source = &chain_end.source, .actuator = &hand.actuator, .engine = s->engine};
+    assert_int_equal(asym_cycle_init(&s->cycle, &config, &chain_end.source, &hand.actuator), 0);
 }
 
 static void end(struct simulated *s)
 {
     asym_cycle_done(&s->cycle);
-    asym_engine_free(s->engine);
     asym_sim_free(s->sim);
     asym_scenario_free(s->scenario);
 }

@@ -56,7 +56,7 @@ TEST_F(slow_cpus_have_a_speed_each)
         snprintf(speeds, sizeof speeds, "asymmetry.slow_speed=%s", rows[i].speeds);
         assert_int_equal(asym_settings_set(f->run.settings, slow, "test", NULL), 0);
         assert_int_equal(asym_settings_set(f->run.settings, speeds, "test", NULL), 0);
-        const int r = asym_run_machine(&f->run, &err);
+        const int r = asym_run_machine(&f->run, true, &err);
         if ((r < 0) != (rows[i].wrong != NULL) || (rows[i].wrong && !strstr(err.text, rows[i].wrong)))
             fail_msg("%s: %s", speeds, err.text);
         for (size_t c = 1; r >= 0 && c < 4; c++) {
@@ -68,7 +68,7 @@ TEST_F(slow_cpus_have_a_speed_each)
 
 TEST_F(the_first_reading_starts_from_nothing)
 {
-    assert_int_equal(asym_run_machine(&f->run, NULL), 0);
+    assert_int_equal(asym_run_machine(&f->run, true, NULL), 0);
     assert_int_equal(f->run.machine->generation, 1);
     engine_fixture_assert_mask(&f->run.machine->usable, "0-3");
     engine_fixture_assert_mask(&f->run.machine->slow, "2-3");
@@ -80,7 +80,7 @@ TEST_F(a_count_that_is_too_large_names_the_cpus)
 {
     struct asym_error err = {""};
     assert_int_equal(asym_settings_set(f->run.settings, "asymmetry.slow=9", "--slow", NULL), 0);
-    assert_int_equal(asym_run_machine(&f->run, &err), -EINVAL);
+    assert_int_equal(asym_run_machine(&f->run, true, &err), -EINVAL);
     assert_non_null(strstr(err.text, "9 of 4 usable CPUs (0-3) cannot be made slow: accepted are 1 to 3"));
 }
 
@@ -88,14 +88,14 @@ TEST_F(speeds_that_leave_out_a_cpu_say_where_they_are_set)
 {
     struct asym_error err = {""};
     assert_int_equal(asym_settings_set(f->run.settings, "machine.speeds=0:2", "asymd.conf:2", NULL), 0);
-    assert_int_equal(asym_run_machine(&f->run, &err), -EINVAL);
+    assert_int_equal(asym_run_machine(&f->run, true, &err), -EINVAL);
     assert_string_equal(err.text,
                         "asymd.conf:2: machine.speeds: 0:2 leaves out CPUs 1-3: it has to name every usable CPU");
 }
 
 TEST_F(without_profiles_the_setting_that_names_their_file_is_named)
 {
-    assert_int_equal(asym_run_machine(&f->run, NULL), 0);
+    assert_int_equal(asym_run_machine(&f->run, true, NULL), 0);
     assert_int_equal(asym_settings_set(f->run.settings, "counters.profiles=/nonexistent/profiles", "test", NULL), 0);
     assert_int_equal(asym_capabilities_read(&f->run.capabilities, &f->run.root, f->run.machine, f->run.settings, NULL),
                      0);
@@ -105,10 +105,10 @@ TEST_F(without_profiles_the_setting_that_names_their_file_is_named)
 
 TEST_F(a_later_reading_keeps_the_place_the_count_and_what_is_slow)
 {
-    assert_int_equal(asym_run_machine(&f->run, NULL), 0);
+    assert_int_equal(asym_run_machine(&f->run, true, NULL), 0);
     const struct asym_machine *place = f->run.machine;
     tree_write(&f->tree, "sys/devices/system/cpu/online", "0-2\n");
-    assert_int_equal(asym_run_machine_changed(&f->run, NULL), 0);
+    assert_int_equal(asym_run_machine(&f->run, false, NULL), 0);
     assert_ptr_equal(f->run.machine, place);
     assert_int_equal(place->generation, 2);
     engine_fixture_assert_mask(&place->usable, "0-2");
@@ -116,7 +116,7 @@ TEST_F(a_later_reading_keeps_the_place_the_count_and_what_is_slow)
     /* CPU 3 is slow again when it is online again. */
     engine_fixture_assert_mask(&f->run.slow, "2-3");
     tree_write(&f->tree, "sys/devices/system/cpu/online", "0-3\n");
-    assert_int_equal(asym_run_machine_changed(&f->run, NULL), 0);
+    assert_int_equal(asym_run_machine(&f->run, false, NULL), 0);
     assert_int_equal(place->generation, 3);
     engine_fixture_assert_mask(&place->slow, "2-3");
 }

@@ -68,7 +68,7 @@ TEST(what_had_the_name_is_not_written_to)
         assert_int_equal(asym_part_file_open(&f, p.file, NULL), 0);
         fputs("new", f.out);
         assert_int_equal(asym_part_file_finish(&f, NULL), 0);
-        asym_part_file_done(&f);
+        asym_fclose_p(&f.out);
         assert_int_equal(lstat(p.file, &st), 0);
         assert_int_equal(st.st_mode, S_IFREG | 0600);
         assert_int_equal(st.st_nlink, 1);
@@ -91,7 +91,7 @@ TEST(the_earlier_file_stays_as_file_old)
         fprintf(f.out, "%d", i);
         assert_int_equal(asym_part_file_finish(&f, NULL), 0);
         assert_int_equal(f.kept, i > 0);
-        asym_part_file_done(&f);
+        asym_fclose_p(&f.out);
     }
     assert_content(p.file, "2");
     assert_content(old, "1");
@@ -107,7 +107,7 @@ TEST(a_file_that_is_not_regular_is_not_replaced)
     assert_int_equal(symlink("/dev/null", p.file), 0);
     assert_int_equal(asym_part_file_open(&f, p.file, &err), -EINVAL);
     assert_non_null(strstr(err.text, "is not a regular file"));
-    asym_part_file_done(&f);
+    asym_fclose_p(&f.out);
     assert_int_not_equal(access(p.part, F_OK), 0);
     tree_remove(&p.tree);
 }
@@ -121,7 +121,7 @@ TEST(a_file_that_cannot_be_removed_is_reported)
     tree_mkdir(&p.tree, "f.part");
     assert_true(asym_part_file_open(&f, p.file, &err) < 0);
     assert_non_null(strstr(err.text, "cannot remove"));
-    asym_part_file_done(&f);
+    asym_fclose_p(&f.out);
     tree_remove(&p.tree);
 }
 

@@ -644,7 +644,7 @@ TEST(samples_of_a_family_stand_together)
     ASYM_AUTO_JSON json_t *report = json_pack("{s:o}", "counters", list);
     ASYM_AUTO_FREE struct asym_metric *metrics = asym_metrics_read(report, &n);
     assert_int_equal(n, 7);
-    assert_int_equal(asym_openmetrics_print(metrics, n, out), 0);
+    assert_int_equal(asym_openmetrics_print(metrics, n, true, out), 0);
     fclose(out);
     assert_string_equal(output, "# HELP asymd_cycles Samples of the threads that asymd has taken and enforced.\n"
                                 "# TYPE asymd_cycles counter\n"

@@ -80,7 +80,6 @@ static int tear_down(void **state)
 {
     char command[128];
     asym_cycle_done(&f.oneshot.cycle);
-    engine_fixture_done(&f.planned);
     asym_ledger_close(f.ledger);
     asym_settings_free(f.settings);
     snprintf(command, sizeof command, "rm -rf %s", f.dir);

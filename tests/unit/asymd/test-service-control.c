@@ -178,14 +178,14 @@ static void setup(struct control_fixture *f)
     assert_int_equal(asym_settings_new(&f->run.settings), 0);
     struct asym_service *s = &f->s;
     s->run = &f->run;
-    s->engine = f->w.engine;
     s->actuator = &f->actuator;
     s->observer.source = &f->source;
     assert_int_equal(asym_proc_reader_new(NULL, asym_clock_now, &s->observer.reader), 0);
     assert_int_equal(asym_service_control_open(s), 0);
     assert_int_equal(sd_event_new(&s->event), 0);
     assert_int_equal(asym_ledger_open(f->tree.path, &s->ledger, &err), 0);
-    s->cycle = (struct asym_cycle){.source = s->observer.source, .actuator = s->actuator, .engine = s->engine};
+    s->cycle = (struct asym_cycle){
+        .source = s->observer.source, .actuator = s->actuator, .engine = ASYM_TAKE(f->w.engine)};
     assert_int_equal(asym_service_cycle(s), 0);
     engine_fixture_assert_mask(&f->thread->mask, "4-7");
 }
@@ -576,7 +576,7 @@ TEST_F(a_permanent_policy_is_the_last_file_to_be_read)
     f->cli.config = path;
     assert_int_equal(asym_run_write_drop_in(&f->cli, "zz-policy.conf", "[asymd]\npolicy = pa\n", written, &f->err), 0);
     assert_int_equal(asym_run_write_drop_in(&f->cli, "zz-policy.conf", "[asymd]\npolicy = rr\n", written, &f->err), 0);
-    assert_int_equal(asym_run_settings(&f->cli, &settings, &f->err), 0);
+    assert_int_equal(asym_run_settings(&f->cli, false, &settings, &f->err), 0);
     assert_string_equal(settings->daemon.policy, "rr");
     assert_int_equal(settings->daemon.interval, 70 * ASYM_MSEC);
     snprintf(text, sizeof text, "%s:2", written);

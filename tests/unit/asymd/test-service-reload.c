@@ -53,8 +53,7 @@ static void open_service(struct reload_fixture *f)
     assert_int_equal(sd_event_new(&s->event), 0);
     assert_int_equal(asym_ledger_open(f->tree.path, &s->ledger, NULL), 0);
     const struct asym_engine_config config = asym_run_engine_config(&f->run);
-    assert_int_equal(asym_engine_new(&config, &s->engine), 0);
-    s->cycle = (struct asym_cycle){.source = s->observer.source, .actuator = asym_actuator_dry(), .engine = s->engine};
+    assert_int_equal(asym_cycle_init(&s->cycle, &config, s->observer.source, asym_actuator_dry()), 0);
     s->abilities = asym_watch_abilities(&f->run.root);
     asym_watch_read_facts(&s->cpu_facts, &f->run.root, &f->run.machine->online, asym_clock_now());
 }
@@ -68,9 +67,9 @@ static void set_up_with(struct reload_fixture *f, const char *policy)
     write_config(f, policy, "");
     f->cli.config = f->config;
     f->run = (struct asym_run){.cli = &f->cli, .root = {.fd = -1}, .log = {.level = LOG_DEBUG}};
-    assert_int_equal(asym_run_settings(&f->cli, &f->run.settings, NULL), 0);
+    assert_int_equal(asym_run_settings(&f->cli, false, &f->run.settings, NULL), 0);
     assert_int_equal(asym_root_open(f->tree.path, &f->run.root, NULL), 0);
-    assert_int_equal(asym_run_machine(&f->run, NULL), 0);
+    assert_int_equal(asym_run_machine(&f->run, true, NULL), 0);
     assert_int_equal(asym_run_policy(&f->run, NULL), 0);
     open_service(f);
 }
@@ -90,7 +89,6 @@ static void tear_down(struct reload_fixture *f)
     asym_service_control_close(&f->s);
     asym_cycle_done(&f->s.cycle);
     asym_observer_close(&f->s.observer);
-    asym_engine_free(f->s.engine);
     asym_ledger_close(f->s.ledger);
     sd_event_unref(f->s.event);
     asym_settings_free(f->run.settings);

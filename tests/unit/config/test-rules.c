@@ -5,7 +5,7 @@
 #include <asym/settings.h>
 
 #include "base/macro.h"
-#include "config/config-internal.h"
+#include "config/config.h"
 #include "support/tree.h"
 #include "support/test.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "config/config-internal.h"
+#include "config/config.h"
 #include "support/tree.h"
 #include "support/test.h"
 

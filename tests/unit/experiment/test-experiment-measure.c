@@ -13,15 +13,15 @@ static void near(double got, double want)
 
 TEST(speedup_fairness_and_jitter)
 {
-    near(asym_measure_throughput(600, 60), 10);
-    near(asym_measure_speedup(3, 4), 0.75);
+    near(asym_measure_over(600, 60), 10);
+    near(asym_measure_over(3, 4), 0.75);
     const double three[] = {0.9, 0.45, 0.6};
     near(asym_measure_fairness(three, 3), 0.5);
     near(asym_measure_fairness(three, 1), 1);
     const double t[] = {9, 10, 11};
     near(asym_measure_jitter(t, 3), sqrt(0.02 / 3));
     near(asym_measure_jitter(t, 1), 0);
-    assert_true(isnan(asym_measure_throughput(1, 0)) && isnan(asym_measure_fairness(t, 0)));
+    assert_true(isnan(asym_measure_over(1, 0)) && isnan(asym_measure_fairness(t, 0)));
 }
 
 TEST(turnaround_is_of_all_jobs_whatever_their_kind)

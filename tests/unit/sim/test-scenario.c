@@ -3,7 +3,7 @@
 #include <glob.h>
 #include <math.h>
 
-#include "config/config-internal.h"
+#include "config/config.h"
 #include "sim/scenario.h"
 #include "support/test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The internal types of the settings: option rows, origins of values, rules. */
-#ifndef ASYM_CONFIG_INTERNAL_H
-#define ASYM_CONFIG_INTERNAL_H
+/** What the files of this room share, and what others call of it beside <asym/settings.h>: option rows, files, rules. */
+#ifndef ASYM_CONFIG_CONFIG_H
+#define ASYM_CONFIG_CONFIG_H
 
 #include <asym/settings.h>
 
