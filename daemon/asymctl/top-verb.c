@@ -211,13 +211,17 @@ static void ask_why(struct top *top)
 /* polkit's question would wait behind the screen of top. The verbs let it ask. */
 #define NOT_PERMITTED "Not permitted here: sudo asymctl top, or an asymctl verb in another terminal."
 
+/* The rules for a process. */
+static const struct {
+    const char *name, *done;
+} rules[] = {[ASYM_TOP_SET_FAST] = {"fast", "is on fast CPUs until it ends (a: auto)"},
+             [ASYM_TOP_SET_SLOW] = {"slow", "is on slow CPUs until it ends (a: auto)"},
+             [ASYM_TOP_SET_IGNORE] = {"ignore", "is left alone until it ends (a: auto)"},
+             [ASYM_TOP_SET_AUTO] = {"auto", "follows the rules of the configuration again"}};
+
 /* Returns whether asymd has carried it out, and else shows why not. */
 static bool give_order(struct top *top, enum asym_top_action action)
 {
-    static const char *const rules[] = {[ASYM_TOP_SET_FAST] = "fast",
-                                        [ASYM_TOP_SET_SLOW] = "slow",
-                                        [ASYM_TOP_SET_IGNORE] = "ignore",
-                                        [ASYM_TOP_SET_AUTO] = "auto"};
     struct asym_error err = {""};
     const uint64_t until_resumed = 0;
     int r = connect_to_asymd(top, &err);
@@ -228,7 +232,7 @@ static bool give_order(struct top *top, enum asym_top_action action)
     else if (r >= 0 && action == ASYM_TOP_SET_POLICY)
         r = asym_client_change(client, &err, "SetPolicy", "sb", top->view.policy, 0);
     else if (r >= 0)
-        r = asym_client_change(client, &err, "SetProgram", "us", top->view.asked_pid, rules[action]);
+        r = asym_client_change(client, &err, "SetProgram", "us", top->view.asked_pid, rules[action].name);
     if (r < 0)
         set_message(top, r == -EACCES ? NOT_PERMITTED : err.text);
     return r >= 0;
@@ -236,10 +240,6 @@ static bool give_order(struct top *top, enum asym_top_action action)
 
 static void order(struct top *top, enum asym_top_action action)
 {
-    static const char *const done[] = {[ASYM_TOP_SET_FAST] = "is on fast CPUs until it ends (a: auto)",
-                                       [ASYM_TOP_SET_SLOW] = "is on slow CPUs until it ends (a: auto)",
-                                       [ASYM_TOP_SET_IGNORE] = "is left alone until it ends (a: auto)",
-                                       [ASYM_TOP_SET_AUTO] = "follows the rules of the configuration again"};
     char text[100];
     if (!give_order(top, action))
         return;
@@ -253,7 +253,7 @@ static void order(struct top *top, enum asym_top_action action)
     if (action == ASYM_TOP_SET_POLICY)
         snprintf(text, sizeof text, "The policy is %.48s now.", top->view.policy);
     else
-        snprintf(text, sizeof text, "Process %" PRIu32 " %s.", top->view.asked_pid, done[action]);
+        snprintf(text, sizeof text, "Process %" PRIu32 " %s.", top->view.asked_pid, rules[action].done);
     set_message(top, text);
 }
 

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "app/command-line.h"
+#include "base/clock.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "daemon/asymctl/process-name.h"
@@ -93,12 +93,6 @@ static asym_usec ask_waits(struct asym_client *client, uint32_t id, json_t **ret
     return measured < WAITS_MEASURED ? WAITS_MEASURED - measured : 0;
 }
 
-static void pause_for(asym_usec time)
-{
-    const struct timespec t = {(time_t)(time / ASYM_SEC), (long)(time % ASYM_SEC) * 1000};
-    nanosleep(&t, NULL);
-}
-
 /* The rest is on the screen already: the user reads it while asymd measures. */
 static int print_waits(struct asym_client *client, uint32_t id, const struct asym_terminal *terminal)
 {
@@ -107,7 +101,7 @@ static int print_waits(struct asym_client *client, uint32_t id, const struct asy
     if (left > 0) {
         fputs("\nasymd measures for 2 s who waits for whom ...\n", terminal->out);
         fflush(terminal->out);
-        pause_for(left);
+        asym_clock_sleep(left);
         json_decref(ASYM_TAKE(waits));
         ask_waits(client, id, &waits);
     }
@@ -147,7 +141,7 @@ static void add_waits(struct asym_client *client, json_t *explanations)
         json_decref(waits);
     }
     if (longest > 0)
-        pause_for(longest);
+        asym_clock_sleep(longest);
     json_array_foreach(explanations, i, why)
     {
         ask_waits(client, (uint32_t)asym_json_get_int(why, "id"), &waits);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "app/command-line.h"
 #include "app/crash-recovery.h"
@@ -59,13 +58,6 @@ static int oneshot_init(struct asym_oneshot *o, struct asym_run *run, bool overl
     return r < 0 ? asym_fail(err, r, "%s", strerror(-r)) : 0;
 }
 
-static void sleep_for(asym_usec t)
-{
-    struct timespec left = {.tv_sec = (time_t)(t / ASYM_SEC), .tv_nsec = (long)(t % ASYM_SEC) * 1000};
-    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR)
-        ;
-}
-
 int asym_oneshot_observe(struct asym_oneshot *o, struct asym_run *run, struct asym_error *err)
 {
     const struct asym_daemon_settings *d = &run->settings->daemon;
@@ -81,7 +73,7 @@ int asym_oneshot_observe(struct asym_oneshot *o, struct asym_run *run, struct as
             break;
         asym_cycle_enforce(&o->cycle);
         /* No short sample at the end: a busy thread may not have run in it, and the plan is that of the last one. */
-        sleep_for(end - now < 2 * d->interval ? end - now : d->interval);
+        asym_clock_sleep(end - now < 2 * d->interval ? end - now : d->interval);
         r = asym_cycle_plan(&o->cycle);
     }
     if (r == -ENODATA)

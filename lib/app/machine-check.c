@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "app/crash-recovery.h"
 #include "app/observer-setup.h"
@@ -110,7 +109,6 @@ static void take(struct detector *d)
 
 static void detect_all(struct detector *d)
 {
-    const struct timespec between = {.tv_nsec = (long)BETWEEN * 1000};
     const asym_usec end = asym_clock_now() + PATIENCE;
     for (size_t a = 0; a < d->s->n_apps; a++) {
         d->detection[a] = asym_rtxd_detect(0, d->s, &d->s->apps[a]);
@@ -121,7 +119,7 @@ static void detect_all(struct detector *d)
         ask(d);
         take(d);
         if (d->n_left > 0)
-            nanosleep(&between, NULL);
+            asym_clock_sleep(BETWEEN);
     }
 }
 
@@ -266,7 +264,7 @@ static void add_policy(struct asym_check *check, const struct asym_run *run)
 }
 
 /* The time between the two samples that show which threads of OpenMP programs never pause. */
-#define WATCH_MS 60
+#define WATCH (60 * ASYM_MSEC)
 
 struct names {
     char buf[120];
@@ -283,13 +281,12 @@ static void add_name(struct names *names, const struct asym_app *app)
     asym_text_add(&names->text, "%s%s (%d)", names->n > 1 ? ", " : "", comm, (int)app->id.tgid);
 }
 
-/* Takes two samples, WATCH_MS apart; the second shows what ran in between. */
+/* Takes two samples, WATCH apart; the second shows what ran in between. */
 static int watch(struct asym_source *source, struct asym_snapshot *ret)
 {
-    const struct timespec t = {.tv_nsec = WATCH_MS * 1000000L};
     int r = source->next(source, ret);
     if (r > 0)
-        nanosleep(&t, NULL);
+        asym_clock_sleep(WATCH);
     return r > 0 ? source->next(source, ret) : r;
 }
 

@@ -6,6 +6,7 @@
 #ifndef ASYM_BASE_CLOCK_H
 #define ASYM_BASE_CLOCK_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -32,6 +33,14 @@ static inline asym_usec asym_clock_read(clockid_t clock)
 static inline asym_usec asym_clock_now(void)
 {
     return asym_clock_read(CLOCK_MONOTONIC);
+}
+
+/** Sleep for that time, whatever signals come. */
+static inline void asym_clock_sleep(asym_usec time)
+{
+    struct timespec left = {(time_t)(time / ASYM_SEC), (long)(time % ASYM_SEC) * 1000};
+    while (nanosleep(&left, &left) < 0 && errno == EINTR)
+        ;
 }
 
 /** Returns the CPU time of the calling thread. */

@@ -42,16 +42,6 @@
 #include <asym/manager.h>
 #include <asym/types.h>
 
-#define ASYM_BUS_NAME                  "org.asymd"
-#define ASYM_BUS_PATH                  "/org/asymd/Manager"
-#define ASYM_BUS_INTERFACE             "org.asymd.Manager"
-#define ASYM_BUS_POLKIT                "org.asymd.manage"
-
-#define ASYM_BUS_ERROR_NO_SUCH_PROCESS "org.asymd.Error.NoSuchProcess"
-#define ASYM_BUS_ERROR_NOT_POSSIBLE    "org.asymd.Error.NotPossible"
-#define ASYM_BUS_ERROR_NO_SIGNAL       "org.asymd.Error.NoSignal"
-#define ASYM_BUS_ERROR_REFUSED         "org.asymd.Error.Refused"
-
 /** The bus may use this share of one CPU, and save up at most this CPU time, in microseconds. */
 #define ASYM_BUS_SHARE (0.01) /* where the configuration gives none */
 #define ASYM_BUS_BURST (100.0 * ASYM_MSEC)

@@ -16,10 +16,6 @@
 #include "base/macro.h"
 #include "base/text.h"
 
-#define NAME           "org.asymd"
-#define OBJECT         "/org/asymd/Manager"
-#define INTERFACE      "org.asymd.Manager"
-
 #define READ_TIMEOUT   (5 * ASYM_SEC)
 #define CHANGE_TIMEOUT (60 * ASYM_SEC)
 /* For a change on the system bus, during which polkit may ask for a password (asym/manager.h). */
@@ -148,7 +144,7 @@ static int open_bus(struct asym_client *client, const char *path, bool then_syst
     if (r < 0 && then_system) {
         client->direct = r;
         r = sd_bus_open_system(&client->bus);
-        client->destination = NAME;
+        client->destination = ASYM_BUS_NAME;
     }
     if (r >= 0)
         r = wait_ready(client->bus);
@@ -193,8 +189,8 @@ static const struct {
     const char *name;
     int error;
 } errors[] = {
-    {"org.asymd.Error.NoSuchProcess", -ESRCH},   {"org.asymd.Error.NotPossible", -ENOTSUP},
-    {"org.asymd.Error.NoSignal", -ENODATA},      {"org.asymd.Error.Refused", -EBUSY},
+    {ASYM_BUS_ERROR_NO_SUCH_PROCESS, -ESRCH},    {ASYM_BUS_ERROR_NOT_POSSIBLE, -ENOTSUP},
+    {ASYM_BUS_ERROR_NO_SIGNAL, -ENODATA},        {ASYM_BUS_ERROR_REFUSED, -EBUSY},
     {SD_BUS_ERROR_ACCESS_DENIED, -EACCES},       {SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED, -EACCES},
     {SD_BUS_ERROR_INVALID_ARGS, -EINVAL},        {SD_BUS_ERROR_SERVICE_UNKNOWN, -ENOTCONN},
     {SD_BUS_ERROR_NAME_HAS_NO_OWNER, -ENOTCONN}, {SD_BUS_ERROR_NO_REPLY, -ETIMEDOUT},
@@ -233,7 +229,7 @@ static int failed(const struct asym_client *c, const sd_bus_error *error, asym_u
         return not_understood(err);
     case -EACCES:
         return asym_fail(err, r, "not permitted%s%s: run it as root (sudo asymctl ...)%s", *text ? ": " : "", text,
-                         timeout != READ_TIMEOUT ? ", or with polkit's permission org.asymd.manage" : "");
+                         timeout != READ_TIMEOUT ? ", or with polkit's permission " ASYM_BUS_POLKIT : "");
     case -ECONNRESET:
         return asym_fail(err, r, "asymd ended before it answered");
     default:
@@ -243,7 +239,7 @@ static int failed(const struct asym_client *c, const sd_bus_error *error, asym_u
 
 static int new_call(struct asym_client *c, const char *member, sd_bus_message **ret)
 {
-    int r = sd_bus_message_new_method_call(c->bus, ret, c->destination, OBJECT, INTERFACE, member);
+    int r = sd_bus_message_new_method_call(c->bus, ret, c->destination, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, member);
     /* A user who asks for the state of asymd must not start it. */
     return r < 0 ? r : sd_bus_message_set_auto_start(*ret, 0);
 }

@@ -55,7 +55,6 @@ struct asym_rules {
     enum asym_rule_action unlisted; /**< for a process that no rule matches: STEER or UNLISTED */
 };
 
-struct asym_rules *asym_rules_new(void);
 void asym_rules_free(struct asym_rules *rules);
 /** Returns the rule of that name; NULL: none. */
 const struct asym_rule *asym_rules_named(const struct asym_rules *rules, const char *name);

@@ -197,11 +197,6 @@ const char *asym_rule_class_name(enum asym_rule_class class)
     return class <= ASYM_RULE_CLASS_PARALLEL ? classes[class] : "auto";
 }
 
-struct asym_rules *asym_rules_new(void)
-{
-    return calloc(1, sizeof(struct asym_rules));
-}
-
 void asym_rules_free(struct asym_rules *rules)
 {
     if (!rules)

@@ -103,7 +103,7 @@ static int fill(struct asym_settings *s)
     size_t n = 0;
     while (asym_policy_at(n))
         n++;
-    s->rules = asym_rules_new();
+    s->rules = calloc(1, sizeof *s->rules);
     priv->params = calloc(n + 1, sizeof(void *));
     if (!s->rules || !priv->params)
         return -ENOMEM;

@@ -7,11 +7,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "app/cycle.h"
+#include "base/clock.h"
 #include "base/macro.h"
-#include "sim/ports.h"
 
 /* Bytes per simulated thread, with the engine's state for it: 1240 measured (smt-sos). */
 #define THREAD_BYTES 1536u
@@ -107,11 +106,10 @@ static void *work(void *ctx)
 
 static void watch(struct crew *crew, void (*progress)(void *ctx, size_t done, size_t all), void *ctx)
 {
-    const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
     size_t done;
     unsigned naps = 0;
     while ((done = atomic_load(&crew->done)) < crew->n) {
-        nanosleep(&moment, NULL);
+        asym_clock_sleep(20 * ASYM_MSEC);
         if (progress && naps++ % 5 == 0)
             progress(ctx, done, crew->n);
     }

@@ -2,6 +2,8 @@
 /* Collects the facts that explain how a thread or a program stands. */
 #include "explain/explain.h"
 
+#include <asym/settings.h>
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -174,11 +176,6 @@ int asym_explain(const struct asym_monitor *m, const struct asym_explain_context
 /* The bytes of a list of CPUs in a sentence, and of what a rule does. */
 enum { LIST = 96, EFFECT = 192 };
 
-static const char *const actions[] = {
-    [ASYM_RULE_STEER] = "steer", [ASYM_RULE_IGNORE] = "ignore",       [ASYM_RULE_FAST] = "fast",
-    [ASYM_RULE_SLOW] = "slow",   [ASYM_RULE_UNLISTED] = "not listed",
-};
-
 /* Returns the CPUs that the rule leaves the thread. An unknown rule, or an unknown own affinity, leaves all CPUs. */
 static struct asym_mask allowed_by(const struct asym_explanation *e)
 {
@@ -313,7 +310,7 @@ static void write_order(const struct asym_explanation *e, char *buf, size_t size
     if (order)
         snprintf(user, sizeof user, "uid %" PRIu32, order->ruled_by);
     snprintf(buf, size, "A rule that %s has set (asymctl set %d %s) %s. To undo the rule: asymctl set %d auto.", user,
-             (int)proc->id.tgid, actions[proc->rule], describe_order(e, effect), (int)proc->id.tgid);
+             (int)proc->id.tgid, asym_rule_action_name(proc->rule), describe_order(e, effect), (int)proc->id.tgid);
 }
 
 static void write_match(const struct asym_explanation *e, char *buf, size_t size)
@@ -350,9 +347,9 @@ const char *asym_explain_rule_evidence(const struct asym_explanation *e, char *b
     else if (e->context.rule_pending)
         snprintf(buf, size, "not compared yet");
     else if (order)
-        snprintf(buf, size, "set by uid %" PRIu32 " (%s)", order->ruled_by, actions[proc->rule]);
+        snprintf(buf, size, "set by uid %" PRIu32 " (%s)", order->ruled_by, asym_rule_action_name(proc->rule));
     else if (proc->rule_name)
-        snprintf(buf, size, "%s (%s)", proc->rule_name, actions[proc->rule]);
+        snprintf(buf, size, "%s (%s)", proc->rule_name, asym_rule_action_name(proc->rule));
     else
         snprintf(buf, size, proc->rule == ASYM_RULE_UNLISTED ? "none, and asymd.default is ignore" : "none");
     return buf;

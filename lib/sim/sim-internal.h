@@ -217,7 +217,7 @@ struct asym_sim {
     struct asym_sim_tracer tracer;
     double tick_share;       /* share of time that ticks leave */
     double slowest;          /* speed of the slowest core in the scenario's unit; machine has speeds relative to it */
-    struct sim_ports *ports; /* ports.c */
+    struct sim_ports *ports; /* sim-ports.c */
 };
 
 /*
@@ -383,7 +383,7 @@ uint32_t sim_find_thread(const struct asym_sim *s, const struct asym_taskid *id)
 void sim_trace_thread(const struct asym_sim *s, enum asym_sim_event_kind kind, uint32_t thread,
                       const struct asym_action *action);
 
-/* ports.c */
+/* sim-ports.c */
 int sim_ports_new(struct asym_sim *s);
 void sim_ports_free(struct asym_sim *s);
 

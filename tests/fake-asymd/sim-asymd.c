@@ -14,7 +14,6 @@
 #include "core/machine-situation.h"
 #include "daemon/asymd/service-internal.h"
 #include "linux/enforce/ledger-internal.h"
-#include "sim/ports.h"
 #include "sim/sim.h"
 
 struct simulated {

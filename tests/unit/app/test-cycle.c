@@ -6,7 +6,6 @@
 #include "linux/perf/sampler.h"
 #include "linux/rtx/rtx-overlay.h"
 #include "linux/enforce/enforce.h"
-#include "sim/ports.h"
 #include "sim/sim.h"
 #include "support/test.h"
 

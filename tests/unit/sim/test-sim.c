@@ -8,7 +8,6 @@
 #include "experiment/experiment.h"
 #include "sim/sim-internal.h"
 #include "sim/rng.h"
-#include "sim/ports.h"
 #include "sim/sim.h"
 #include "support/count.h"
 #include "support/test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The two ports: the source makes snapshots of the simulated machine, and the actuator applies actions to it. */
-#include "sim/ports.h"
+#include "sim/sim-internal.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -10,7 +10,6 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/runnable.h"
-#include "sim/sim-internal.h"
 
 /* The counters and the state of a thread at the last sample, and what that measured. */
 struct seen {
