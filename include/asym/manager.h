@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** What asymd and the clients of its bus object have to agree on. org.asymd.Manager(5) has the interface. */
+/** The names and time limits that asymd and the clients of its bus object share. org.asymd.Manager(5) has the interface. */
 #ifndef ASYM_MANAGER_H
 #define ASYM_MANAGER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** What the files of this room share, and what others call of it beside <asym/settings.h>: option rows, files, rules. */
+/** The option rows, files and rules of the settings: for the files of this room, and for others beside <asym/settings.h>. */
 #ifndef ASYM_CONFIG_CONFIG_H
 #define ASYM_CONFIG_CONFIG_H
 
