@@ -57,7 +57,7 @@ static bool is_idle(const struct asym_service *s)
     for (size_t i = 0; i < last->n_procs; i++)
         if (!(last->procs[i].flags & ASYM_PROC_SELF))
             return false;
-    return s->failing_since == 0 && asym_engine_again(s->engine) == 0;
+    return s->failing_since == 0 && asym_engine_again(s->cycle.engine) == 0;
 }
 
 asym_usec asym_service_phases_sleep(struct asym_service *s, asym_usec now, asym_usec wait)
