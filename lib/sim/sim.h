@@ -111,9 +111,9 @@ bool asym_sim_until(struct asym_sim *sim, uint64_t time);
 uint64_t asym_sim_now(const struct asym_sim *sim);
 
 /**
- * The ports of <asym/port.h>; both borrow the simulation. next() lets interval pass first, and returns 0 once the run is over. The
- * source takes counter samples of the threads that the plan of the last feedback counts. It has no refresh: each snapshot shows what
- * each simulated program does at that time.
+ * The ports of <asym/port.h>; both borrow the simulation. next() lets interval pass first, and returns 0 once the run is over.
+ * The source takes counter samples of the threads that the plan of the last feedback counts. It has no refresh: each snapshot shows
+ * what each simulated program does at that time.
  */
 struct asym_source *asym_sim_source(struct asym_sim *sim, asym_usec interval);
 struct asym_actuator *asym_sim_actuator(struct asym_sim *sim);
