@@ -382,15 +382,15 @@ static int change(struct asym_ledger *l, const struct asym_action *a)
 static int prepare(struct asym_ledger *l, const struct asym_action *actions, size_t n, int *ret_errors)
 {
     asym_usec now = asym_clock_now();
-    asym_ledger_lock(l);
+    pthread_mutex_lock(&l->lock);
     asym_ledger_renew_online(l);
-    asym_ledger_unlock(l);
+    pthread_mutex_unlock(&l->lock);
     for (size_t i = 0; i < n; i++) {
-        asym_ledger_lock(l);
+        pthread_mutex_lock(&l->lock);
         ret_errors[i] = actions[i].kind == ASYM_ACTION_STEER ? prepare_steer(l, &actions[i], now) : 0;
-        asym_ledger_unlock(l);
+        pthread_mutex_unlock(&l->lock);
     }
-    asym_ledger_lock(l);
+    pthread_mutex_lock(&l->lock);
     /*
      * Append to the file, do not rewrite it: on a disk the rename waits for the new file, 1.5 ms as measured here, and a
      * program waits for its masks.
@@ -401,7 +401,7 @@ static int prepare(struct asym_ledger *l, const struct asym_action *actions, siz
         if (!l->entries[i].in_force)
             asym_ledger_remove(l, &l->entries[i]);
     }
-    asym_ledger_unlock(l);
+    pthread_mutex_unlock(&l->lock);
     return r;
 }
 
@@ -418,17 +418,17 @@ static int linux_apply(struct asym_actuator *actuator, const struct asym_action 
             ret_outcomes[i] = (struct asym_outcome){.kind = ASYM_OUTCOME_RETRY, .error = unrecorded};
             continue;
         }
-        asym_ledger_lock(l);
+        pthread_mutex_lock(&l->lock);
         int error = errors && errors[i] < 0 ? errors[i] : change(l, &actions[i]);
         if (error < 0)
             after_failure(l, &actions[i], error);
-        asym_ledger_unlock(l);
+        pthread_mutex_unlock(&l->lock);
         ret_outcomes[i] = (struct asym_outcome){.kind = asym_outcome_of(error), .error = error};
     }
-    asym_ledger_lock(l);
+    pthread_mutex_lock(&l->lock);
     /* The batch now holds only threads that are done. If this fails, the next flush writes them. */
     asym_ledger_flush(l);
-    asym_ledger_unlock(l);
+    pthread_mutex_unlock(&l->lock);
     return unrecorded;
 }
 

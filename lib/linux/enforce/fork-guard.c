@@ -141,7 +141,7 @@ static void on_exit_of(struct asym_ledger *l, const struct asym_process_event *e
 void asym_fork_guard_on_event(void *ledger, const struct asym_process_event *event)
 {
     struct asym_ledger *l = ledger;
-    asym_ledger_lock(l);
+    pthread_mutex_lock(&l->lock);
     switch (event->kind) {
     case ASYM_PROCESS_EVENT_FORK:
         repair_newborn(l, event);
@@ -161,5 +161,5 @@ void asym_fork_guard_on_event(void *ledger, const struct asym_process_event *eve
     case ASYM_PROCESS_EVENT_LOST:
         break; /* the next full scan finds the missed threads, and the core repairs them */
     }
-    asym_ledger_unlock(l);
+    pthread_mutex_unlock(&l->lock);
 }

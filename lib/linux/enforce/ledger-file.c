@@ -196,12 +196,12 @@ int asym_ledger_set_caps(struct asym_ledger *l, const char *lines)
     char *copy = strdup(lines);
     if (!copy)
         return -ENOMEM;
-    asym_ledger_lock(l);
+    pthread_mutex_lock(&l->lock);
     const bool differs = strcmp(asym_ledger_caps(l), copy) != 0;
     free(l->caps);
     l->caps = copy;
     const int r = differs || l->owed ? rewrite(l) : 0;
-    asym_ledger_unlock(l);
+    pthread_mutex_unlock(&l->lock);
     return r;
 }
 
@@ -223,12 +223,12 @@ static void check_file(struct asym_ledger *l)
 
 int asym_ledger_housekeeping(struct asym_ledger *l)
 {
-    asym_ledger_lock(l);
+    pthread_mutex_lock(&l->lock);
     check_file(l);
     int r = l->owed ? rewrite(l) : 0;
     const bool lost = r >= 0 && l->was_lost;
     l->was_lost = l->was_lost && !lost;
-    asym_ledger_unlock(l);
+    pthread_mutex_unlock(&l->lock);
     return r < 0 ? r : lost;
 }
 

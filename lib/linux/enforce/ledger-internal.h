@@ -98,9 +98,6 @@ struct asym_ledger {
     size_t batch_len, batch_capacity, batch_records;
 };
 
-void asym_ledger_lock(struct asym_ledger *l);
-void asym_ledger_unlock(struct asym_ledger *l);
-
 /* The caller holds the lock for all functions below. Pointers to entries are valid until the next add or remove. */
 
 /**

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The directory of the ledger and the two locks: the file that keeps out another asymd, and the mutex among asymd's threads. */
+/* The directory of the ledger, and the lock file in it, which keeps out another asymd. */
 #include "linux/enforce/ledger-internal.h"
 
 #include <errno.h>
@@ -14,16 +14,6 @@
 #include "base/macro.h"
 
 enum { LOCK_PATIENCE_MS = 300, LOCK_STEP_MS = 5 };
-
-void asym_ledger_lock(struct asym_ledger *l)
-{
-    pthread_mutex_lock(&l->lock);
-}
-
-void asym_ledger_unlock(struct asym_ledger *l)
-{
-    pthread_mutex_unlock(&l->lock);
-}
 
 /* Falls back to O_RDONLY: flock also works on a read-only file system. Returns a descriptor; -errno. */
 static int open_lock(int dir_fd)

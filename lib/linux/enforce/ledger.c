@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Opens and closes the ledger. The table is in ledger-table.c, the locks are in ledger-lock.c, the records in ledger-file.c. */
+/* Opens and closes the ledger. The table is in ledger-table.c, the directory is in ledger-lock.c, the records in ledger-file.c. */
 #include "linux/enforce/ledger-internal.h"
 
 #include <errno.h>
@@ -16,9 +16,9 @@
 
 size_t asym_ledger_count(struct asym_ledger *l)
 {
-    asym_ledger_lock(l);
+    pthread_mutex_lock(&l->lock);
     size_t n = l->n;
-    asym_ledger_unlock(l);
+    pthread_mutex_unlock(&l->lock);
     return n;
 }
 
@@ -101,7 +101,7 @@ int asym_ledger_peek(const char *dir, struct asym_ledger **ret_ledger, struct as
 bool asym_ledger_own(struct asym_ledger *l, const struct asym_taskid *id, const struct asym_mask *mask, int8_t nice,
                      struct asym_ledger_own *ret)
 {
-    asym_ledger_lock(l);
+    pthread_mutex_lock(&l->lock);
     const struct asym_ledger_entry *e = asym_ledger_find(l, id->tid);
     const bool ours = e && e->id.tgid == id->tgid && e->id.start == id->start && asym_ledger_is_set(l, e, mask);
     if (ours) {
@@ -110,7 +110,7 @@ bool asym_ledger_own(struct asym_ledger *l, const struct asym_taskid *id, const 
                                         .nice = boosted ? e->original_nice : nice,
                                         .full_cpuset = e->full_cpuset};
     }
-    asym_ledger_unlock(l);
+    pthread_mutex_unlock(&l->lock);
     return ours;
 }
 

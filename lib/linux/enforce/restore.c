@@ -152,12 +152,12 @@ static void restore_all(struct asym_ledger *l, struct asym_restore_report *repor
 void asym_ledger_restore(struct asym_ledger *l, struct asym_restore_report *ret_report)
 {
     *ret_report = (struct asym_restore_report){.error = 0};
-    asym_ledger_lock(l);
+    pthread_mutex_lock(&l->lock);
     asym_ledger_renew_online(l);
     restore_all(l, ret_report);
     /* A failed write is no error: a later restore compares before it writes, so records that are too old do no harm. */
     asym_ledger_flush(l);
-    asym_ledger_unlock(l);
+    pthread_mutex_unlock(&l->lock);
 }
 
 static const char *plural(size_t n)

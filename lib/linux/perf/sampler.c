@@ -130,7 +130,7 @@ static int take_samples(struct asym_sampler *m, struct asym_snapshot *s)
     return 0;
 }
 
-static int monitor_next(struct asym_source *source, struct asym_snapshot *ret)
+static int sampler_next(struct asym_source *source, struct asym_snapshot *ret)
 {
     static const enum asym_signal ours[] = {ASYM_SIGNAL_IPC, ASYM_SIGNAL_STALL, ASYM_SIGNAL_PROFILE};
     struct asym_sampler *m = of(source);
@@ -279,7 +279,7 @@ static void follow(struct asym_sampler *m, const struct asym_snapshot *snapshot,
 }
 
 /* The counters start last: by then the threads are on their planned CPUs. */
-static void monitor_feedback(struct asym_source *source, const struct asym_feedback *feedback)
+static void sampler_feedback(struct asym_source *source, const struct asym_feedback *feedback)
 {
     struct asym_sampler *m = of(source);
     if (m->config.counters)
@@ -302,7 +302,7 @@ void asym_sampler_count_all(struct asym_source *sampler)
     of(sampler)->counts_all = true;
 }
 
-static void monitor_close(struct asym_source *source)
+static void sampler_close(struct asym_source *source)
 {
     struct asym_sampler *m = of(source);
     if (m->config.counters)
@@ -321,7 +321,7 @@ int asym_sampler_new(const struct asym_sampler_config *config, struct asym_sourc
         return -ENOMEM;
     }
     m->source = (struct asym_source){
-        .inner = config->source, .next = monitor_next, .feedback = monitor_feedback, .close = monitor_close};
+        .inner = config->source, .next = sampler_next, .feedback = sampler_feedback, .close = sampler_close};
     m->config = *config;
     *ret_source = &m->source;
     return 0;

@@ -18,7 +18,8 @@ struct asym_asymmetry;
 
 /**
  * Loads the records that an earlier asymd has left in the ledger, which is borrowed. methods: NULL-terminated, borrowed; they
- * restore the recorded limits. Returns 0; -ENOMEM. If a record is invalid, it returns 0 with the record in err, and drops it.
+ * restore the recorded limits. Returns 0; -ENOMEM. If a record is invalid, it returns 0 with the record in err. The record stays in
+ * the ledger, and asymd caps no CPU while it is there.
  */
 int asym_asymmetry_open(struct asym_ledger *ledger, const struct asym_cap_method *const *methods,
                         struct asym_asymmetry **ret_asymmetry, struct asym_error *err);

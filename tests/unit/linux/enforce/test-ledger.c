@@ -87,19 +87,19 @@ static struct asym_ledger_entry sample(int32_t tid)
 static void add(struct asym_ledger *l, int32_t tid)
 {
     const struct asym_ledger_entry e = sample(tid);
-    asym_ledger_lock(l);
+    pthread_mutex_lock(&l->lock);
     struct asym_ledger_entry *to = asym_ledger_add(l, &e.id);
     assert_non_null(to);
     *to = e;
     assert_int_equal(asym_ledger_note(l, to), 0);
-    asym_ledger_unlock(l);
+    pthread_mutex_unlock(&l->lock);
 }
 
 static int flush(struct asym_ledger *l)
 {
-    asym_ledger_lock(l);
+    pthread_mutex_lock(&l->lock);
     int r = asym_ledger_flush(l);
-    asym_ledger_unlock(l);
+    pthread_mutex_unlock(&l->lock);
     return r;
 }
 
@@ -112,12 +112,12 @@ static void record(int32_t tid)
 
 static void drop(struct asym_ledger *l, int32_t tid)
 {
-    asym_ledger_lock(l);
+    pthread_mutex_lock(&l->lock);
     struct asym_ledger_entry *e = asym_ledger_find(l, tid);
     assert_non_null(e);
     assert_int_equal(asym_ledger_note_gone(l, &e->id), 0);
     asym_ledger_remove(l, e);
-    asym_ledger_unlock(l);
+    pthread_mutex_unlock(&l->lock);
 }
 
 static void assert_same(const struct asym_ledger_entry *a, const struct asym_ledger_entry *b)
@@ -379,9 +379,9 @@ TEST_WITH(the_file_is_rewritten_when_most_of_it_is_stale, the_tree_make, tear_do
     ino_t inode = inode_of("ledger");
     int rewritten = 0, records = 10;
     for (int i = 0; i < 10000; i++) {
-        asym_ledger_lock(ledger);
+        pthread_mutex_lock(&ledger->lock);
         assert_int_equal(asym_ledger_note(ledger, asym_ledger_find(ledger, 1 + i % 10)), 0);
-        asym_ledger_unlock(ledger);
+        pthread_mutex_unlock(&ledger->lock);
         assert_int_equal(flush(ledger), 0);
         largest = size_of("ledger") > largest ? size_of("ledger") : largest;
         assert_int_equal(inode_of("ledger") != inode, ++records > 3 * 10 + 64);
@@ -573,14 +573,14 @@ TEST_WITH(the_table_finds_what_is_in_it, the_tree_make, tear_down)
         seed = seed * 1664525u + 1013904223u;
         const size_t k = seed >> 20;
         const struct asym_taskid id = {.tid = (int32_t)(k * 64 + 1), .tgid = 1, .start = 1};
-        asym_ledger_lock(ledger);
+        pthread_mutex_lock(&ledger->lock);
         struct asym_ledger_entry *e = asym_ledger_find(ledger, id.tid);
         assert_true((e != NULL) == in[k]);
         if (e)
             asym_ledger_remove(ledger, e);
         else
             assert_non_null(asym_ledger_add(ledger, &id));
-        asym_ledger_unlock(ledger);
+        pthread_mutex_unlock(&ledger->lock);
         n += in[k] ? (size_t)-1 : 1;
         in[k] = !in[k];
         assert_int_equal(asym_ledger_count(ledger), n);
