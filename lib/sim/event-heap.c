@@ -18,7 +18,7 @@ int sim_heap_init(struct sim_heap *h, uint32_t n_slots)
         free(at);
         return -ENOMEM;
     }
-    *h = (struct sim_heap){.memory = memory, .items = memory + ahead, .at = at, .n_slots = n_slots};
+    *h = (struct sim_heap){.memory = memory, .items = memory + ahead, .at = at};
     return 0;
 }
 

@@ -29,7 +29,7 @@ struct sim_heap {
     void *memory;                /* owned */
     struct sim_heap_item *items; /* points into memory; the four children of a node share a cache line */
     uint32_t *at;                /* owned; by slot: 1 + its index in items; 0: the slot is not in the heap */
-    uint32_t n, n_slots;
+    uint32_t n;
     /* 1 + the slot that was taken last; 0: none. It stays in items until the next call, because most slots get a new time
      * at once. */
     uint32_t taken;
@@ -194,7 +194,7 @@ struct asym_sim {
     uint32_t *by_llc, *pending;
     uint64_t *alive;              /* a bit per process, so that a snapshot skips processes that do not run */
     struct asym_mask_table masks; /* of threads */
-    uint32_t n_cpus, n_threads, n_procs, n_programs, n_llcs, n_cores, n_pending;
+    uint32_t n_cpus, n_threads, n_procs, n_programs, n_llcs, n_pending;
     uint32_t n_ended; /* runs that have ended */
     uint64_t seed, now, end;
     uint64_t kick_at; /* when idle CPUs try to pull again; SIM_NEVER: not set */

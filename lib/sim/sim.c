@@ -181,7 +181,6 @@ static int set_up(struct asym_sim *s, int only, uint64_t seed)
     if (r < 0)
         return r;
     s->n_llcs = s->machine->n_llcs;
-    s->n_cores = s->machine->n_cores;
     s->seed = seed;
     s->by_speed = s->scenario->scheduler.capacity != ASYM_SIM_CAPACITY_IGNORED;
     s->rng = sim_rng_stream(seed, UINT64_MAX);
