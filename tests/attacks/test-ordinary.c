@@ -44,21 +44,18 @@ static size_t read_all(int fd, char *text, size_t size)
 /* With this sp_boost: checks the thread while asymd runs and after it, and the log of asymd. */
 static void boost_by(const char *sp_boost)
 {
-    char pid[32], dir[128], slow[32], text[4096];
+    char text[4096];
     const int own = getpriority(PRIO_PROCESS, 0);
     int fds[2];
     pid_t victim = asym_stranger_start(run_phases, NULL);
-    snprintf(pid, sizeof pid, "--pid=%d", (int)victim);
-    snprintf(dir, sizeof dir, "--set=asymd.state_dir=%s", asym_service_dir());
-    snprintf(slow, sizeof slow, "--slow=%d", asym_live_cpus() / 2);
     const char *const argv[] = {ASYM_SERVICE,
                                 "--service",
                                 "--policy=pa",
                                 "--interval=50ms",
-                                slow,
+                                asym_live_text("--slow=%d", asym_live_cpus() / 2),
                                 sp_boost,
-                                dir,
-                                pid,
+                                asym_service_dir_option(),
+                                asym_live_pid_option(victim),
                                 "--set=classify.amp_boost=60s",
                                 "--set=rtx.listen=no",
                                 NULL};

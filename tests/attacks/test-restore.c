@@ -170,11 +170,9 @@ static double seconds_of(const struct timeval *t)
 /* Returns the seconds of CPU time that it took; -1: it failed, or took too long and was killed. */
 static double restore(void)
 {
-    char dir[128];
     int status;
-    snprintf(dir, sizeof dir, "--set=asymd.state_dir=%s", asym_service_dir());
     const char *other = getenv("ASYM_TEST_SERVICE"); /* as in support/service.c */
-    const char *const argv[] = {other ? other : ASYM_SERVICE, "--restore", dir, NULL};
+    const char *const argv[] = {other ? other : ASYM_SERVICE, "--restore", asym_service_dir_option(), NULL};
     struct rusage used;
     const double end = asym_live_now() + PATIENCE_SECONDS;
     pid_t pid = asym_live_start(argv, -1), ended = 0;

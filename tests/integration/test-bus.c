@@ -218,11 +218,10 @@ TEST_WITH(asymctl_shows_the_service_and_its_decisions, set_up, tear_down)
 {
     static const char *const argv[] = {"daemon/asymctl", "status", NULL};
     static const char *const heads[] = {"asymd ", "\nPolicy  ", "\nMachine  ", "\nSteering  ", "\nChanges  "};
-    char text[8192], path[128];
+    char text[8192];
     asym_service_steer("3", NULL);
     sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
-    snprintf(path, sizeof path, "%s/bus", asym_service_dir());
-    assert_int_equal(setenv("ASYMD_BUS", path, 1), 0);
+    asym_service_export_bus();
     await_steered(bus, 1, 4);
     assert_int_equal(asym_live_run(argv, text, sizeof text), 0);
     for (size_t i = 0; i < ASYM_LENGTH(heads); i++)

@@ -166,15 +166,12 @@ TEST_WITH(no_cpu_is_idle_while_a_steered_thread_waits, asym_service_set_up, asym
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         if (!asym_rounds_are_all() && rows[i].bpf != is_bpf())
             continue;
-        char threads[16], beside[32], policy[32];
         struct masks masks = {0};
         const int cpus = asym_live_cpus();
         const char *const argv[] = {"tests/load-duty", rows[i].works, rows[i].of, "120", NULL};
-        snprintf(threads, sizeof threads, "%d", rows[i].busy * cpus);
-        snprintf(policy, sizeof policy, "--policy=%s", rows[i].policy);
-        pid_t sleeper = asym_live_start(argv, -1), busy = asym_service_spin(threads);
-        snprintf(beside, sizeof beside, "--pid=%d", (int)busy);
-        const char *const more[] = {beside, policy, "--set=policy.asym.flood=1000", NULL};
+        pid_t sleeper = asym_live_start(argv, -1), busy = asym_service_spin(asym_live_text("%d", rows[i].busy * cpus));
+        const char *const more[] = {asym_live_pid_option(busy), asym_live_text("--policy=%s", rows[i].policy),
+                                    "--set=policy.asym.flood=1000", NULL};
         pid_t asymd = asym_service_start(sleeper, more);
         assert_true(asym_live_await(asym_live_narrow_threads, busy, cpus, 1, ASYM_LIVE_PATIENCE));
         if (rows[i].keeps)

@@ -10,18 +10,6 @@
 #include "support/service.h"
 #include "support/test.h"
 
-/* Starts the program; ret_output is its output. */
-static pid_t start(int *ret_output)
-{
-    static const char *const argv[] = {"tests/load-ownmask", NULL};
-    int fds[2];
-    assert_int_equal(pipe(fds), 0);
-    const pid_t pid = asym_live_start(argv, fds[1]);
-    close(fds[1]);
-    *ret_output = fds[0];
-    return pid;
-}
-
 /* Two threads stay narrow for ten samples. For a moment all three may be narrow: two inherit the mask of the first. */
 static int two_stay_narrow(pid_t pid, int cpus)
 {
@@ -47,7 +35,7 @@ TEST_WITH(a_thread_that_sets_its_mask_late_is_steered_like_any_other, asym_servi
     long ran = -1;
     snprintf(said, sizeof said, "%s/said", asym_service_dir());
     const int out = open(said, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    const pid_t load = start(&output);
+    const pid_t load = asym_live_start_piped((const char *const[]){"tests/load-ownmask", NULL}, &output);
     /* asymd plans at every sample, but only one plan concerns the waiting thread, and asymd releases nothing meanwhile. */
     const char *const more[] = {"--set=enforce.swap_period=10ms", "--set=enforce.release=100s", NULL};
     const pid_t asymd = asym_service_start_to(load, more, out);

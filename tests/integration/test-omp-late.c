@@ -9,18 +9,6 @@
 #include "support/service.h"
 #include "support/test.h"
 
-/* Starts a program; ret_output is its output. */
-static pid_t start(const char *path, int *ret_output)
-{
-    int fds[2];
-    const char *const argv[] = {path, NULL};
-    assert_int_equal(pipe(fds), 0);
-    const pid_t pid = asym_live_start(argv, fds[1]);
-    close(fds[1]);
-    *ret_output = fds[0];
-    return pid;
-}
-
 /* Lets the program begin its first region: the number of its threads, and the least number of CPUs of any of them. */
 static void begin(pid_t pid, int output, int *ret_threads, int *ret_least)
 {
@@ -35,10 +23,9 @@ TEST_WITH(a_runtime_that_counts_late_finds_all_cpus, asym_service_set_up, asym_s
 {
     const int cpus = asym_live_cpus();
     int threads, least, late_says, early_says;
-    char pid[32];
-    const pid_t late = start("tests/omp/late-clang", &late_says), early = start("tests/omp/late-gcc", &early_says);
-    snprintf(pid, sizeof pid, "--pid=%d", (int)late);
-    const char *const more[] = {pid, NULL};
+    const pid_t late = asym_live_start_piped((const char *const[]){"tests/omp/late-clang", NULL}, &late_says),
+                early = asym_live_start_piped((const char *const[]){"tests/omp/late-gcc", NULL}, &early_says);
+    const char *const more[] = {asym_live_pid_option(late), NULL};
     const pid_t asymd = asym_service_start(early, more);
     /* asymd has steered the early program. The late one is older, so asymd has seen it, too. */
     assert_true(asym_live_await(asym_live_narrow_threads, early, cpus, 1, ASYM_LIVE_PATIENCE));

@@ -236,14 +236,12 @@ TEST(asymctl_run_says_where_it_cannot)
 TEST(a_program_that_spins_and_does_not_report_is_suspected)
 {
     static char text[262144];
-    char pid[32];
     setenv("KMP_BLOCKTIME", "infinite", 1);
     struct program p = start_program(PROGRAMS "steps-clang", "", NULL, NULL);
     unsetenv("KMP_BLOCKTIME");
     step(&p, "barrier 2");
-    snprintf(pid, sizeof pid, "--pid=%d", (int)p.pid);
     asym_live_sleep(0.7);
-    const char *const dry[] = {"daemon/asymd", "--dry-run", "--json", pid, NULL};
+    const char *const dry[] = {"daemon/asymd", "--dry-run", "--json", asym_live_pid_option(p.pid), NULL};
     const double end = asym_live_now() + ASYM_LIVE_PATIENCE;
     do
         assert_int_equal(asym_live_run(dry, text, sizeof text), 0);

@@ -87,18 +87,16 @@ TEST_WITH(want_of_descriptors_is_reported, asym_service_set_up, asym_service_tea
 
 TEST_WITH(twenty_thousand_threads_are_all_seen, asym_service_set_up, asym_service_tear_down)
 {
-    char ready[64] = "", pid[32];
-    int fds[2];
-    assert_int_equal(pipe(fds), 0);
+    char ready[64] = "";
+    int output;
     const char *const load_argv[] = {"tests/load-sleepers", "20000", "100", "120", NULL};
-    pid_t load = asym_live_start(load_argv, fds[1]);
-    close(fds[1]);
-    assert_true(read(fds[0], ready, sizeof ready - 1) > 0);
-    close(fds[0]);
+    pid_t load = asym_live_start_piped(load_argv, &output);
+    assert_true(read(output, ready, sizeof ready - 1) > 0);
+    close(output);
     if (strcmp(ready, "ready\n") != 0)
         fail_msg("this machine lets us have no 20,000 threads: %s", ready);
-    snprintf(pid, sizeof pid, "--pid=%d", (int)load);
-    const char *const argv[] = {ASYM_SERVICE, "--dry-run", "--json", "--slow=1", "--duration=300ms", pid, NULL};
+    const char *const argv[] = {
+        ASYM_SERVICE, "--dry-run", "--json", "--slow=1", "--duration=300ms", asym_live_pid_option(load), NULL};
     assert_int_equal(asym_live_run(argv, said, sizeof said), 0);
     json_t *root = json_loads(said, 0, NULL);
     assert_non_null(root);
@@ -145,10 +143,9 @@ TEST_WITH(on_one_cpu_it_says_that_there_is_one, asym_service_set_up, asym_servic
 
 static int steer_once(pid_t load, char *text, size_t size)
 {
-    char pid[32], state[128];
-    const char *const argv[] = {ASYM_SERVICE, "--once", state, "--slow=1", "--duration=300ms", pid, NULL};
-    snprintf(pid, sizeof pid, "--pid=%d", (int)load);
-    snprintf(state, sizeof state, "--set=asymd.state_dir=%s", asym_service_dir());
+    const char *const argv[] = {ASYM_SERVICE, "--once",           asym_service_dir_option(),
+                                "--slow=1",   "--duration=300ms", asym_live_pid_option(load),
+                                NULL};
     return asym_live_run(argv, text, size);
 }
 
@@ -197,12 +194,16 @@ TEST_WITH(a_full_standard_output_is_an_error, asym_service_set_up, asym_service_
 /* Returns how many masks of the program the dry run would narrow, and whether it would boost a thread. */
 static int dry_run(pid_t load, const char *policy, bool *ret_boosts)
 {
-    char pid[32], state[128], slow[32];
-    const char *const argv[] = {ASYM_SERVICE, "--dry-run", "--json",           state, slow,
-                                pid,          policy,      "--duration=300ms", BOOST, NULL};
-    snprintf(pid, sizeof pid, "--pid=%d", (int)load);
-    snprintf(state, sizeof state, "--set=asymd.state_dir=%s", asym_service_dir());
-    snprintf(slow, sizeof slow, "--slow=%d", asym_live_cpus() / 2);
+    const char *const argv[] = {ASYM_SERVICE,
+                                "--dry-run",
+                                "--json",
+                                asym_service_dir_option(),
+                                asym_live_text("--slow=%d", asym_live_cpus() / 2),
+                                asym_live_pid_option(load),
+                                policy,
+                                "--duration=300ms",
+                                BOOST,
+                                NULL};
     assert_int_equal(asym_live_run(argv, said, sizeof said), 0);
     json_t *root = json_loads(said, 0, NULL), *thread;
     if (!root)
@@ -314,20 +315,25 @@ static void write_profiles(const char *file, const char *computes, const char *w
 TEST_WITH(a_profile_decides_which_thread_has_the_fast_cpu, asym_service_set_up, asym_service_tear_down)
 {
     static const char *const policies[] = {"--policy=static-ipc", "--policy=hass"};
-    char path[2][128], file[128], option[160], dir[128], number[2][32];
-    const char *argv[] = {
-        ASYM_SERVICE, "--once",  dir,  "--slow=1-1", "--set=enforce.pin=cpu", "--duration=300ms", option,
-        number[0],    number[1], NULL, NULL};
+    char path[2][128], file[128];
     char id[ASYM_BUILD_ID_MAX] = "";
     pid_t pids[2];
     snprintf(file, sizeof file, "%s/profiles", asym_service_dir());
-    snprintf(option, sizeof option, "--set=counters.profiles=%s", file);
-    snprintf(dir, sizeof dir, "--set=asymd.state_dir=%s", asym_service_dir());
     for (int k = 0; k < 2; k++) {
         snprintf(path[k], sizeof path[k], "%s/load-%d", asym_service_dir(), k);
         pids[k] = spin_as(path[k]);
-        snprintf(number[k], sizeof number[k], "--pid=%d", (int)pids[k]);
     }
+    const char *argv[] = {ASYM_SERVICE,
+                          "--once",
+                          asym_service_dir_option(),
+                          "--slow=1-1",
+                          "--set=enforce.pin=cpu",
+                          "--duration=300ms",
+                          asym_live_text("--set=counters.profiles=%s", file),
+                          asym_live_pid_option(pids[0]),
+                          asym_live_pid_option(pids[1]),
+                          NULL,
+                          NULL};
     int fd = open(path[0], O_RDONLY | O_CLOEXEC);
     assert_int_equal(asym_elf_build_id(fd, id), 0);
     close(fd);

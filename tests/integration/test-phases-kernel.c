@@ -273,34 +273,14 @@ static void measure(const char *kind, size_t n)
     end_load(pid);
 }
 
-TEST_F(a_frame_loop_is_counted_as_the_kernel_does)
+TEST_F(loads_are_counted_as_the_kernel_does)
 {
-    measure("frame", 6);
-}
-
-TEST_F(frames_with_pauses_are_counted_as_the_kernel_does)
-{
-    measure("vsync", 6);
-}
-
-TEST_F(barriers_are_counted_as_the_kernel_does)
-{
-    measure("barrier", 4);
-}
-
-TEST_F(a_pipeline_is_counted_as_the_kernel_does)
-{
-    measure("pipeline", 3);
-}
-
-TEST_F(a_lock_is_counted_as_the_kernel_does)
-{
-    measure("lock", 4);
-}
-
-TEST_F(a_serial_program_with_sleepers_is_counted_as_the_kernel_does)
-{
-    measure("serial", 4);
+    static const struct {
+        const char *kind;
+        size_t threads;
+    } loads[] = {{"frame", 6}, {"vsync", 6}, {"barrier", 4}, {"pipeline", 3}, {"lock", 4}, {"serial", 4}};
+    for (size_t i = 0; i < ASYM_LENGTH(loads); i++)
+        measure(loads[i].kind, loads[i].threads);
 }
 
 /* Events of one application, and when they came. */

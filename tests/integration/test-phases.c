@@ -62,8 +62,7 @@ static void serve_one_that_slept(const char *policy, const char *workers, const 
                                  const char *parallel_ms)
 {
     static const char *const command[] = {"tests/load-silent", "manager", NULL};
-    char slow[32];
-    snprintf(slow, sizeof slow, "--slow=%d", asym_live_cpus() - 1);
+    const char *slow = asym_live_text("--slow=%d", asym_live_cpus() - 1);
     const char *const argv[] = {
         "--interval=100ms", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf", policy, slow, NULL};
     struct asym_talker talker = asym_talker_start_with(command, workers, serial_ms, parallel_ms);
@@ -101,8 +100,7 @@ TEST_WITH(serial_first_serves_it_as_soon, asym_service_set_up, asym_service_tear
 TEST_WITH(asym_serves_it_as_soon, asym_service_set_up, asym_service_tear_down)
 {
     static const char *const command[] = {"tests/load-silent", NULL};
-    char slow[32];
-    snprintf(slow, sizeof slow, "--slow=%d", asym_live_cpus() - 1);
+    const char *slow = asym_live_text("--slow=%d", asym_live_cpus() - 1);
     const char *const argv[] = {
         "--interval=1s", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf", "--policy=asym", slow, NULL};
     struct asym_talker talker = asym_talker_start_with(command, "1", "20", "40");
@@ -135,9 +133,7 @@ static unsigned long count_samples(void)
 TEST_WITH(while_its_program_sleeps_asymd_dozes_until_it_runs, asym_service_set_up, asym_service_tear_down)
 {
     enum { ROUNDS = 10 };
-    char bus[128];
-    snprintf(bus, sizeof bus, "%s/bus", asym_service_dir());
-    assert_int_equal(setenv("ASYMD_BUS", bus, 1), 0);
+    asym_service_export_bus();
     const pid_t load = asym_service_spin("2"), asymd = start_service(load, "--interval=50ms");
     assert_true(asym_live_await(asym_live_narrow_threads, load, asym_live_cpus(), 1, ASYM_LIVE_PATIENCE));
     assert_int_equal(asym_process_stop(load), 0);

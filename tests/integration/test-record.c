@@ -55,9 +55,9 @@ static void record_and_kill(const char *ended, const char *killed)
     const pid_t spin = asym_live_start(load, -1);
     pid_t recorders[2];
     off_t heads[2];
-    char pid[32], parts[2][160];
+    char parts[2][160];
     asym_live_settle(spin, 4);
-    snprintf(pid, sizeof pid, "--pid=%d", (int)spin);
+    const char *pid = asym_live_pid_option(spin);
     for (int i = 0; i < 2; i++) {
         const char *const argv[] = {"daemon/asymctl", "record", paths[i], "--time=100s", pid, NULL};
         recorders[i] = asym_live_start(argv, -1);
@@ -173,15 +173,14 @@ TEST_WITH(a_record_has_the_machine_of_a_running_service_and_a_trace_its_decision
           asym_service_tear_down)
 {
     struct tree tree;
-    char path[128], part[140], bus[160], pid[32];
+    char path[128], part[140];
     tree_make(&tree);
     snprintf(path, sizeof path, "%s/a.json", tree.path);
     snprintf(part, sizeof part, "%s.part", path);
-    snprintf(bus, sizeof bus, "%s/bus", asym_service_dir());
     const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
     await_steered(load);
-    setenv("ASYMD_BUS", bus, 1);
-    snprintf(pid, sizeof pid, "--pid=%d", (int)load);
+    asym_service_export_bus();
+    const char *pid = asym_live_pid_option(load);
     assert_record_has_the_machine_of_the_service(&tree, pid);
     const char *const tracing[] = {"daemon/asymctl",     "record", "--trace", path, "--time=100s", pid,
                                    "--config=/dev/null", NULL};
@@ -207,13 +206,13 @@ TEST(a_record_becomes_a_scenario_that_is_simulated)
 {
     static const char *const load[] = {"tests/load-spin", "4", "60", NULL};
     struct tree tree;
-    char path[128], from[160], pid[32];
+    char path[128], from[160];
     tree_make(&tree);
     snprintf(path, sizeof path, "%s/a.rec", tree.path);
     snprintf(from, sizeof from, "--from=%s", path);
     const pid_t spin = asym_live_start(load, -1);
     asym_live_settle(spin, 4);
-    snprintf(pid, sizeof pid, "--pid=%d", (int)spin);
+    const char *pid = asym_live_pid_option(spin);
     const char *const record[] = {"daemon/asymctl", "record", path, "--time=3s", pid, NULL};
     assert_int_equal(asym_live_run(record, said, sizeof said), 0);
     asym_live_end(spin, SIGKILL);

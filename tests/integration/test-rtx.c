@@ -72,17 +72,15 @@ TEST_WITH(what_begins_within_notify_min_has_its_cpu_when_that_is_over, asym_serv
 TEST_WITH(the_dry_run_and_check_name_it, asym_service_set_up, asym_service_tear_down)
 {
     static char text[262144];
-    char pid[32], named[64];
     struct asym_talker talker = start_talker();
-    snprintf(pid, sizeof pid, "--pid=%d", (int)talker.pid);
-    snprintf(named, sizeof named, "load-talker (%d)", (int)talker.pid);
+    const char *pid = asym_live_pid_option(talker.pid);
     asym_live_sleep(0.7);
     const char *const dry[] = {ASYM_SERVICE, "--dry-run", "--json", pid, NULL};
     assert_int_equal(asym_live_run(dry, text, sizeof text), 0);
     assert_non_null(strstr(text, "\"rtx\": \"reports\""));
     const char *const check[] = {ASYM_SERVICE, "--check", "--json", pid, NULL};
     assert_int_equal(asym_live_run(check, text, sizeof text), 0);
-    assert_non_null(strstr(text, named));
+    assert_non_null(strstr(text, asym_live_text("load-talker (%d)", (int)talker.pid)));
     asym_talker_end(&talker);
 }
 

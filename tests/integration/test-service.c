@@ -63,18 +63,16 @@ TEST_WITH(asymd_itself_does_not_run_on_an_exclusive_cpu, asym_service_set_up, as
 static void expect_children_to_see_all_cpus(const char *children, const char *beside)
 {
     char text[256];
-    int steered, narrow, first, other_nice, restored_after, fds[2];
+    int steered, narrow, first, other_nice, restored_after, output;
     const char *const argv[] = {"tests/load-forker", children, "1", NULL};
-    assert_int_equal(pipe(fds), 0);
-    pid_t load = asym_live_start(argv, fds[1]);
-    close(fds[1]);
+    pid_t load = asym_live_start_piped(argv, &output);
     /* Forks of other programs on this machine use the fork guard's budget, too, and a fork guard without budget is late. */
     const char *const boosted[] = {"--set=asymd.policy=serial-first", "--set=asymd.cpu_budget=50",
                                    *beside ? beside : NULL, NULL};
     pid_t asymd = asym_service_start(load, boosted);
-    ssize_t n = read(fds[0], text, sizeof text - 1);
+    ssize_t n = read(output, text, sizeof text - 1);
     text[n > 0 ? n : 0] = '\0';
-    close(fds[0]);
+    close(output);
     assert_int_equal(asym_live_wait(load), 0);
     asym_live_end(asymd, SIGTERM);
     print_message("%s children: %s", children, text);
@@ -97,10 +95,7 @@ TEST_WITH(children_of_a_steered_process_see_all_cpus, asym_service_set_up, asym_
 
 TEST_WITH(children_of_a_job_see_all_cpus_beside_an_exclusive_one, asym_service_set_up, asym_service_tear_down)
 {
-    char beside[32];
-    pid_t serial = asym_service_spin("1");
-    snprintf(beside, sizeof beside, "--pid=%d", (int)serial);
-    expect_children_to_see_all_cpus("500", beside);
+    expect_children_to_see_all_cpus("500", asym_live_pid_option(asym_service_spin("1")));
 }
 
 /* Item 2: ownership. */
@@ -186,13 +181,13 @@ static bool says_left_over(const char *const *argv, int status)
 
 TEST_WITH(what_a_killed_one_left_is_said_everywhere, asym_service_set_up, asym_service_tear_down)
 {
-    char dir[128], path[512];
+    const char *dir = asym_service_dir_option();
+    char path[512];
     const int cpus = asym_live_cpus();
     pid_t load = asym_service_spin("4"), asymd = asym_service_start(load, NULL);
     assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
     asym_live_end(asymd, SIGKILL);
     assert_int_equal(asym_live_narrow_threads(load, cpus), 4);
-    snprintf(dir, sizeof dir, "--set=asymd.state_dir=%s", asym_service_dir());
     const char *ctl = install_asymctl(path, sizeof path);
     const struct {
         const char *argv[4];

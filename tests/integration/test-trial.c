@@ -19,9 +19,7 @@ static pid_t asymd, load;
 static int set_up(void **state)
 {
     asym_service_set_up(state);
-    char path[96];
-    snprintf(path, sizeof path, "%s/bus", asym_service_dir());
-    assert_int_equal(setenv("ASYMD_BUS", path, 1), 0);
+    asym_service_export_bus();
     /* The tests wait for blocks most of their time, beside tests that need the CPUs. */
     load = asym_live_start((const char *const[]){"tests/load-duty", "1", "20", "120", NULL}, -1);
     asymd = asym_service_start(load, (const char *const[]){"--policy=auto", NULL});

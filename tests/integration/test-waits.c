@@ -152,11 +152,8 @@ TEST_F(a_new_measurement_has_nothing_of_an_earlier_one)
 
 static pid_t start_service(pid_t load, const char *observer)
 {
-    char bus[128];
-    const char *const argv[] = {observer, NULL};
-    snprintf(bus, sizeof bus, "%s/bus", asym_service_dir());
-    assert_int_equal(setenv("ASYMD_BUS", bus, 1), 0);
-    return asym_service_start(load, argv);
+    asym_service_export_bus();
+    return asym_service_start(load, (const char *const[]){observer, NULL});
 }
 
 static int ask(const char *option, pid_t id, char *text, size_t size)

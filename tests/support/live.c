@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -103,6 +104,34 @@ pid_t asym_live_start(const char *const *argv, int out)
     return pid;
 }
 
+pid_t asym_live_start_piped(const char *const *argv, int *ret_output)
+{
+    int fds[2];
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    const pid_t pid = asym_live_start(argv, fds[1]);
+    close(fds[1]);
+    *ret_output = fds[0];
+    return pid;
+}
+
+const char *asym_live_text(const char *format, ...)
+{
+    static char texts[16][512];
+    static size_t last;
+    va_list args;
+    char *ret = texts[last++ % ASYM_LENGTH(texts)];
+    va_start(args, format);
+    const int n = vsnprintf(ret, sizeof *texts, format, args);
+    va_end(args);
+    assert_in_range(n, 0, sizeof *texts - 1);
+    return ret;
+}
+
+const char *asym_live_pid_option(pid_t pid)
+{
+    return asym_live_text("--pid=%d", (int)pid);
+}
+
 int asym_live_wait_for(pid_t pid, double seconds)
 {
     int status;
@@ -135,15 +164,13 @@ static ssize_t read_until(int fd, void *buf, size_t size, double end)
 
 int asym_live_run(const char *const *argv, char *text, size_t size)
 {
-    int fds[2];
+    int output;
     size_t used = 0;
-    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-    pid_t pid = asym_live_start(argv, fds[1]);
-    close(fds[1]);
+    const pid_t pid = asym_live_start_piped(argv, &output);
     const double end = asym_live_now() + WAIT_SECONDS;
     for (;;) {
         char more[4096];
-        ssize_t n = read_until(fds[0], more, sizeof more, end);
+        ssize_t n = read_until(output, more, sizeof more, end);
         if (n <= 0)
             break;
         size_t k = used + (size_t)n < size ? (size_t)n : size - 1 - used;
@@ -151,7 +178,7 @@ int asym_live_run(const char *const *argv, char *text, size_t size)
         used += k;
     }
     text[used] = '\0';
-    close(fds[0]);
+    close(output);
     return asym_live_wait_for(pid, END_SECONDS);
 }
 

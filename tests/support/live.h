@@ -16,6 +16,15 @@
 /** Start argv[0] (in the build tree unless absolute). out: -1, or a descriptor that becomes its standard output. */
 pid_t asym_live_start(const char *const *argv, int out);
 
+/** The same; ret_output gets the reading end of a pipe, which is its standard output and error. */
+pid_t asym_live_start_piped(const char *const *argv, int *ret_output);
+
+/** Returns a text for the arguments of a program. It lives until 16 later calls. */
+const char *asym_live_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/** Returns the option by which asymd and asymctl follow this process only. */
+const char *asym_live_pid_option(pid_t pid);
+
 /** Wait for the process. Returns its exit status, or 128 + signal. The test fails after 250 s, before ctest ends it. */
 int asym_live_wait(pid_t pid);
 

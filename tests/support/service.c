@@ -60,6 +60,16 @@ const char *asym_service_dir(void)
     return state_dir;
 }
 
+const char *asym_service_dir_option(void)
+{
+    return state_option;
+}
+
+void asym_service_export_bus(void)
+{
+    assert_int_equal(setenv("ASYMD_BUS", asym_live_text("%s/bus", state_dir), 1), 0);
+}
+
 /* asym leaves threads on all CPUs when these are wanted many times over, as they are while tests run beside each other. */
 static const char *policy_for(const char *const *more)
 {
@@ -71,12 +81,11 @@ static const char *policy_for(const char *const *more)
 
 static pid_t start(pid_t target, const char *slow, const char *const *more, int out)
 {
-    char pid[32];
     /* A developer can name another asymd, to see an attack test fail on code that has the defect. */
     const char *other = getenv("ASYM_TEST_SERVICE");
-    const char *argv[32] = {other ? other : ASYM_SERVICE, "--service", "--interval=50ms", state_option, pid};
+    const char *argv[32] = {other ? other : ASYM_SERVICE, "--service", "--interval=50ms", state_option,
+                            asym_live_pid_option(target)};
     size_t n = 5;
-    snprintf(pid, sizeof pid, "--pid=%d", (int)target);
     /* tests/CMakeLists.txt says by what asymd observes in which build. */
     static char observer[64];
     if (getenv("ASYM_TEST_OBSERVER")) {

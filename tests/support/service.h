@@ -22,6 +22,12 @@ int asym_service_tear_down(void **state);
 /** Returns the state directory of this test. The tear-down removes it with all its files. */
 const char *asym_service_dir(void);
 
+/** Returns the option that names it. */
+const char *asym_service_dir_option(void);
+
+/** Programs of this test find the bus of this asymd (ASYMD_BUS), until unsetenv(3). */
+void asym_service_export_bus(void);
+
 /**
  * Start asymd for target and its descendants, with a 50 ms interval. more has further arguments, NULL-terminated, or is NULL.
  */

@@ -31,7 +31,7 @@ struct asym_talker asym_talker_start_with(const char *const *command, const char
     const char *const arguments[] = {workers, serial_ms, parallel_ms, "2000"};
     const char *argv[16] = {NULL};
     char dir[128];
-    int fds[2];
+    int output;
     size_t n = 0;
     for (; command[n]; n++)
         argv[n] = command[n];
@@ -40,11 +40,9 @@ struct asym_talker asym_talker_start_with(const char *const *command, const char
         argv[n++] = arguments[i];
     snprintf(dir, sizeof dir, "%s/rtx", asym_service_dir());
     setenv(ASYM_RTX_DIR_ENV, dir, 1);
-    assert_int_equal(pipe(fds), 0);
     struct asym_talker t = {.manager = asym_notify_socket_open(asym_service_dir()),
-                            .pid = asym_live_start(argv, fds[1])};
-    close(fds[1]);
-    t.said = fdopen(fds[0], "r");
+                            .pid = asym_live_start_piped(argv, &output)};
+    t.said = fdopen(output, "r");
     assert_non_null(t.said);
     setvbuf(t.said, NULL, _IONBF, 0); /* poll(2) sees each line that the test has not read */
     /* asymd does not steer a process just after execve(2), which asymctl run calls. That time has passed after this phase. */
