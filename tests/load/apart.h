@@ -5,14 +5,8 @@
 
 #include <sched.h>
 #include <stdatomic.h>
-#include <time.h>
 
-static inline double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
+#include "now.h"
 
 /** Returns whether the calling thread shares no CPU with any of the n other threads. */
 static inline int is_apart(const atomic_int *tids, int n)

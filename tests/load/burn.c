@@ -25,10 +25,11 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <asym/rtx.h>
+
+#include "now.h"
 
 #define MAX_FRAMES 100000
 #define SPIN_NS    20000
@@ -43,13 +44,6 @@ static struct {
     atomic_llong ns;
     atomic_int jobs;
 } * sum;
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static int is_counted(int64_t at)
 {

@@ -15,21 +15,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "now.h"
 
 #define COPIES_MAX 1024
 
 struct shared {
     double started, ended[COPIES_MAX], used[COPIES_MAX];
 };
-
-static double now(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static void pin(int cpu)
 {
@@ -59,7 +53,7 @@ int main(int argc, char **argv)
     if (s == MAP_FAILED)
         return 1;
     const char *cpus = argc == 4 ? argv[3] : "";
-    s->started = now(CLOCK_MONOTONIC);
+    s->started = now();
     for (int i = 0; i < n; i++) {
         const int cpu = *cpus ? atoi(cpus) : -1;
         const pid_t pid = fork();
@@ -69,8 +63,8 @@ int main(int argc, char **argv)
             if (cpu >= 0)
                 pin(cpu);
             work(atof(argv[2]));
-            s->ended[i] = now(CLOCK_MONOTONIC);
-            s->used[i] = now(CLOCK_PROCESS_CPUTIME_ID);
+            s->ended[i] = now();
+            s->used[i] = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
             _exit(0);
         }
         cpus += strcspn(cpus, ",");

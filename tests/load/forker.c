@@ -15,17 +15,11 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-static atomic_int parallel = 1;
+#include "now.h"
 
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
+static atomic_int parallel = 1;
 
 static int my_cpus(void)
 {
@@ -43,8 +37,8 @@ static void *spin(void *arg)
 /* Works while it waits: asymd steers no idle program. */
 static int wait_for_steering(int all_cpus, int boost, double seconds)
 {
-    double end = now_ms() + seconds * 1e3;
-    while (now_ms() < end)
+    double end = now() + seconds;
+    while (now() < end)
         if (my_cpus() < all_cpus && (!boost || getpriority(PRIO_PROCESS, 0) < 0))
             return 1;
     return 0;
@@ -87,8 +81,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < 3; i++)
         if (pthread_create(&threads[i], NULL, spin, NULL) != 0)
             return 1;
-    double end = now_ms() + 1200;
-    while (now_ms() < end)
+    double end = now() + 1.2;
+    while (now() < end)
         ;
     atomic_store(&parallel, 0);
     for (size_t i = 0; i < 3; i++)

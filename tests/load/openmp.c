@@ -19,10 +19,11 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <omp.h>
+
+#include "now.h"
 
 #define CPUS_MAX 1024
 /* Thousands of steps between two reads of the thread's CPU: a millisecond of a slow CPU. */
@@ -41,18 +42,6 @@ struct thread_times {
     double ran, waited;
 };
 
-static double clock_of(clockid_t id)
-{
-    struct timespec t;
-    clock_gettime(id, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static double now(void)
-{
-    return clock_of(CLOCK_MONOTONIC);
-}
-
 static void count(long thousands)
 {
     for (long done = 0; done < thousands; done++)
@@ -70,7 +59,7 @@ static struct thread_times thread_times(void)
         fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     const ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof text - 1, 0);
     text[n > 0 ? n : 0] = '\0';
-    return (struct thread_times){clock_of(CLOCK_THREAD_CPUTIME_ID),
+    return (struct thread_times){seconds_of(CLOCK_THREAD_CPUTIME_ID),
                                  sscanf(text, "%*u %llu", &waited) == 1 ? (double)waited / 1e9 : 0};
 }
 

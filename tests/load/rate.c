@@ -13,7 +13,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "now.h"
 
 #define CPUS_MAX 1024
 
@@ -22,18 +23,6 @@ struct counter {
     double steps, on_cpu[CPUS_MAX];
     double cpu; /* seconds of CPU time */
 };
-
-static double seconds_of(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static double now(void)
-{
-    return seconds_of(CLOCK_MONOTONIC);
-}
 
 /* Some 10 us of a fast core: short enough to read the CPU once after each. */
 static void count(void)

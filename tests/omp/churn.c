@@ -9,10 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <omp.h>
+
+#include "../load/now.h"
 
 static atomic_uint regions, tasks;
 
@@ -62,13 +63,6 @@ static void *other(void *arg)
 #pragma omp parallel num_threads(3)
     atomic_fetch_add(&regions, 1);
     return NULL;
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 int main(int argc, char **argv)
