@@ -7,7 +7,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "support/live.h"
@@ -48,15 +47,8 @@ static int set_up(void **state)
     if (error != 0)
         fail_msg("sched_setattr(SCHED_DEADLINE): %s (run as root)", strerror(error));
     assert_int_equal(become(false), 0);
-    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(shared != MAP_FAILED);
+    shared = asym_live_share(sizeof *shared);
     return asym_service_set_up(state);
-}
-
-static int tear_down(void **state)
-{
-    munmap(shared, sizeof *shared);
-    return asym_service_tear_down(state);
 }
 
 static int fulfil(int wish)
@@ -93,7 +85,7 @@ static int ask(int wish)
     return shared->result - 1;
 }
 
-TEST_WITH(a_steered_thread_is_refused_until_it_asks_for_every_cpu, set_up, tear_down)
+TEST_WITH(a_steered_thread_is_refused_until_it_asks_for_every_cpu, set_up, asym_service_tear_down)
 {
     const int cpus = asym_live_cpus();
     pid_t victim = start_victim(), asymd = asym_service_start(victim, NULL);

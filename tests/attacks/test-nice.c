@@ -7,7 +7,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "linux/sys/thread.h"
@@ -34,15 +33,8 @@ static int set_up(void **state)
     if (r < 0)
         fail_msg("asym_thread_may_boost: %s (run as root)", strerror(-r));
     own = getpriority(PRIO_PROCESS, 0);
-    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(shared != MAP_FAILED);
+    shared = asym_live_share(sizeof *shared);
     return asym_service_set_up(state);
-}
-
-static int tear_down(void **state)
-{
-    munmap(shared, sizeof *shared);
-    return asym_service_tear_down(state);
 }
 
 static void leave_a_child(void)
@@ -116,7 +108,7 @@ static void assert_nothing_was_gained(pid_t victim)
     asym_live_end(victim, SIGKILL);
 }
 
-TEST_WITH(while_asymd_runs_it_is_taken_back, set_up, tear_down)
+TEST_WITH(while_asymd_runs_it_is_taken_back, set_up, asym_service_tear_down)
 {
     pid_t victim = asym_stranger_start(work, NULL), asymd = boost(victim);
     shared->go = 1;
@@ -131,7 +123,7 @@ TEST_WITH(while_asymd_runs_it_is_taken_back, set_up, tear_down)
     assert_nothing_was_gained(victim);
 }
 
-TEST_WITH(after_a_kill_restore_takes_it_back, set_up, tear_down)
+TEST_WITH(after_a_kill_restore_takes_it_back, set_up, asym_service_tear_down)
 {
     char text[512];
     pid_t victim = asym_stranger_start(work, NULL), asymd = boost(victim);

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -42,8 +41,7 @@ static struct asym_mask all_cpus, last;
 
 static struct sleepers *share(int n)
 {
-    struct sleepers *c = mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(c != MAP_FAILED);
+    struct sleepers *c = asym_live_share(sizeof *c);
     c->n = n;
     c->mask = &last;
     return c;

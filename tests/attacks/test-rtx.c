@@ -27,6 +27,7 @@
 #include "linux/rtx/rtx-server-internal.h"
 #include "linux/rtx/rtx-server.h"
 #include "support/fuse.h"
+#include "support/live.h"
 #include "support/must.h"
 #include "support/process.h"
 #include "support/rtx-raw.h"
@@ -98,8 +99,7 @@ static int set_up(void **state)
         fail_msg("%s", "setresuid: Operation not permitted (run as root)");
     alarm(2 * HOLD_SEC);
     memset(refused, 0, sizeof refused);
-    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(shared != MAP_FAILED);
+    shared = asym_live_share(sizeof *shared);
     snprintf(dir, sizeof dir, "/tmp/asym-rtx-XXXXXX");
     assert_non_null(mkdtemp(dir));
     assert_int_equal(chmod(dir, 0755), 0);
@@ -121,7 +121,6 @@ static int tear_down(void **state)
         snprintf(name, sizeof name, "%s/%s", dir, left[i]);
         remove(name);
     }
-    munmap(shared, sizeof *shared);
     return rmdir(dir);
 }
 

@@ -5,7 +5,6 @@
  */
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "base/mask.h"
@@ -67,7 +66,7 @@ static void sleeper(struct shared *s)
 
 static pid_t start_sleeper(void)
 {
-    struct shared *s = share(sizeof(struct shared));
+    struct shared *s = asym_live_share(sizeof(struct shared));
     pid_t pid = start(sleeper, s);
     await(&s->ready, 1);
     return pid;
@@ -95,7 +94,7 @@ static void spin_on(struct shared *s)
  */
 TEST_WITH(a_running_thread_is_moved_by_its_transit_cpu, steered_set_up, tear_down)
 {
-    struct shared *s = share(sizeof(struct shared));
+    struct shared *s = asym_live_share(sizeof(struct shared));
     struct asym_stat stat;
     int there = 0;
     pid_t pid = start(spin_on, s);
@@ -236,7 +235,7 @@ TEST_WITH(children_and_grandchildren_of_a_burst_are_all_repaired, steered_set_up
 {
     open_guarded_ledger();
     for (int round = 0; round < 20; round++) {
-        struct shared *s = share(sizeof(struct shared));
+        struct shared *s = asym_live_share(sizeof(struct shared));
         pid_t pid = start(fork_in_a_burst, s);
         await(&s->ready, 1);
         assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
@@ -249,7 +248,6 @@ TEST_WITH(children_and_grandchildren_of_a_burst_are_all_repaired, steered_set_up
             fail_msg("round %d: %d of %d stay narrow", round, narrow_of_burst(s), 2 * BURST);
         assert_true(has(pid, &all_cpus));
         asym_live_end(pid, SIGKILL);
-        munmap(s, sizeof *s);
     }
 }
 

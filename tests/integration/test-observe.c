@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -182,8 +181,7 @@ static double check_loops(struct view *v, struct loop loops[N_LOOPS])
 TEST(the_threads_of_a_frame_loop_read_their_duty)
 {
     struct view v;
-    struct loop *loops = mmap(NULL, N_LOOPS * sizeof *loops, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(loops != MAP_FAILED);
+    struct loop *loops = asym_live_share(N_LOOPS * sizeof *loops);
     static const uint64_t busy[N_LOOPS] = {8700000, 3000000, 1500000};
     for (size_t k = 0; k < N_LOOPS; k++)
         loops[k] = (struct loop){.busy = busy[k], .period = 10000000};
@@ -204,7 +202,6 @@ TEST(the_threads_of_a_frame_loop_read_their_duty)
         print_message("the host took too much time: measured again\n");
     close_view(&v);
     asym_live_end(child, SIGKILL);
-    munmap(loops, N_LOOPS * sizeof *loops);
 }
 
 static const struct asym_task *find(const struct view *v, int32_t tid)

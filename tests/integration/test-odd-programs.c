@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 
 #include "support/live.h"
@@ -130,8 +129,7 @@ static void (*const programs[N_PROGRAMS])(void) = {
 /* The parent reaps no child, so that the zombie stays. The children end with it. */
 static pid_t start_programs(void)
 {
-    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(shared != MAP_FAILED);
+    shared = asym_live_share(sizeof *shared);
     const pid_t parent = asym_process_fork();
     if (parent > 0)
         return parent;
@@ -151,7 +149,6 @@ static pid_t start_programs(void)
 static void end_programs(pid_t parent)
 {
     asym_live_end(parent, SIGKILL);
-    assert_int_equal(munmap(shared, sizeof *shared), 0);
 }
 
 static void assert_steered(const int *wanted)

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -480,13 +479,11 @@ static void check_output(void *arg)
 
 static struct answer checked_by_ordinary_user(const char *output)
 {
-    struct answer *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(shared != MAP_FAILED);
+    struct answer *shared = asym_live_share(sizeof *shared);
     shared->output = output;
     shared->error = 1;
     assert_int_equal(asym_live_wait(asym_stranger_start(check_output, shared)), 0);
     const struct answer result = *shared;
-    munmap(shared, sizeof *shared);
     return result;
 }
 

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -32,14 +31,8 @@ static struct shared *shared;
 
 static int set_up(void **state)
 {
-    shared = share(sizeof *shared);
+    shared = asym_live_share(sizeof *shared);
     return steered_set_up(state);
-}
-
-static int tear_down(void **state)
-{
-    munmap(shared, sizeof *shared);
-    return steered_tear_down(state);
 }
 
 static void sleep_on(void)
@@ -76,7 +69,7 @@ static struct asym_restore_report restore_anew(void)
  * Item 3 of what steering must not break. The kernel cuts the mask of a steered thread to a changed cpuset: the result is
  * neither asymd's mask nor the original one. It still counts as asymd's, and the restored mask grows with the cpuset.
  */
-TEST_WITH(a_cpuset_that_changes_leaves_no_thread_pinned, set_up, tear_down)
+TEST_WITH(a_cpuset_that_changes_leaves_no_thread_pinned, set_up, steered_tear_down)
 {
     char both[32], one[16], other[16];
     snprintf(both, sizeof both, "%d,%d", asym_mask_next(&first, 0), asym_mask_next(&last, 0));
@@ -145,7 +138,7 @@ static void lead_a_session(void)
 }
 
 /* The creator has ended. Its child now belongs to the process that reaps orphans: init, or a subreaper. */
-TEST_WITH(an_orphan_has_inherited, set_up, tear_down)
+TEST_WITH(an_orphan_has_inherited, set_up, steered_tear_down)
 {
     pid_t leader = start_by(asym_process_fork_session, lead_a_session);
     await(&shared->ready, 1);
@@ -192,7 +185,7 @@ static void leave_a_session(void)
 }
 
 /* Not all children of init in the session come from the steered process: the parent of some existed before it. */
-TEST_WITH(a_sibling_in_a_session_without_a_leader_has_inherited_nothing, set_up, tear_down)
+TEST_WITH(a_sibling_in_a_session_without_a_leader_has_inherited_nothing, set_up, steered_tear_down)
 {
     assert_int_equal(asym_live_wait(start_by(asym_process_fork_session, leave_a_session)), 0);
     await(&shared->tids[0], 1);
@@ -256,7 +249,7 @@ static pid_t exec_while_steered(bool leader_is_steered, struct asym_taskid *ret_
     return pid;
 }
 
-TEST_WITH(what_a_thread_took_along_by_exec_is_found, set_up, tear_down)
+TEST_WITH(what_a_thread_took_along_by_exec_is_found, set_up, steered_tear_down)
 {
     /* The file does not have the image of a process, which tells of the exec where the leader has no record. */
     static const struct {
@@ -276,7 +269,7 @@ TEST_WITH(what_a_thread_took_along_by_exec_is_found, set_up, tear_down)
 }
 
 /* A sample may show that the thread has ended before one shows the new program, and asymd may be stopped in between. */
-TEST_WITH(the_record_of_a_thread_that_called_exec_is_not_forgotten_in_vain, set_up, tear_down)
+TEST_WITH(the_record_of_a_thread_that_called_exec_is_not_forgotten_in_vain, set_up, steered_tear_down)
 {
     struct asym_taskid former;
     const pid_t pid = exec_while_steered(false, &former);
@@ -304,7 +297,7 @@ static void end_the_main_thread(void)
     pthread_exit(NULL);
 }
 
-TEST_WITH(the_end_of_the_main_thread_is_no_exec, set_up, tear_down)
+TEST_WITH(the_end_of_the_main_thread_is_no_exec, set_up, steered_tear_down)
 {
     const pid_t pid = start(end_the_main_thread);
     await(&shared->tids[0], 1);
@@ -322,7 +315,7 @@ TEST_WITH(the_end_of_the_main_thread_is_no_exec, set_up, tear_down)
 }
 
 /* The leader has chosen the mask itself, and has not called exec. */
-TEST_WITH(the_end_of_a_thread_changes_no_leader, set_up, tear_down)
+TEST_WITH(the_end_of_a_thread_changes_no_leader, set_up, steered_tear_down)
 {
     const pid_t pid = start(exec_from_a_thread);
     await(&shared->tids[0], 1);
@@ -445,7 +438,7 @@ static int odd_threads(void)
  * The test runs without the fork guard. Between the kills, the unsteered main thread of a process with steered threads starts
  * new threads, and steered threads end.
  */
-TEST_WITH(after_each_kill_every_thread_that_is_left_has_its_own, set_up, tear_down)
+TEST_WITH(after_each_kill_every_thread_that_is_left_has_its_own, set_up, steered_tear_down)
 {
     struct gen g = {.state = 2012}; /* so that a failure can be repeated */
     struct asym_restore_report sum = {0};

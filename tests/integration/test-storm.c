@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "support/live.h"
@@ -20,13 +19,6 @@ struct shared {
     atomic_int go, done;
     pid_t children[CHILDREN];
 };
-
-static struct shared *share(void)
-{
-    struct shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(s != MAP_FAILED);
-    return s;
-}
 
 /* Works until go, then forks children that do nothing, and works on. */
 static pid_t start_parent(struct shared *s)
@@ -106,7 +98,7 @@ static bool is_said(int fd, const char *text, double seconds)
 static void overflow(bool storm_first)
 {
     int cpus = asym_live_cpus(), fds[2];
-    struct shared *s = share();
+    struct shared *s = asym_live_share(sizeof *s);
     assert_int_equal(pipe(fds), 0);
     pid_t load = start_parent(s), asymd = asym_service_start_to(load, NULL, fds[1]);
     close(fds[1]);
@@ -121,7 +113,6 @@ static void overflow(bool storm_first)
     assert_int_equal(asym_live_wait(asymd), 0);
     close(fds[0]);
     asym_live_end(load, SIGKILL);
-    munmap(s, sizeof *s);
 }
 
 TEST_WITH(children_reported_before_an_overflow_are_repaired, asym_service_set_up, asym_service_tear_down)

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -83,6 +84,13 @@ int asym_live_cpus(void)
 {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) < 0 ? -1 : CPU_COUNT(&set);
+}
+
+void *asym_live_share(size_t size)
+{
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(p != MAP_FAILED);
+    return p;
 }
 
 pid_t asym_live_start(const char *const *argv, int out)

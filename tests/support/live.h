@@ -72,6 +72,9 @@ int asym_live_await(int (*condition)(pid_t pid, int cpus), pid_t pid, int cpus, 
     for (double end_ = asym_live_now() + ASYM_LIVE_PATIENCE; !(condition) && asym_live_now() < end_;)                  \
     asym_live_sleep(0.002)
 
+/** Returns zeroed memory that the test shares with its children, to its end. */
+void *asym_live_share(size_t size);
+
 int asym_live_cpus(void);
 
 /** Returns whether the numbers of processes here are those of the kernel, by which its programs mark processes. */

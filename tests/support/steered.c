@@ -2,7 +2,6 @@
 #include "support/steered.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "base/mask.h"
@@ -118,11 +117,4 @@ void await(const atomic_int *what, int value)
     while (*what < value && asym_live_now() < end)
         asym_live_sleep(0.0002);
     assert_true(*what >= value);
-}
-
-void *share(size_t size)
-{
-    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(p != MAP_FAILED);
-    return p;
 }

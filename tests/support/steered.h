@@ -41,7 +41,4 @@ bool has(pid_t tid, const struct asym_mask *mask);
 /** Wait until what is at least value. */
 void await(const atomic_int *what, int value);
 
-/** Returns memory that the test shares with its children. */
-void *share(size_t size);
-
 #endif
