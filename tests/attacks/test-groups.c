@@ -19,7 +19,7 @@
 /* The budget, share of a CPU. asymd needs the first seconds to lengthen its interval. */
 #define PROMISED 0.01
 #define SETTLE   6
-#define PERIOD   4
+#define PERIOD   2
 #define SECONDS  ASYM_ATTACK_LIFETIME(SETTLE, PERIOD)
 
 /* CPU time, in seconds, until it steers most threads, and for so many calls. */

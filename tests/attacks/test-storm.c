@@ -14,7 +14,7 @@
 /* The fork guard takes at most twice the budget of 1 %, and samples take the budget. The period lets the interval settle. */
 #define PROMISED 0.03
 #define SETTLE   3
-#define PERIOD   6
+#define PERIOD   3
 #define SECONDS  ASYM_ATTACK_LIFETIME(SETTLE, PERIOD)
 /* Before and after the attack the test waits for the fork guard's priority. */
 #define OTHER_SECONDS (SECONDS + 120)
@@ -79,7 +79,7 @@ TEST(a_storm_of_forks_costs_a_bounded_share)
     if (attacker == 0)
         give_birth();
     const int yields = asym_live_await(is_ordinary, fork_guard, 0, 1, 10);
-    asym_live_sleep_available(SETTLE);
+    asym_attack_settle(asymd, 2 * PROMISED, SETTLE);
     const double share = asym_attack_share(asymd, PERIOD, 2 * PROMISED);
     asym_live_end(attacker, SIGKILL);
     const int is_back = asym_live_await(is_realtime, fork_guard, 0, 1, 20);

@@ -75,7 +75,7 @@ TEST_WITH(the_dry_run_and_check_name_it, asym_service_set_up, asym_service_tear_
     struct asym_talker talker = start_talker();
     const char *pid = asym_live_pid_option(talker.pid);
     asym_live_sleep(0.7);
-    const char *const dry[] = {ASYM_SERVICE, "--dry-run", "--json", pid, NULL};
+    const char *const dry[] = {ASYM_SERVICE, "--dry-run", "--json", "--duration=300ms", pid, NULL};
     assert_int_equal(asym_live_run(dry, text, sizeof text), 0);
     assert_non_null(strstr(text, "\"rtx\": \"reports\""));
     const char *const check[] = {ASYM_SERVICE, "--check", "--json", pid, NULL};

@@ -60,10 +60,11 @@ TEST_WITH(asymd_itself_does_not_run_on_an_exclusive_cpu, asym_service_set_up, as
 }
 
 /* beside: another process that asymd follows, "": none. The children and their parent are one job. */
-static void expect_children_to_see_all_cpus(const char *children, const char *beside)
+static void expect_children_to_see_all_cpus(unsigned n_children, const char *beside)
 {
     char text[256];
     int steered, narrow, first, other_nice, restored_after, output;
+    const char *children = asym_live_text("%u", asym_rounds(n_children));
     const char *const argv[] = {"tests/load-forker", children, "1", NULL};
     pid_t load = asym_live_start_piped(argv, &output);
     /* Forks of other programs on this machine use the fork guard's budget, too, and a fork guard without budget is late. */
@@ -90,12 +91,12 @@ static void expect_children_to_see_all_cpus(const char *children, const char *be
 /* Item 1: inheritance. */
 TEST_WITH(children_of_a_steered_process_see_all_cpus, asym_service_set_up, asym_service_tear_down)
 {
-    expect_children_to_see_all_cpus("1000", "");
+    expect_children_to_see_all_cpus(1000, "");
 }
 
 TEST_WITH(children_of_a_job_see_all_cpus_beside_an_exclusive_one, asym_service_set_up, asym_service_tear_down)
 {
-    expect_children_to_see_all_cpus("500", asym_live_pid_option(asym_service_spin("1")));
+    expect_children_to_see_all_cpus(500, asym_live_pid_option(asym_service_spin("1")));
 }
 
 /* Item 2: ownership. */
