@@ -120,8 +120,8 @@ class Programs:
     """A serial program and a parallel one: the policy narrows the masks of both, and changes the nice value of the first."""
 
     def __init__(self, build):
-        # A session each: asymd takes the programs of one job for one application. They spin all the time, beside other tests.
-        self.processes = [subprocess.Popen(["nice", "-n", "9", build / "tests/load-spin", str(n), "3600"], start_new_session=True)
+        # A session each: asymd takes the programs of one job for one application.
+        self.processes = [subprocess.Popen([build / "tests/load-spin", str(n), "3600"], start_new_session=True)
                           for n in (1, 3)]
         self.pids = [p.pid for p in self.processes]
         while sum(len(os.listdir(f"/proc/{pid}/task")) for pid in self.pids) < 4:
