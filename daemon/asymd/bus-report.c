@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/asymd/bus-report.h"
+#include "daemon/asymd/service-internal.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,7 +10,6 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
-#include "daemon/asymd/service-internal.h"
 #include "report/json.h"
 
 /* The uid of an application that is a cgroup: no user. */

@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "daemon/asymd/bus-report.h"
 #include "daemon/asymd/service-internal.h"
 #include "linux/enforce/ledger-internal.h"
 #include "report/json.h"
