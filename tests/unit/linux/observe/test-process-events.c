@@ -709,25 +709,23 @@ static int parse(const struct datagram *d, size_t len, struct asym_process_event
     return r;
 }
 
-TEST(fork_events_of_processes_name_their_creator)
+/* That of a process names its creator, that of a thread its process only. */
+TEST(fork_events_are_of_processes_or_of_threads)
 {
-    struct proc_event e = fork_event(20, 20);
-    const struct datagram d = make_event(&e);
-    struct asym_process_event b;
-    assert_int_equal(parse(&d, sizeof d, &b), 0);
-    assert_int_equal(b.kind, ASYM_PROCESS_EVENT_FORK);
-    assert_true(b.pid == 20 && b.tgid == 20 && b.parent_pid == 11 && b.parent_tgid == 10);
-    assert_true(b.when == 12345678);
-}
-
-TEST(fork_events_of_threads_name_their_process_only)
-{
-    struct proc_event e = fork_event(21, 20);
-    const struct datagram d = make_event(&e);
-    struct asym_process_event b;
-    assert_int_equal(parse(&d, sizeof d, &b), 0);
-    assert_int_equal(b.kind, ASYM_PROCESS_EVENT_CLONE);
-    assert_true(b.pid == 21 && b.tgid == 20 && b.parent_pid == 0 && b.parent_tgid == 20);
+    static const struct {
+        int child;
+        enum asym_process_event_kind kind;
+        int parent_pid, parent_tgid;
+    } rows[] = {{20, ASYM_PROCESS_EVENT_FORK, 11, 10}, {21, ASYM_PROCESS_EVENT_CLONE, 0, 20}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct proc_event e = fork_event(rows[i].child, 20);
+        const struct datagram d = make_event(&e);
+        struct asym_process_event b;
+        assert_int_equal(parse(&d, sizeof d, &b), 0);
+        assert_int_equal(b.kind, rows[i].kind);
+        assert_true(b.pid == rows[i].child && b.tgid == 20 && b.when == 12345678);
+        assert_true(b.parent_pid == rows[i].parent_pid && b.parent_tgid == rows[i].parent_tgid);
+    }
 }
 
 TEST(exec_and_exit)
@@ -788,28 +786,18 @@ TEST(every_length_that_is_too_short_is_refused)
     }
 }
 
-TEST(lengths_that_lie_are_refused)
+TEST(headers_that_lie_or_are_of_another_connector_are_refused)
 {
     struct proc_event e = fork_event(20, 20);
     struct asym_process_event b;
-    struct datagram d = make_event(&e);
-    d.message.len = UINT16_MAX;
-    assert_int_equal(parse(&d, sizeof d, &b), -EINVAL);
-    d = make_event(&e);
-    d.header.nlmsg_len = UINT32_MAX;
-    assert_int_equal(parse(&d, sizeof d, &b), -EINVAL);
-}
-
-TEST(messages_of_another_connector_are_refused)
-{
-    struct proc_event e = fork_event(20, 20);
-    struct asym_process_event b;
-    struct datagram d = make_event(&e);
-    d.message.id.idx = CN_IDX_PROC + 1;
-    assert_int_equal(parse(&d, sizeof d, &b), -EINVAL);
-    d = make_event(&e);
-    d.message.id.val = CN_VAL_PROC + 1;
-    assert_int_equal(parse(&d, sizeof d, &b), -EINVAL);
+    for (int what = 0; what < 4; what++) {
+        struct datagram d = make_event(&e);
+        d.message.len = what == 0 ? UINT16_MAX : d.message.len;
+        d.header.nlmsg_len = what == 1 ? UINT32_MAX : d.header.nlmsg_len;
+        d.message.id.idx += what == 2;
+        d.message.id.val += what == 3;
+        assert_int_equal(parse(&d, sizeof d, &b), -EINVAL);
+    }
 }
 
 TEST(numbers_that_are_no_threads_are_refused)
