@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Cgroup hierarchies in usual and in other places. */
+/* Cgroup hierarchies in usual and in other places. test-machine-facts.c has the option hidepid of /proc. */
 
 #include "linux/sys/cgroup-mounts.h"
 #include "support/tree.h"
@@ -29,29 +29,6 @@ static uint64_t cpus_of_job(const struct tree *tree, enum asym_cgroup_kind kind)
     const int r = asym_cgroup_cpus(&root, &mounts, kind, "/job/x", strlen("/job"), &cpus);
     assert_int_equal(r, cpus.w[0] == 77 ? -ENOENT : 0);
     return r < 0 ? 0 : cpus.w[0];
-}
-
-/* Where it is not known whether /proc hides processes, asymd takes it that it does. */
-TEST_F(only_a_line_of_proc_tells_whether_it_hides_processes)
-{
-    static const struct {
-        const char *mounts, *hidepid;
-        bool is_known;
-    } rows[] = {{NULL, "", false},
-                {"", "", false},
-                {"tmpfs /proc tmpfs rw 0 0\n", "", false},
-                {"proc /proc proc rw 0 0\n", "", true},
-                {"proc /proc proc rw,hidepid=2 0 0\n", "2", true}};
-    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
-        struct asym_cgroup_mounts mounts;
-        if (rows[i].mounts)
-            tree_write(tree, "proc/mounts", "%s", rows[i].mounts);
-        assert_int_equal(asym_root_open(tree->path, &root, NULL), 0);
-        asym_cgroup_mounts_read(&root, &mounts);
-        assert_true(mounts.is_known == rows[i].is_known);
-        assert_string_equal(mounts.hidepid, rows[i].hidepid);
-    }
 }
 
 TEST_F(a_hierarchy_is_found_where_it_is_mounted)
