@@ -11,7 +11,8 @@ import sys
 import tempfile
 import time
 
-LIMIT = 30
+from top import Fake, LIMIT
+
 TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 PLAIN_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # What Prometheus 2.42 sends.
@@ -110,20 +111,6 @@ class Exporter:
         assert kind or status == 0, status
 
 
-class Fake:
-    def __init__(self, program, path, delay=0):
-        self.child = subprocess.Popen([program, path, "4", "4", str(delay)], stdout=subprocess.PIPE, text=True)
-        assert self.child.stdout.readline() == "ready\n"
-
-    def stop(self):
-        """Returns the number of questions about counters."""
-        self.child.kill()
-        calls = self.child.stdout.read().split("\n").count("counters")
-        self.child.stdout.close()
-        self.child.wait()
-        return calls
-
-
 def good_text(exporter):
     status, kind, text = exporter.get()
     assert (status, kind) == (200, TYPE), (status, kind, text)
@@ -196,12 +183,10 @@ def drops_the_oldest_of_many_clients(exporter):
 
 def keeps_a_late_answer(program, variables, exporter_command):
     """An answer that took longer than it counts answers the next scrape, too."""
-    fake = Fake(program, variables["ASYMD_BUS"], delay=1500)
-    with Exporter(exporter_command, **variables) as exporter:
+    with Fake(program, variables["ASYMD_BUS"], 4, 4, 1500) as fake, Exporter(exporter_command, **variables) as exporter:
         good_text(exporter)
         good_text(exporter)
-        calls = fake.stop()
-        assert calls == 1, calls
+        assert fake.calls("counters") == 1, fake.calls("counters")
 
 
 def leaves_the_socket_of_systemd(exporter, variables):
@@ -220,14 +205,13 @@ def leaves_the_socket_of_systemd(exporter, variables):
 
 
 def asks_once_a_second(program, variables, exporter_command):
-    fake = Fake(program, variables["ASYMD_BUS"])
-    with Exporter(exporter_command, **variables) as exporter:
+    with Fake(program, variables["ASYMD_BUS"], 4, 4) as fake, Exporter(exporter_command, **variables) as exporter:
         start = time.monotonic()
         for _ in range(50):
             good_text(exporter)
         elapsed = time.monotonic() - start
-        calls = fake.stop()
-        assert 1 <= calls <= elapsed + 2, (calls, elapsed)
+        fake.stop()
+        assert 1 <= fake.calls("counters") <= elapsed + 2, (fake.calls("counters"), elapsed)
         # The text stays for a second. Then the exporter says that asymd is gone.
         end = time.monotonic() + LIMIT
         while (answer := exporter.get())[0] == 200:
@@ -236,12 +220,11 @@ def asks_once_a_second(program, variables, exporter_command):
         status, kind, text = answer
         assert (status, kind) == (503, "text/plain; charset=utf-8"), answer
         assert text.startswith("asymd is not running. Start it") and text.count("\n") == 1, text
-        fake = Fake(program, variables["ASYMD_BUS"])
-        while exporter.get()[0] != 200:
-            assert time.monotonic() < end
-            time.sleep(0.1)
-        good_text(exporter)
-        fake.stop()
+        with Fake(program, variables["ASYMD_BUS"], 4, 4):
+            while exporter.get()[0] != 200:
+                assert time.monotonic() < end
+                time.sleep(0.1)
+            good_text(exporter)
 
 
 def takes_the_socket_of_systemd(exporter, variables):
@@ -303,8 +286,7 @@ def main(exporter, program):
     refuses(exporter)
     with tempfile.TemporaryDirectory() as folder:
         variables = {"ASYMD_BUS": f"{folder}/bus"}
-        fake = Fake(program, variables["ASYMD_BUS"])
-        try:
+        with Fake(program, variables["ASYMD_BUS"], 4, 4):
             with Exporter([exporter, "--listen=127.0.0.1:0"], **variables) as running:
                 assert running.host == "127.0.0.1"
                 serves_openmetrics(running)
@@ -315,9 +297,6 @@ def main(exporter, program):
             takes_the_socket_of_systemd(exporter, variables)
             leaves_the_socket_of_systemd(exporter, variables)
             refuses_other_sockets(exporter)
-        finally:
-            # A fake that lives on holds the output of the test open.
-            fake.stop()
         keeps_a_late_answer(program, variables, [exporter, "--listen=127.0.0.1:0"])
         asks_once_a_second(program, variables, [exporter, "--listen=127.0.0.1:0"])
 

@@ -208,9 +208,9 @@ class Terminal:
 class Fake:
     """A running fake-asymd."""
 
-    def __init__(self, program, socket, cpus, apps):
+    def __init__(self, program, socket, cpus, apps, delay=0):
         self.log = tempfile.TemporaryFile("w+")
-        self.child = subprocess.Popen([program, socket, str(cpus), str(apps)], stdout=self.log)
+        self.child = subprocess.Popen([program, socket, str(cpus), str(apps), str(delay)], stdout=self.log)
         self.wait("ready", 1)
 
     def calls(self, name):
@@ -223,12 +223,15 @@ class Fake:
             assert time.monotonic() < end, f"{name} was not called {n} times"
             time.sleep(0.02)
 
+    def stop(self):
+        self.child.kill()
+        self.child.wait()
+
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.child.kill()
-        self.child.wait()
+        self.stop()
 
 
 class Test:
@@ -544,21 +547,10 @@ class Test:
 def main(asymctl, fake):
     with tempfile.TemporaryDirectory() as folder:
         test = Test(asymctl, fake, f"{folder}/bus")
-        test.once()
-        test.each_size()
-        test.resize()
-        test.colours()
-        test.keys()
-        test.asymd_ends_and_returns()
-        test.endings()
-        test.stream_of_keys()
-        test.stopped()
-        test.ends_while_stopped()
-        test.ends_while_not_read()
-        test.hang_up()
-        test.end_of_file()
-        test.what_is_no_terminal()
-        test.steady_frames()
+        for check in (test.once, test.each_size, test.resize, test.colours, test.keys, test.asymd_ends_and_returns, test.endings,
+                      test.stream_of_keys, test.stopped, test.ends_while_stopped, test.ends_while_not_read, test.hang_up,
+                      test.end_of_file, test.what_is_no_terminal, test.steady_frames):
+            check()
 
 
 if __name__ == "__main__":
