@@ -602,16 +602,6 @@ TEST_F(zombies_are_not_listed)
     }
 }
 
-TEST_F(hostile_names_are_kept_as_they_are)
-{
-    static const char *const names[] = {"a) R 1 1", ")\n)", "\xff\xfe\x80", "((((", "x) Z 0 (y", "", ")"};
-    for (size_t i = 0; i < ASYM_LENGTH(names); i++)
-        put(f, (struct thread){.pid = 10 + (int)i, .tid = 10 + (int)i, .comm = names[i], .state = 'R'});
-    sample(f);
-    for (size_t i = 0; i < ASYM_LENGTH(names); i++)
-        assert_string_equal(task_of(f, 10 + (int)i)->comm, names[i]);
-}
-
 TEST_F(junk_files_cost_only_their_thread)
 {
     for (int pid = 10; pid < 18; pid++) {
