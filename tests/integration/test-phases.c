@@ -110,20 +110,15 @@ TEST_WITH(asym_serves_it_as_soon, asym_service_set_up, asym_service_tear_down)
     asym_talker_stop(&talker, asymd);
 }
 
-/* Returns what a running asymd says of itself: name is that of a metric, between a line feed and a space. */
-static unsigned long read_metric(const char *name)
+static unsigned long count_samples(void)
 {
     static const char *const metrics[] = {"daemon/asymctl", "metrics", NULL};
+    static const char name[] = "\nasymd_cycles_total ";
     static char text[65536];
     assert_int_equal(asym_live_run(metrics, text, sizeof text), 0);
     const char *at = strstr(text, name);
     assert_non_null(at);
     return strtoul(at + strlen(name), NULL, 10);
-}
-
-static unsigned long count_samples(void)
-{
-    return read_metric("\nasymd_cycles_total ");
 }
 
 /*
