@@ -26,11 +26,6 @@ static void bring_up_to_date(const struct asym_sim *s, struct sim_team *team)
     team->since = s->now;
 }
 
-static bool is_runnable(enum sim_state state)
-{
-    return state == SIM_RUNNING || state == SIM_QUEUED;
-}
-
 static void arm(struct asym_sim *s, struct sim_proc *p, uint64_t time)
 {
     if (!p->team.armed)
@@ -65,15 +60,16 @@ static void end_phase(struct asym_sim *s, struct sim_proc *p)
         arm(s, p, s->now + ANSWER_NS);
 }
 
-static bool has_others(const struct asym_sim *s, const struct sim_proc *p)
+bool sim_is_followed(const struct asym_sim *s, const struct sim_proc *p)
 {
-    return p->n > 1 || (s->scenario->programs[p->program].job && s->programs[p->program].n_procs > 1);
+    const bool has_others = p->n > 1 || (s->scenario->programs[p->program].job && s->programs[p->program].n_procs > 1);
+    return s->criticals && has_others && p->born < s->sampled;
 }
 
 void sim_set_state(struct asym_sim *s, uint32_t thread, enum sim_state state)
 {
     struct sim_thread *t = &s->threads[thread];
-    const bool was = is_runnable((enum sim_state)t->state), is = is_runnable(state);
+    const bool was = sim_is_runnable(t->state), is = sim_is_runnable(state);
     t->state = (uint8_t)state;
     if (!s->criticals || was == is)
         return;
@@ -87,7 +83,7 @@ void sim_set_state(struct asym_sim *s, uint32_t thread, enum sim_state state)
         c->total += team->sum - c->from;
     team->n += is ? 1 : -1u;
     team->threads += is ? thread + 1 : -(thread + 1);
-    if (!s->hears_begins || !has_others(s, p))
+    if (!s->hears_begins || !sim_is_followed(s, p))
         return;
     if (team->n == 1)
         begin_phase(s, p);
@@ -116,8 +112,7 @@ void sim_phase_timer(struct asym_sim *s, uint32_t proc)
     }
     team->paid = alone != 0 ? paid + pair : team->paid;
     team->heard = alone;
-    /* asymd follows what a sample has shown. */
-    s->is_told |= s->totals.snapshots > 0 && (s->hears_ends || (alone != 0 && alone != team->answered));
+    s->is_told |= s->hears_ends || (alone != 0 && alone != team->answered);
 }
 
 static uint32_t heard_alone(const struct sim_team *team)
@@ -147,7 +142,7 @@ double sim_take_critical(struct asym_sim *s, uint32_t thread)
     struct sim_critical *c = &s->criticals[thread];
     struct sim_team *team = &leader_of(s, thread)->team;
     bring_up_to_date(s, team);
-    const double total = c->total + (is_runnable((enum sim_state)s->threads[thread].state) ? team->sum - c->from : 0);
+    const double total = c->total + (sim_is_runnable(s->threads[thread].state) ? team->sum - c->from : 0);
     const double taken = total - c->then;
     c->then = total;
     return taken;

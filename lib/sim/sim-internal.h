@@ -202,6 +202,7 @@ struct asym_sim {
     bool by_speed;                     /* the scheduler knows the speeds */
     bool hears_begins, hears_ends;     /* of serial phases; without the observer bpf neither */
     bool is_told;                      /* of a phase, since the last snapshot */
+    uint64_t sampled;                  /* time of the last snapshot that was not refreshed; 0: none */
     const volatile sig_atomic_t *stop; /* borrowed; NULL: none */
     uint32_t polled;
     struct asym_mask idle;               /* idle CPUs */
@@ -293,7 +294,14 @@ static inline double sim_load(const struct asym_sim *s, uint32_t cpu, uint32_t m
     return s->by_speed ? n / s->machine->cpus[cpu].speed : n;
 }
 
+static inline bool sim_is_runnable(unsigned state)
+{
+    return state == SIM_RUNNING || state == SIM_QUEUED;
+}
+
 /* phases.c: what the observer bpf knows. */
+/** Returns whether the observer bpf follows the process: a sample has shown it, and its application may have several threads. */
+bool sim_is_followed(const struct asym_sim *s, const struct sim_proc *p);
 /** Sets the state of the thread. Each change of a state goes through it. */
 void sim_set_state(struct asym_sim *s, uint32_t thread, enum sim_state state);
 /** Returns the thread's critical time in ns since the last call. */

@@ -27,9 +27,8 @@ struct sim_ports {
         struct asym_actuator port;
         struct asym_sim *sim;
     } actuator;
-    uint64_t interval, last, due, passed; /* passed: at the last sample, since the one before */
-    bool has_last;
-    bool is_refresh; /* this snapshot repeats the last sample */
+    uint64_t interval, due, passed; /* passed: at the last sample, since the one before */
+    bool is_refresh;                /* this snapshot repeats the last sample */
     struct asym_app *apps;
     struct asym_proc *procs;
     struct asym_task *tasks;
@@ -99,20 +98,15 @@ static bool is_master(const struct asym_sim_program *program, const struct sim_p
     return program->rtx && thread == p->first && program->steps[p->step].kind != ASYM_SIM_PARALLEL;
 }
 
-static bool is_runnable(const struct sim_thread *t)
-{
-    return t->state == SIM_RUNNING || t->state == SIM_QUEUED;
-}
-
 static void measure(struct sim_ports *w, uint32_t thread)
 {
     const struct sim_thread *t = &w->sim->threads[thread];
     const bool is_told = w->sim->scenario->programs[w->sim->procs[t->proc].program].rtx;
     const uint64_t spun = is_told ? t->spun - t->spun_then : 0;
-    const uint64_t runnable = see_runnable(w, thread, is_runnable(t) ? 'R' : 'S', w->passed);
+    const uint64_t runnable = see_runnable(w, thread, sim_is_runnable(t->state) ? 'R' : 'S', w->passed);
     const double critical = sim_take_critical(w->sim, thread);
     struct seen *seen = &w->sampled[thread];
-    seen->is_listed = is_runnable(t) || t->newborn || runnable > 0;
+    seen->is_listed = sim_is_runnable(t->state) || t->newborn || runnable > 0;
     seen->runnable = share(runnable, w->passed);
     seen->running = share(t->ran - t->ran_then, w->passed);
     seen->critical = w->passed == 0 ? 0 : ASYM_MIN(critical / (double)w->passed, 1);
@@ -132,7 +126,10 @@ static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t threa
     const struct sim_proc *p = &s->procs[t->proc];
     const struct asym_sim_program *program = &s->scenario->programs[p->program];
     const struct seen *seen = &w->sampled[thread];
-    const bool runnable = is_runnable(t), spinning = program->rtx && t->spinning;
+    /* A refreshed snapshot has the state of the last sample, but for threads that the observer follows. */
+    const bool is_now = !w->is_refresh || sim_is_followed(s, p);
+    const bool runnable = is_now ? sim_is_runnable(t->state) : seen->state == 'R',
+               spinning = program->rtx && t->spinning;
     const uint32_t lone = sim_alone_of(s, thread);
     const bool alone = lone == thread + 1;
     if (!seen->is_listed && !alone)
@@ -214,9 +211,8 @@ static bool wait_for_snapshot(struct sim_ports *w)
         return false;
     w->is_refresh = s->is_told;
     if (!w->is_refresh) {
-        w->passed = w->has_last ? s->now - w->last : 0;
-        w->has_last = true;
-        w->last = s->now;
+        w->passed = s->sampled != 0 ? s->now - s->sampled : 0;
+        s->sampled = s->now;
     }
     sim_phases_seen(s, w->is_refresh);
     return true;
@@ -233,7 +229,8 @@ static int next_snapshot(struct asym_source *source, struct asym_snapshot *ret)
         for (uint64_t bits = s->alive[i / 64]; bits; bits &= bits - 1)
             see_proc(w, &s->procs[i + (uint32_t)__builtin_ctzll(bits)]);
     for (size_t i = 0; w->is_refresh && i < w->n_apps; i++)
-        w->apps[i].runnable_mean = ASYM_MAX(w->apps[i].runnable_mean, w->apps[i].runnable_instant);
+        if (sim_is_followed(s, &s->procs[s->threads[w->thread_of[w->apps[i].first_task]].proc]))
+            w->apps[i].runnable_mean = ASYM_MAX(w->apps[i].runnable_mean, w->apps[i].runnable_instant);
     s->totals.snapshots++;
     *ret = (struct asym_snapshot){
         .now = SIM_EPOCH + s->now / 1000,

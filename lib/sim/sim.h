@@ -112,8 +112,8 @@ uint64_t asym_sim_now(const struct asym_sim *sim);
 
 /**
  * The ports of <asym/port.h>; both borrow the simulation. next() lets interval pass first, and returns 0 once the run is over.
- * The source takes counter samples of the threads that the plan of the last feedback counts. It has no refresh: each snapshot shows
- * what each simulated program does at that time.
+ * The source takes counter samples of the threads that the plan of the last feedback counts. refresh() is NULL: a snapshot is
+ * refreshed where there is a phase to hear of (asym_sim_hear).
  */
 struct asym_source *asym_sim_source(struct asym_sim *sim, asym_usec interval);
 struct asym_actuator *asym_sim_actuator(struct asym_sim *sim);

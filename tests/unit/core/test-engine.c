@@ -660,7 +660,7 @@ TEST(a_rule_narrows_what_it_may_have_to_no_less_than_one_cpu)
     }
 }
 
-/* Both have the same own mask and cpuset. */
+/* All have the same own mask and cpuset. */
 TEST_ENGINE(each_process_has_the_cpus_of_its_own_rule)
 {
     const struct asym_rule_facts one = {.cpus = engine_fixture_cpus("2-5")}, two = {.cpus = engine_fixture_cpus("6-7")};
@@ -668,10 +668,14 @@ TEST_ENGINE(each_process_has_the_cpus_of_its_own_rule)
     engine_fixture_thread(w, engine_fixture_proc(w, 200), 200, 6);
     w->procs[1].rule_facts = &two;
     engine_fixture_thread(w, engine_fixture_proc(w, 300), 300, 6);
+    engine_fixture_thread(w, engine_fixture_proc(w, 400), 400, 6);
+    w->procs[3].rule = ASYM_RULE_FAST;
+    engine_fixture_thread(w, engine_fixture_proc(w, 500), 500, 6);
+    w->procs[4].rule = ASYM_RULE_SLOW;
     engine_fixture_step(w, TICK);
-    engine_fixture_assert_mask(w->orders.threads[0].allowed, "2-5");
-    engine_fixture_assert_mask(w->orders.threads[1].allowed, "6-7");
-    engine_fixture_assert_mask(w->orders.threads[2].allowed, "0-7");
+    static const char *const allowed[] = {"2-5", "6-7", "0-7", "4-7", "0-3"};
+    for (size_t i = 0; i < ASYM_LENGTH(allowed); i++)
+        engine_fixture_assert_mask(w->orders.threads[i].allowed, allowed[i]);
 }
 
 TEST_ENGINE(cpus_hold_although_the_policy_leaves_the_thread_alone)

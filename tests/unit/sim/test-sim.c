@@ -771,14 +771,14 @@ TEST(asymd_hears_of_serial_phases_of_a_program)
 
 TEST(asymd_hears_of_a_program_that_flickers_after_a_while_only)
 {
-    /* Serial for 0.5 of each 1 ms. The first three would be heard at once, if asymd followed the program from its start. */
+    /* Serial for 0.5 of each 1 ms. At most the first three are heard, and they are heard at once. */
     const char *const flickers = "step=parallel 2M\nstep=serial 500k\n";
-    assert_int_equal(hear(BPF, true, true, flickers).begins, 0);
+    assert_in_range(hear(BPF, true, true, flickers).begins, 1, 3);
     assert_in_range(hear(BPF "phase_gap=0s\nphase_rate=10000\n", true, true, flickers).begins, 899, 901);
     /* Serial for 5 of each 6 ms: heard from phase_settle on. */
     const char *const quick = "step=parallel 4M\nstep=serial 5M\n";
     assert_in_range(hear(BPF "phase_rate=1000\n", true, true, quick).begins, 149, 151);
-    assert_int_equal(hear(BPF "phase_settle=5ms\n", true, true, quick).begins, 0);
+    assert_in_range(hear(BPF "phase_settle=5ms\n", true, true, quick).begins, 1, 3);
     /* Two events a second are one phase; the credit of a quarter of a second is less. */
     assert_in_range(hear(BPF "phase_rate=2\n", true, true, quick).begins, 1, 2);
 }
