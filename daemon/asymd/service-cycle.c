@@ -258,5 +258,6 @@ int asym_service_prompt_cycle(struct asym_service *s)
         return 0;
     asym_source_refresh(s->cycle.source);
     int r = asym_service_cycle(s);
+    asym_service_phases_wake_up(s);
     return r < 0 && r != -EINPROGRESS ? asym_service_give_up(s, r) : 0;
 }

@@ -351,6 +351,9 @@ void asym_service_phases_housekeeping(struct asym_service *s);
  */
 asym_usec asym_service_phases_sleep(struct asym_service *s, asym_usec now, asym_usec wait);
 
+/** Call this after a snapshot, which takes the kernel's events: if a program runs, the next sample comes as without a doze. */
+void asym_service_phases_wake_up(struct asym_service *s);
+
 /* service-waits.c: who waits for whom, measured while users ask. */
 
 /**
@@ -412,7 +415,7 @@ void asym_service_status(struct asym_service *s);
 /** Tell the bus that a property may have changed. */
 void asym_service_changed(struct asym_service *s);
 
-/** The time between two snapshots in microseconds: the configured interval, or more while asymd is above its CPU budget. */
+/** Microseconds between two samples while programs run: the configured interval, or more while asymd is above its CPU budget. */
 asym_usec asym_service_interval(const struct asym_service *s);
 
 /** The CPU time, in microseconds, that asymd and its reading helper process have used so far. */

@@ -12,10 +12,9 @@ static enum asym_bpf_hears hears(const struct asym_service *s)
     return policy->exchange ? ASYM_BPF_BEGINS : policy->serves_alone ? ASYM_BPF_PHASES : ASYM_BPF_NOTHING;
 }
 
-/* The next sample comes as soon as it would without the doze. The program has begun to run just now. */
-static void wake_up(struct asym_service *s)
+void asym_service_phases_wake_up(struct asym_service *s)
 {
-    if (!s->phases.dozes || asym_bpf_dozes(s->phases.bpf))
+    if (!s->phases.dozes || s->sampling || asym_bpf_dozes(s->phases.bpf))
         return;
     s->phases.dozes = false;
     sd_event_source_set_time(s->timer, s->phases.next);
@@ -25,7 +24,7 @@ static bool serve(void *ctx)
 {
     struct asym_service *s = ctx;
     const bool has_changed = asym_bpf_take(s->phases.bpf);
-    wake_up(s);
+    asym_service_phases_wake_up(s);
     return has_changed && hears(s) != ASYM_BPF_NOTHING;
 }
 
@@ -54,10 +53,13 @@ int asym_service_phases_attach(struct asym_service *s)
 static bool is_idle(const struct asym_service *s)
 {
     const struct asym_snapshot *last = &s->cycle.snapshot;
+    /* After a sample that failed the last one is no more. */
+    if (s->failing_since != 0 || asym_engine_again(s->cycle.engine) != 0)
+        return false;
     for (size_t i = 0; i < last->n_procs; i++)
         if (!(last->procs[i].flags & ASYM_PROC_SELF))
             return false;
-    return s->failing_since == 0 && asym_engine_again(s->cycle.engine) == 0;
+    return true;
 }
 
 asym_usec asym_service_phases_sleep(struct asym_service *s, asym_usec now, asym_usec wait)

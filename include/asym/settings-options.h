@@ -16,7 +16,7 @@
     ROW(TEXT, policy, .def = "auto",                                                                                   \
         .help = "The policy that maps threads to CPUs; auto: asym where CPUs differ in speed, none where not.")        \
     ROW(DURATION, interval, .def = "100ms", .min = 1000, .max = 60e6,                                                  \
-        .help = "Time between two samples; a second, if it is less, while no program runs (observer bpf).")            \
+        .help = "Time between two samples; at least a second while no program runs (observer bpf).")                       \
     ROW(DURATION, duration, .def = "500ms", .min = 1000, .max = 3600e6,                                                \
         .help = "Time for which a dry run or --once observes.")                                                        \
     ROW(NUMBER, cpu_budget, .def = "1", .min = 0.01, .max = 100,                                                       \

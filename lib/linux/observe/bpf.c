@@ -314,12 +314,14 @@ static enum asym_procfs_activity process_activity(void *ctx, int32_t tgid)
 {
     const struct asym_bpf *b = ctx;
     const struct asym_bpf_proc *proc = asym_bpf_proc_of(b, tgid);
+    /* The programs look only at processes for which asymd asks: also at those that they follow. */
+    const bool slept = asym_phases_slept(b->kernel, tgid);
     /* Where procfs cannot return the last snapshot again, it takes a full one, for which there is no count. asymd runs in each. */
     if (b->refresh || tgid == b->self)
         return ASYM_PROCFS_UNKNOWN;
     if (proc && proc->activity != ASYM_PROCFS_UNKNOWN)
         return proc->activity;
-    return asym_phases_slept(b->kernel, tgid) ? ASYM_PROCFS_SLEPT : ASYM_PROCFS_UNKNOWN;
+    return slept ? ASYM_PROCFS_SLEPT : ASYM_PROCFS_UNKNOWN;
 }
 
 static enum asym_procfs_activity thread_activity(void *ctx, int32_t tid, struct asym_procfs_watched *ret)

@@ -21,7 +21,7 @@
 
 struct asym_phases;
 
-/** Readable when an application has changed to one runnable thread, or from it. Borrowed. */
+/** Readable when an application has changed to one runnable thread, or from it, and at the end of a doze. Borrowed. */
 int asym_bpf_fd(const struct asym_source *source);
 
 /** Take the events. Returns whether the next snapshot has another thread alone than the last one. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
  * The memory that the BPF programs (phases.bpf.c) share with asymd, which maps it. The programs write, asymd reads; asymd writes
- * the limits, the orders, the number of the interval and what it takes out of `touched` only.
+ * the limits, the orders, the number of the interval, `watch`, the marks of processes for which it asks, and what it takes out of
+ * `touched` only.
  *
  * Each followed thread has a slot, and each application a record. A slot's word says in which application the thread is counted,
  * and in which state. Programs change it by an atomic exchange: the one that gets the old word takes the thread out of the

@@ -3,8 +3,8 @@
  * The BPF programs of phases-kernel.h. phases-shared.h has their memory.
  *
  * They hang at each switch and each wake-up of the machine. The test is whether the task has any BPF storage: only followed threads
- * do (or those that another BPF program has marked), and all others end there. A switch marks the process of the next thread, once
- * in the interval between two samples.
+ * do, or those that another BPF program has marked. For all others a switch just marks the process of the next thread, once in the
+ * interval between two samples, if asymd has asked for it.
  *
  * Only the fork and the iterators make storage: a switch or a wake-up holds locks of the scheduler, under which an allocation may
  * wake a thread. No event tells of a nice value, a policy or a mask: asymd has a program compare them. The unit test compiles this

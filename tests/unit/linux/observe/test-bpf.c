@@ -35,9 +35,10 @@ static struct {
     int refuses; /* what follow returns, if it is not 0 */
     struct asym_phases_limits limits;
     bool is_open;
-    uint32_t threads_each;                      /* that each followed process has */
-    unsigned intervals;                         /* that have begun */
-    bool sleeps;                                /* each process */
+    uint32_t threads_each; /* that each followed process has */
+    unsigned intervals;    /* that have begun */
+    bool sleeps;           /* each process */
+    bool is_main_asked_for;
     asym_usec held_until[ASYM_PHASES_APPS + 1]; /* by application; 0: it is not held */
 } kernel;
 
@@ -135,7 +136,7 @@ bool __wrap_asym_phases_slept(const struct asym_phases *p, int32_t tgid);
 bool __wrap_asym_phases_slept(const struct asym_phases *p, int32_t tgid)
 {
     (void)p;
-    (void)tgid;
+    kernel.is_main_asked_for |= tgid == MAIN;
     return kernel.sleeps;
 }
 
@@ -566,8 +567,11 @@ TEST_F(a_thread_that_did_not_change_since_the_first_count_has_slept)
     assert_int_equal(of_main, ASYM_PROCFS_RAN);
     assert_int_equal(of_worker, ASYM_PROCFS_UNKNOWN);
     kernel.n_read = 0;
+    kernel.is_main_asked_for = false;
     take_after(100 * ASYM_MSEC);
     assert_int_equal(of_main, ASYM_PROCFS_SLEPT);
+    /* The kernel's programs look only at those for which asymd asks. */
+    assert_true(kernel.is_main_asked_for);
     assert_int_equal(of_worker, ASYM_PROCFS_SLEPT);
 }
 

@@ -725,6 +725,9 @@ TEST_F(the_numbers_of_intervals_begin_anew)
         asym_phases_list_begin_interval(&shared);
         assert_int_equal(asym_phases_list_slept(&shared, TGID), i % round > 1);
     }
+    assert_true(asym_phases_list_doze(&shared));
+    on_switch(false, &idle, &task[5], 0);
+    assert_int_equal(n_woken, 1);
 }
 
 /* Asked once, in an interval of its own: the next sample looks at the clock of each process for which it has asked. */
