@@ -230,12 +230,6 @@ class Simulations(unittest.TestCase):
         self.assertGreater(first.cpu_s, 0)
         self.assertEqual(again.cpu_s, first.cpu_s)
 
-    def test_an_answer_without_its_cpu_time_is_measured_again(self):
-        self.ask("text")
-        kept, = pathlib.Path(self.folder).iterdir()
-        kept.write_text('{"took_s": 1.5, "answer": {"run": 7}}')
-        self.assertEqual([self.ask("text") for _ in range(2)], [{"run": 2}] * 2)
-
     def test_without_a_folder_everything_is_simulated(self):
         self.assertEqual([self.ask("text", folder=None) for _ in range(2)], [{"run": 1}, {"run": 2}])
 

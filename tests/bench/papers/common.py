@@ -43,10 +43,6 @@ def program(name, steps, **keys):
     return "\n".join(lines) + "\n"
 
 
-def absent(lab, *names):
-    return ", ".join(n for n in names if not lab.has(n))
-
-
 # The line of a row that says what its policies do to the work of all programs.
 WORK = "Machine's work against the stock scheduler, least and most of the row's scenarios: "
 
@@ -71,10 +67,6 @@ RANKED = {}
 
 def ranked(row, holds):
     RANKED[row] = bool(holds)
-
-
-def missing(title, names):
-    return (title, "", [["", ""], ["not run", f"policies that are not in this build: {names}"]], "")
 
 
 def k10(counts, speeds, more=""):

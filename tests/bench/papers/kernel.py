@@ -8,7 +8,7 @@ import statistics
 
 import marks
 import parameters as P
-from common import SERIAL, T_975, absent, machine, mean, missing, parallel, percent, program, run_section, target
+from common import SERIAL, T_975, machine, mean, parallel, percent, program, run_section, target
 
 EIGHT = ("1,1,1,1,1,1,1,1", "1,2,3,4,5,6,7,8")
 RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "docs", "data", "kernel.md")
@@ -23,20 +23,18 @@ def block(name):
     """Returns the rows that `./dev vm papers` wrote between these marks, each a list of cells, and the number of runs."""
     with open(RESULTS, encoding="utf-8") as f:
         lines = marks.block(f.read(), name)
-    if not lines:
-        return [], 0
     return marks.tables(lines), int(re.search(r"(\d+) runs of each", lines)[1])
 
 
 def measured(what, read=float):
-    """Returns a figure of Table 5.2 by mode and number of copies, and the number of runs. ({}, 0): no measurement exists."""
+    """Returns a figure of Table 5.2 by mode and number of copies, and the number of runs."""
     rows, runs = block("table-5.2")
     return {(mode, int(row[0])): read(cell) for row in rows[1:] if row[1] == what
             for mode, cell in zip(rows[0][2:], row[2:])}, runs
 
 
 def measured_speeds():
-    """Returns the speed of each CPU, the fastest being 8, and the number of runs. ([], 0): no measurement exists."""
+    """Returns the speed of each CPU, the fastest being 8, and the number of runs."""
     rows, runs = block("speeds")
     return [float(row[rows[0].index("measured")]) for row in rows[1:]], runs
 
@@ -111,7 +109,7 @@ class Held:
         self.ranges, _ = measured("Turnaround, from to", ends)
         self.counts = sorted({n for _, n in self.there})
         speeds, self.tasks = measured_speeds()
-        self.speeds = {"": NOMINAL} | ({AS_MEASURED: speeds} if speeds else {})
+        self.speeds = {"": NOMINAL, AS_MEASURED: speeds}
         # Seconds of the task on the fastest CPU, by kind.
         self.seconds = {kind: task_seconds(lab, self.there, self.counts, s) for kind, s in self.speeds.items()}
         # By mode, kind and number of copies. cpu: mean CPU time of a copy, the source's Avg; cpu_there: of the same kind.
@@ -162,20 +160,16 @@ def ends(cell):
 
 def vm_row(lab):
     title = "The simulator against the kernel: copies of one task on eight speeds, in the virtual machine of tests/vm"
-    if not measured("Turnaround s")[0] or absent(lab, *MODES.values()):
-        return missing(title, absent(lab, *MODES.values()) or "the virtual machine's table (`./dev vm papers`)")
     held = Held(lab)
-    kind = list(held.speeds)[-1]
     target("in the virtual machine mean turnaround of stock and of each policy within 15 %",
-           all(abs(held.mean_off(mode, kind)) <= 0.15 for mode in FREE),
-           ", ".join(f"{mode} {percent(held.mean_off(mode, kind), 0)}" for mode in FREE) +
-           f" at the speeds measured; chance alone is {100 * held.noise('stock', kind):.0f} % of stock's")
-    return title, vm_said(held), vm_table(held), "\n".join(vm_why(held) + vm_single(held, kind) + vm_cpu(held, kind))
+           all(abs(held.mean_off(mode, AS_MEASURED)) <= 0.15 for mode in FREE),
+           ", ".join(f"{mode} {percent(held.mean_off(mode, AS_MEASURED), 0)}" for mode in FREE) +
+           f" at the speeds measured; chance alone is {100 * held.noise('stock', AS_MEASURED):.0f} % of stock's")
+    return title, vm_said(held), vm_table(held), "\n".join(vm_why(held) + vm_single(held, AS_MEASURED) + vm_cpu(held, AS_MEASURED))
 
 
 def vm_said(held):
-    nominal, as_measured = held.seconds[""], held.seconds.get(AS_MEASURED)
-    task = f"{nominal:.2f} s" + (f" (as measured {as_measured:.2f} s)" if as_measured else "")
+    task = f"{held.seconds['']:.2f} s (as measured {held.seconds[AS_MEASURED]:.2f} s)"
     noise = ", as measured ".join(f"{100 * held.noise('stock', kind):.0f} %" for kind in held.speeds)
     return (f"Turnaround in seconds, the mean from start to end of a copy: measured there (Röhrich's Table 5.2, [kernel.md](kernel.md): {held.runs} runs of each) / ours, "
             f"{P.SEEDS['vm']} seeds (difference). The task takes {task} on the fastest CPU, by the copies that were pinned there; everything "
@@ -238,8 +232,6 @@ STARTS = starts_text(TRACE)
 def vm_why(held):
     """Returns sentences about the means."""
     fitted = "Pinned does not count: the length of the task comes from it."
-    if AS_MEASURED not in held.speeds:
-        return [f"Mean turnaround {held.verdict('')}. {fitted}"]
     speeds, seconds = held.speeds[AS_MEASURED], held.seconds[AS_MEASURED]
     slow = 8 * seconds / min(speeds)
     lines = [f"Mean turnaround on the machine as measured {held.verdict(AS_MEASURED)}. With the speeds that are set, "
@@ -274,11 +266,10 @@ def vm_single(held, kind):
     apart = ", ".join(percent(held.off("stock", kind, n), 0) for n in more)
     lines.append(f"Stock's mean turnaround of {listed(more)} copies alone is {there:.2f} s / {here:.2f} s "
                  f"({percent(here / there - 1, 0)}): differences that make up for one another ({apart}).")
-    if kind:
-        longer = {(p, n): held.here[p, kind, n] / held.here[p, "", n] - 1 for p in STEERED for n in held.counts}
-        p, n = max(longer, key=longer.get)
-        lines.append(f"The policies take at most {100 * longer[p, n]:.0f} % longer on these speeds than on those that are set "
-                     f"({p}, copies: {n}).")
+    longer = {(p, n): held.here[p, kind, n] / held.here[p, "", n] - 1 for p in STEERED for n in held.counts}
+    p, n = max(longer, key=longer.get)
+    lines.append(f"The policies take at most {100 * longer[p, n]:.0f} % longer on these speeds than on those that are set "
+                 f"({p}, copies: {n}).")
     every = [held.off(p, kind, n) for p in STEERED for n in held.counts]
     one = [held.off(p, kind, 1) for p in STEERED]
     lines.append(f"Their figures differ by {span(every)}, those of one copy by {span(one)}; that of the pinned copy, which nothing "
@@ -288,8 +279,6 @@ def vm_single(held, kind):
 
 def vm_cpu(held, kind):
     """Returns a sentence about Avg by CPU time, the source's."""
-    if not held.cpu_there:
-        return ["Avg by CPU time, the source's, was not measured there in these runs."]
     off = {mode: mean([held.cpu[mode, kind, n] for n in held.counts]) /
            mean([held.cpu_there[mode, n] for n in held.counts]) - 1 for mode in FREE}
     return [f"Mean Avg by CPU time, the source's{kind}, is off by: " + ", ".join(f"{m} {percent(x, 0)}" for m, x in off.items()) + "."]
@@ -304,8 +293,6 @@ def lab_row(lab):
     title = "The simulator against the kernel: a serial program beside 8 threads on four CPUs of speed 1 and four of speed 2"
     rows, runs = block("big-little")
     there = {row[0]: row[1:] for row in rows[1:]}
-    if not all(mode in there for mode in BESIDE) or absent(lab, *BESIDE[1:]):
-        return missing(title, absent(lab, *BESIDE[1:]) or "the virtual machine's table (`./dev vm papers`)")
     text = machine("4,4", "1,2", "llc = 4\nnode = 1\n") + P.SCHEDULER + P.ENGINE + "[enforce]\nsettle = 0ms\nfork_holdoff = 0ms\n"
     text += run_section("20s", alone=False) + program("parallel", parallel("10M"), threads=8)
     text += program("serial", SERIAL)

@@ -9,7 +9,7 @@ import parameters as P
 import roehrich
 import saez
 import snavely
-from common import SERIAL, absent, chance, k10, machine, mean, missing, parallel, percent, program, ranked, run_section, sure, target
+from common import SERIAL, chance, k10, machine, mean, parallel, percent, program, ranked, run_section, sure, target
 
 # The figures of the rows, by file; and points that several rows draw into one figure.
 FIGURES = {}
@@ -102,8 +102,6 @@ def table_1(lab):
 
 
 def table_3(lab):
-    if absent(lab, "serial-first"):
-        return missing("Morad 2008, Table 3", absent(lab, "serial-first"))
     n, a = 8, 1.5
     one = n - 1 + a
     # S,S and P,P are those of Table 1: serial-first changes nothing there.
@@ -154,8 +152,6 @@ def figure_6(lab):
 
 
 def figure_7(lab):
-    if absent(lab, "serial-first"):
-        return missing("Morad 2008, Figure 7", absent(lab, "serial-first"))
     table, above = [["n", "source", "ours: mean", "ours: range", "parallel: more than two threads"]], []
     for n in range(2, 9):
         text = machine(f"{n}", "1") + P.SCHEDULER + "placement = random\n" + P.MORAD_ENGINE + run_section(alone=False)
@@ -245,8 +241,6 @@ def label_means(gains):
 
 
 def table_4(lab):
-    if absent(lab, "serial-first"):
-        return missing("Morad 2008, Table 4", absent(lab, "serial-first"))
     gains = morad_gains(lab, True)
     told = {capacity: morad_gains(lab, True, capacity) for capacity in ("load", "active")}
     slow = morad_gains(lab, True, "load", P.MORAD_SLOW)
@@ -329,8 +323,6 @@ def falls_from(gains, peak):
 
 
 def figure_8(lab):
-    if absent(lab, "serial-first"):
-        return missing("Morad 2008, Figure 8", absent(lab, "serial-first"))
     gains = morad_gains(lab, False)
     best = max(gains, key=gains.get)
     apart = abs(mean(gains.values()) - 0.03)
@@ -391,8 +383,6 @@ def workload_jitter(result):
 
 
 def table_5(lab):
-    if absent(lab, "serial-first"):
-        return missing("Morad 2008, Table 5", absent(lab, "serial-first"))
     table = [["machine", "scheduler", "fairness: source", "ours", "jitter x 1000: source", "ours", "by program", "of one alone",
               "95 % of the change of ours"]]
     found = {}
@@ -432,8 +422,6 @@ SPEC_OMP_LABELS = ("inf:1", "8:1")
 
 
 def tables_6_7(lab):
-    if absent(lab, "serial-first"):
-        return missing("Morad 2008, Tables 6 and 7", absent(lab, "serial-first"))
     table, strays = [["machine", "gain: source", "ours", "fairness: source", "ours", "jitter x 1000: source", "ours"]], []
     for asymmetric, where in ((False, "equal"), (True, "unequal")):
         capacity = BASELINE[asymmetric]
@@ -542,8 +530,6 @@ def nie_chance(by_seed):
 
 def nie_policies(lab):
     wanted = ["eshmp", "ipc-driven", "hass"]
-    if absent(lab, *wanted):
-        return missing("Nie & Duan 2012, Figures 4 to 7", absent(lab, *wanted))
     table = [["workload"] + [f"over {o}, {m}" for o in ("IPC-Driven", "HASS") for m in NIE_MACHINES]]
     sums, gains, by_seed = {}, {}, {}
     for name, kinds in NIE.items():
@@ -743,9 +729,7 @@ NIE_SHARING = {"4CI": "<= 3 %", "4MI": "above 23 %"}
 
 
 def nie_sharing(lab):
-    wanted = [p for p in ("eshmp", "ipc-driven", "hass") if lab.has(p)]
-    if not wanted:
-        return missing("Nie & Duan 2012, Figures 8 and 9", absent(lab, "eshmp", "ipc-driven", "hass"))
+    wanted = ["eshmp", "ipc-driven", "hass"]
     table = [["workload", *wanted, "source"]]
     gains = {}
     for name, kinds in NIE.items():
@@ -761,8 +745,7 @@ def nie_sharing(lab):
     for p in wanted:
         # The text has no figure of the workloads between these two.
         ranked(f"Nie's Figure 8, {p}: 4CI at most 3 %, and 4MI above 23 %", gains["4CI", p] <= 0.03 and gains["4MI", p] > 0.23)
-    if {"eshmp", "ipc-driven"} <= set(wanted):
-        ranked("Nie's Figures 8 and 9: ESHMP gains more than IPC-Driven in the mean", means["eshmp"] > means["ipc-driven"])
+    ranked("Nie's Figures 8 and 9: ESHMP gains more than IPC-Driven in the mean", means["eshmp"] > means["ipc-driven"])
     return ("Nie & Duan 2012, Figures 8 and 9: caches shared by unlike cores over caches shared by like ones",
             "Two LLCs of two cores each, 1.4 and 2.3 GHz. The source has ten workloads; 4MP_A and 4MP_B are the same by class, 4MP. "
             "The text that we have gives no figure of the others, and none of Figure 9.", table, why_sharing(gains))

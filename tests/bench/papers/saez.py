@@ -5,7 +5,7 @@ import math
 import re
 
 import parameters as P
-from common import absent, k10, mean, missing, percent, program, ranked, run_section, target
+from common import k10, mean, percent, program, ranked, run_section, target
 
 SAEZ = [("STCI-PSMI", "CI", "PS MI"), ("STCI-PSCI", "CI", "PS CI"), ("STCI-HPCI", "CI", "HP CI"),
         ("STMI-PSMI", "MI", "PS MI"), ("STMI-PSCI", "MI", "PS CI"), ("STMI-HPCI", "MI", "HP CI"),
@@ -80,8 +80,6 @@ def points(gains):
 
 def saez(lab):
     wanted = SAEZ_POLICIES
-    if absent(lab, *wanted):
-        return missing("Saez 2010, 3.3", absent(lab, *wanted))
     table = [["workload", "machine"] + wanted]
     sums, near = {}, {}
     for name, a, b in SAEZ:
@@ -204,8 +202,6 @@ def furthest(gains, policy):
 
 
 def saez_causes(lab):
-    if absent(lab, *SAEZ_BEST):
-        return missing("Saez 2010, Set #1: what the worst regrets depend on", absent(lab, *SAEZ_BEST))
     table = [["one thing changed", *(f"{p} in {name}" for name in SAEZ_DECIDING[:2] for p in ("pa", "static-ipc")),
               *(f"worst regret of {p}, points" for p in ("pa", "static-ipc"))]]
     found = []
@@ -263,8 +259,6 @@ def set_2_text(what, near=""):
 
 def saez_set_2(lab):
     wanted = SAEZ_POLICIES
-    if absent(lab, *wanted):
-        return missing("Saez 2010, Table 3", absent(lab, *wanted))
     table = [["workload", "classes, threads"] + wanted]
     far, near = ({p: [] for p in wanted} for _ in range(2))
     for name, what in SAEZ_SET_2:
@@ -407,8 +401,6 @@ def without(text, **keys):
 
 
 def saez_overhead(lab):
-    if absent(lab, "pa"):
-        return missing("Saez 2010, 3.4", absent(lab, "pa"))
     table = [["program", "machine", "PA over Default", "moves a second", "lost by moving and cold caches",
               "lost by remote memory", "source: overhead"]]
     far = []
