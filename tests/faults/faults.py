@@ -10,7 +10,7 @@ on. Then:
     says so by its exit status, and asymd --restore does it;
   - an asymd that gives up says why.
 While asymd steers, a client asks for its status.
-The helper processes of asymd are started without it: whatever fails, a helper keeps no right that its role does not need.
+The helper processes of asymd are started without it: whatever fails, a helper keeps no right but CAP_SYS_PTRACE.
 Prints a table of faults and outcomes. Exits with 1 if one of them is wrong. Needs root.
 """
 import errno
@@ -32,7 +32,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE = 30  # seconds for an event that comes within one; a busy machine takes longer
 FOREVER = 1 << 40
 CAP_SYS_PTRACE = 1 << 19
-HELPERS = {"read": CAP_SYS_PTRACE}  # roles, and the capabilities that they keep
 ORDERS_FD, REPORTS_FD = 3, 4
 TURNS = 8  # of asymd's loop, after which a fault has had its effect
 
@@ -285,7 +284,7 @@ class Bench:
             outcome, wrong = "hangs", "neither steers nor ends"
         return ("not reached" if fired == 0 and not wrong else outcome), wrong
 
-    def start_helper(self, role):
+    def start_helper(self):
         """A helper process as asymd starts it, and asymd's end of its orders."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pipe = os.pipe()
@@ -295,19 +294,18 @@ class Bench:
         def place():
             os.dup2(high[0], ORDERS_FD)
             os.dup2(high[1], REPORTS_FD)
-        process = subprocess.Popen([self.build / "daemon/asymd-helper", role], env=env, stdin=subprocess.DEVNULL,
+        process = subprocess.Popen([self.build / "daemon/asymd-helper"], env=env, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, close_fds=False, preexec_fn=place)
         for fd in (theirs.detach(), pipe[1], *high):
             os.close(fd)
         return process, ours, pipe[0]
 
-    def run_helper(self, role, call, error, skip, times):
+    def run_helper(self, call, error, times):
         """Returns what came of a fault in a helper, and what is wrong with that or ''. call -1: no fault."""
         self.control.clear()
-        self.control.arm(call, error, skip, times)
-        process, orders, reports = self.start_helper(role)
-        waits = [NUMBER[name] for name in ("recv",)]
-        waited = self.wait(process, lambda: any(self.control.count(n) > 0 for n in waits))
+        self.control.arm(call, error, 0, times)
+        process, orders, reports = self.start_helper()
+        waited = self.wait(process, lambda: self.control.count(NUMBER["recv"]) > 0)
         status = pathlib.Path(f"/proc/{process.pid}/status").read_text() if process.poll() is None else ""
         orders.close()
         try:
@@ -325,23 +323,22 @@ class Bench:
         if not status:
             return f"ended ({ended})", ""
         # The service may lack the right to change its user: the helper is root then, without capabilities.
-        if (int(fact["CapEff"], 16) | int(fact["CapPrm"], 16)) & ~HELPERS[role] or fact["NoNewPrivs"] != "1" or (
+        if (int(fact["CapEff"], 16) | int(fact["CapPrm"], 16)) & ~CAP_SYS_PTRACE or fact["NoNewPrivs"] != "1" or (
                 fact["Uid"] == "0" and error != errno.EPERM):
-            return "works", f"a helper with more rights than its role needs: {fact['Uid']} {fact['CapEff']}"
+            return "works", f"a helper with more rights than it needs: {fact['Uid']} {fact['CapEff']}"
         return ("works" if self.control.fired() > 0 or call < 0 else "not reached"), ""
 
     def helpers(self, only, quick):
         """Each call of a helper until it waits for orders fails with each errno; in the quick run with one of them, and for ever."""
-        for role in HELPERS:
-            outcome, wrong = self.run_helper(role, -1, 0, 0, 0)
-            assert outcome == "works" and not wrong, f"the helper {role}: {outcome}, {wrong}"
-            counts = self.control.counts()
-            for call, (name, errors) in enumerate(CALLS):
-                chosen = [errors[call % len(errors)]] if quick and errors else errors
-                for error in chosen if counts[call] > 0 and (not only or name in only) else ():
-                    for times in (5,) if error == "EINTR" else (FOREVER,) if quick else (FOREVER, 1):
-                        self.show(name, error, f"{role}, {'once' if times == 1 else 'from'} 1",
-                                  *self.run_helper(role, call, getattr(errno, error), 0, times), log="")
+        outcome, wrong = self.run_helper(-1, 0, 0)
+        assert outcome == "works" and not wrong, f"the helper: {outcome}, {wrong}"
+        counts = self.control.counts()
+        for call, (name, errors) in enumerate(CALLS):
+            chosen = [errors[call % len(errors)]] if quick and errors else errors
+            for error in chosen if counts[call] > 0 and (not only or name in only) else ():
+                for times in (5,) if error == "EINTR" else (FOREVER,) if quick else (FOREVER, 1):
+                    self.show(name, error, f"helper, {'once' if times == 1 else 'from'} 1",
+                              *self.run_helper(call, getattr(errno, error), times), log="")
 
     def report(self, name, error, phase, skip, times):
         call = NUMBER.get(name, ALLOCATION)
