@@ -176,12 +176,6 @@ static void make_frame(int n_threads, int64_t serial, int64_t parallel)
     pthread_mutex_unlock(&lock);
 }
 
-static void sleep_until(int64_t ns)
-{
-    const struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
-}
-
 static int compare(const void *a, const void *b)
 {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -197,7 +191,7 @@ static void frames(int n_threads, const int64_t *ns)
     for (int64_t next = now_ns(), last = next; !is_over();) {
         make_frame(n_threads, ns[0], ns[1]);
         next = now_ns() + ns[4] > next + ns[3] ? now_ns() + ns[4] : next + ns[3];
-        sleep_until(next);
+        sleep_until_ns(next);
         const int64_t at = now_ns();
         if (is_counted(at) && n < MAX_FRAMES)
             took[n++] = at - last;

@@ -12,36 +12,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "now.h"
 
 #define BURST_NS 4000000
 
-static int64_t read_ns(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static void run_for(int device, int64_t ns)
 {
-    const int64_t end = read_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
+    const int64_t end = ns_of(CLOCK_THREAD_CPUTIME_ID) + ns;
     while (device >= 0 && ns > 0)
         ns -= ioctl(device, 0, ns);
-    while (device < 0 && read_ns(CLOCK_THREAD_CPUTIME_ID) < end)
+    while (device < 0 && ns_of(CLOCK_THREAD_CPUTIME_ID) < end)
         ;
 }
 
 static void print_burst(int device, int64_t sleep_ns, int64_t *last, clockid_t other)
 {
-    const int64_t own = read_ns(CLOCK_THREAD_CPUTIME_ID), others = read_ns(other);
+    const int64_t own = ns_of(CLOCK_THREAD_CPUTIME_ID), others = ns_of(other);
     const int64_t wake = *last + sleep_ns;
-    const struct timespec at = {.tv_sec = wake / 1000000000, .tv_nsec = wake % 1000000000};
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+    sleep_until_ns(wake);
     run_for(device, BURST_NS);
-    const int64_t end = read_ns(CLOCK_MONOTONIC);
-    const int64_t ran = read_ns(CLOCK_THREAD_CPUTIME_ID) - own + read_ns(other) - others;
+    const int64_t end = now_ns();
+    const int64_t ran = ns_of(CLOCK_THREAD_CPUTIME_ID) - own + ns_of(other) - others;
     printf("%lld %lld\n", (long long)(end - wake) / 1000, (long long)(end - *last - ran) / 1000);
     *last = end;
 }
@@ -58,7 +51,7 @@ int main(int argc, char **argv)
         fputs("usage: load-burst [PID BURSTS MS]\n", stderr);
         return 2;
     }
-    int64_t last = read_ns(CLOCK_MONOTONIC);
+    int64_t last = now_ns();
     for (int i = 0; i < atoi(argv[2]); i++)
         print_burst(device, atoi(argv[3]) * (1000000 + (int64_t)(i % 97) * 10310), &last, other);
     return 0;

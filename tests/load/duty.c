@@ -16,10 +16,8 @@ int main(int argc, char **argv)
     const int64_t busy = atoll(argv[1]) * 1000000, period = atoll(argv[2]) * 1000000;
     alarm((unsigned)atoi(argv[3]));
     for (int64_t start = now_ns();; start += period) {
-        const struct timespec next = {.tv_sec = (time_t)((start + period) / 1000000000),
-                                      .tv_nsec = (long)((start + period) % 1000000000)};
         while (now_ns() < start + busy)
             ;
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+        sleep_until_ns(start + period);
     }
 }

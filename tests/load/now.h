@@ -6,11 +6,16 @@
 #include <stdint.h>
 #include <time.h>
 
-static inline double seconds_of(clockid_t clock)
+static inline int64_t ns_of(clockid_t clock)
 {
     struct timespec t;
     clock_gettime(clock, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline double seconds_of(clockid_t clock)
+{
+    return (double)ns_of(clock) / 1e9;
 }
 
 /** Seconds. */
@@ -21,9 +26,14 @@ static inline double now(void)
 
 static inline int64_t now_ns(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return ns_of(CLOCK_MONOTONIC);
+}
+
+/** As clock_nanosleep(2) does with TIMER_ABSTIME. */
+static inline void sleep_until_ns(int64_t ns)
+{
+    const struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
 static inline double now_us(void)

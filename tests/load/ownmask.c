@@ -10,8 +10,9 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "now.h"
 
 static volatile sig_atomic_t begun;
 static sem_t gate;
@@ -34,13 +35,12 @@ static void *work(void *arg)
 
 static void *wait_first(void *arg)
 {
-    struct timespec ran;
     while (sem_wait(&gate) != 0)
         ;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
+    const int64_t ran = ns_of(CLOCK_THREAD_CPUTIME_ID);
     if (sched_setaffinity(0, sizeof first, &first) != 0)
         return arg;
-    printf("ran=%ld\n", (long)ran.tv_sec * 1000000 + ran.tv_nsec / 1000);
+    printf("ran=%lld\n", (long long)ran / 1000);
     fflush(stdout);
     return work(arg);
 }

@@ -19,8 +19,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "now.h"
 
 #define MS 1e-3
 
@@ -29,16 +30,9 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t barrier;
 static int n_jobs, n_left, queue[4], there[2], back[2];
 
-static double read_clock(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static void work(double seconds)
 {
-    for (double end = read_clock(CLOCK_THREAD_CPUTIME_ID) + seconds; read_clock(CLOCK_THREAD_CPUTIME_ID) < end;)
+    for (double end = seconds_of(CLOCK_THREAD_CPUTIME_ID) + seconds; seconds_of(CLOCK_THREAD_CPUTIME_ID) < end;)
         ;
 }
 
@@ -71,9 +65,9 @@ static void *frame_worker(void *arg)
 
 static void frames(double period)
 {
-    for (double next = read_clock(CLOCK_MONOTONIC);; next += period) {
+    for (double next = now();; next += period) {
         if (period > 0)
-            nap(next - read_clock(CLOCK_MONOTONIC));
+            nap(next - now());
         work(4 * MS);
         change(&n_left, 0, 0, 10);
         change(&n_jobs, 0, 0, 10);

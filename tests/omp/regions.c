@@ -6,18 +6,13 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <omp.h>
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
+#include "../load/now.h"
 
-static void steps(long n)
+/* In one place, or the region could be of faster code than the calibration. */
+static __attribute__((noinline)) void steps(long n)
 {
     for (volatile long i = 0; i < n; i++)
         ;
@@ -28,9 +23,9 @@ static long calibrate(double ns)
 {
     double best = 1e18;
     for (int i = 0; i < 200; i++) {
-        const double begun = now();
+        const int64_t begun = now_ns();
         steps(10000);
-        const double took = now() - begun;
+        const double took = (double)(now_ns() - begun);
         best = took < best ? took : best;
     }
     return (long)(ns / best * 10000);
@@ -42,19 +37,18 @@ int main(int argc, char **argv)
         return 2;
     const int threads = atoi(argv[1]);
     const long n = calibrate(atof(argv[2]) * 1e3);
-    const double length = atof(argv[3]) * 1e9;
-    double begun = 0, best = 1e18;
+    double best = 1e18;
     long regions = 0;
     /* The first regions create the threads. The best of many short stretches is the undisturbed time. */
     for (int i = 0; i < 100; i++)
 #pragma omp parallel num_threads(threads)
         steps(n);
-    for (const double end = now() + length; now() < end; regions += 200) {
-        begun = now();
+    for (const double end = now() + atof(argv[3]); now() < end; regions += 200) {
+        const int64_t begun = now_ns();
         for (int i = 0; i < 200; i++)
 #pragma omp parallel num_threads(threads)
             steps(n);
-        const double took = (now() - begun) / 200;
+        const double took = (double)(now_ns() - begun) / 200;
         best = took < best ? took : best;
     }
     printf("%.1f\n", best);

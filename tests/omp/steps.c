@@ -41,10 +41,13 @@ static void work_until_released(void)
         ;
 }
 
-/* Sleeps long enough for the other threads to begin their wait. */
-static void let_others_come(void)
+/* Sleeps long enough for the other threads to begin their wait, works until there is input, and releases them. */
+static void lead(void)
 {
     usleep(100000);
+    answer();
+    work_until_input();
+    go_on = 1;
 }
 
 static void parallel(int n)
@@ -52,14 +55,10 @@ static void parallel(int n)
     go_on = 0;
 #pragma omp parallel num_threads(n)
     {
-        if (omp_get_thread_num() == 0) {
-            let_others_come();
-            answer();
-            work_until_input();
-            go_on = 1;
-        } else {
+        if (omp_get_thread_num() == 0)
+            lead();
+        else
             work_until_released();
-        }
     }
 }
 
@@ -67,11 +66,8 @@ static void barrier(int n)
 {
 #pragma omp parallel num_threads(n)
     {
-        if (omp_get_thread_num() == 0) {
-            let_others_come();
-            answer();
-            work_until_input();
-        }
+        if (omp_get_thread_num() == 0)
+            lead();
 #pragma omp barrier
     }
 }
@@ -84,10 +80,7 @@ static void task(int n)
         if (omp_get_thread_num() == 0) {
 #pragma omp task
             work_until_released();
-            let_others_come();
-            answer();
-            work_until_input();
-            go_on = 1;
+            lead();
         }
 #pragma omp barrier
     }
@@ -102,14 +95,10 @@ static void nested(int n)
         const int outer = omp_get_thread_num();
 #pragma omp parallel num_threads(n)
         {
-            if (outer == 0 && omp_get_thread_num() == 0) {
-                let_others_come();
-                answer();
-                work_until_input();
-                go_on = 1;
-            } else {
+            if (outer == 0 && omp_get_thread_num() == 0)
+                lead();
+            else
                 work_until_released();
-            }
         }
     }
 }
