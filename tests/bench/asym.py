@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """asym.py BUILD: writes docs/data/asym.md, what asym reaches in the scenarios of scenarios.py and in those of the papers
 (tests/bench/papers), beside what is asked of it. What it misses is bold."""
-import json
+import functools
 import pathlib
-import subprocess
 import sys
-import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "papers"))
@@ -14,7 +12,7 @@ import parameters  # noqa: E402
 import rows as papers  # noqa: E402
 import saez  # noqa: E402
 from common import mean  # noqa: E402
-from scenarios import SCENARIOS, scenario  # noqa: E402
+from scenarios import SCENARIOS, scenario, simulated  # noqa: E402
 
 POLICIES = ("pa", "serial-first", "asym")
 SEEDS = 20
@@ -50,18 +48,9 @@ LEVEL = 0.5
 FRAMES = {"laptop-game-build": 3, "fps": 3, "frame": 3, "phone-app": 3, "zen-game-build": 3, "many-build": 3}
 
 
-class Simulator:
-    def __init__(self, build):
-        self.asymctl = pathlib.Path(build) / "daemon/asymctl"
-
-    def run(self, text, policies, seeds):
-        """Returns the results by policy; none is the stock scheduler."""
-        with tempfile.NamedTemporaryFile("w", suffix=".ini") as f:
-            f.write(text)
-            f.flush()
-            out = subprocess.run([self.asymctl, "sim", f.name, f"--policy={','.join(policies)}", f"--repeat={seeds}", "--json"],
-                                 check=True, capture_output=True, text=True).stdout
-        return {p["name"]: p for p in json.loads(out)["policies"]}
+def run(asymctl, text, policies, seeds):
+    """Returns the results by policy; none is the stock scheduler."""
+    return {p["name"]: p for p in simulated(asymctl, text, policies, seeds)}
 
 
 def shown(values):
@@ -88,7 +77,7 @@ def text_of(name):
 
 def row(sim, name, least):
     """Returns the line of a scenario and whether asym reaches what is asked."""
-    results = sim.run(text_of(name), POLICIES, SEEDS)
+    results = sim(text_of(name), POLICIES, SEEDS)
     found = gains(results, POLICIES)
     reached = all(wanted is None or round(got, 1) >= wanted for got, wanted in zip(found["asym"], least))
     cells = [shown(found[p]) for p in POLICIES[:-1]] + [asked(least), marked(shown(found["asym"]), reached)]
@@ -98,7 +87,7 @@ def row(sim, name, least):
 def capacity_row(sim, name):
     """The same against a stock scheduler that knows the capacities of the CPUs."""
     text = text_of(name) + "[scheduler]\ncapacity = active\n"
-    found = gains(sim.run(text, POLICIES, SEEDS), POLICIES)
+    found = gains(sim(text, POLICIES, SEEDS), POLICIES)
     best = max([0] + [gain for gain, work in (found[p] for p in POLICIES[:-1]) if work >= -3])
     reached = found["asym"][0] >= best - FRAMES.get(name, LEVEL)
     cells = [shown(found[p]) for p in POLICIES[:-1]] + [marked(shown(found["asym"]), reached)]
@@ -108,7 +97,7 @@ def capacity_row(sim, name):
 def eight_row(sim, copies, least):
     text = ("[machine]\ncounts = 1,1,1,1,1,1,1,1\nspeeds = 1,2,3,4,5,6,7,8\nfast_from = 100%\n[memory \"m\"]\nipc = 1\n"
             f"[run]\nduration = 100s\nuntil = done\n[program \"task\"]\ncount = {copies}\npasses = 1\nstep = serial 36G memory=m\n")
-    results = sim.run(text, POLICIES, SEEDS)
+    results = sim(text, POLICIES, SEEDS)
     times = [results[p]["total_s"]["mean"] for p in ("none", *POLICIES)]
     most = 1.05 * least + SETTLE
     cells = [f"{t:.1f}" for t in times[:-1]] + [f"{most:.1f}", marked(f"{times[-1]:.1f}", times[-1] <= most)]
@@ -120,7 +109,7 @@ def paper_rows(sim):
     found = {}
 
     def add(name, text, policies, seeds):
-        results = sim.run(text, policies, seeds)
+        results = sim(text, policies, seeds)
         for p in policies:
             found.setdefault(name, {}).setdefault(p, []).append(100 * saez.gain_over_default(results, p))
 
@@ -139,11 +128,11 @@ def morad_rows(sim):
     """Returns the mean gain over the 45 pairs and the mean fairness, per cent, by policy."""
     head, seeds = papers.morad_machine(True, "ignored", parameters.ENGINE), parameters.SEEDS["morad"]
     labels = papers.LABELS
-    alone = [sim.run(head + papers.morad_program("A", x), MORAD_POLICIES, seeds) for x in labels]
+    alone = [sim(head + papers.morad_program("A", x), MORAD_POLICIES, seeds) for x in labels]
     gain, fair = ({p: [] for p in ("none", *MORAD_POLICIES)} for _ in range(2))
     for i, first in enumerate(labels):
         for j in range(i + 1):
-            results = sim.run(head + papers.morad_program("A", first) + papers.morad_program("B", labels[j]), MORAD_POLICIES, seeds)
+            results = sim(head + papers.morad_program("A", first) + papers.morad_program("B", labels[j]), MORAD_POLICIES, seeds)
             for p in gain:
                 gain[p].append(100 * (results[p]["throughput"]["mean"] / results["none"]["throughput"]["mean"] - 1))
                 speeds = [program["performance"]["values"] for program in results[p]["programs"]]
@@ -183,7 +172,7 @@ def counted(reached):
 
 
 def main():
-    sim = Simulator(sys.argv[1])
+    sim = functools.partial(run, pathlib.Path(sys.argv[1]) / "daemon/asymctl")
     table, hit = zip(*(row(sim, name, least) for name, least in ASKED.items()))
     eight, eight_hit = zip(*(eight_row(sim, *x) for x in EIGHT.items()))
     capable, capable_hit = zip(*(capacity_row(sim, name) for name in ASKED))

@@ -8,9 +8,8 @@ import json
 import pathlib
 import subprocess
 import sys
-import tempfile
 
-from scenarios import SCENARIOS, SERIAL, app, program, scenario
+from scenarios import SCENARIOS, SERIAL, app, program, scenario, simulated
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Its title on the page, the scenario, and what it is.
@@ -42,19 +41,9 @@ def policies(asymctl):
     return sorted(names, key=lambda name: name != "asym")
 
 
-def simulated(asymctl, text, names):
-    """Returns the policies of the report of a scenario, the first of which is the stock scheduler."""
-    with tempfile.NamedTemporaryFile("w", suffix=".ini") as f:
-        f.write(text)
-        f.flush()
-        said = subprocess.run([asymctl, "sim", f.name, f"--policy={','.join(names)}", f"--repeat={SEEDS}", "--json"],
-                              check=True, capture_output=True, text=True).stdout
-    return json.loads(said)["policies"]
-
-
 def rows(asymctl, name):
     """Returns the lines of the table of one scenario."""
-    stock, *found = simulated(asymctl, scenario(*SCENARIOS[name]), policies(asymctl))
+    stock, *found = simulated(asymctl, scenario(*SCENARIOS[name]), policies(asymctl), SEEDS)
     reads = [lambda p: p["programs"][0]["performance"]["mean"], lambda p: p["programs"][1]["performance"]["mean"],
              lambda p: p["throughput"]["mean"]]
     for policy in found:
@@ -66,7 +55,7 @@ def seat_reports(asymctl, cases, first):
     """Yields the machine, the threads and the report of each case. first: the program before that of so many threads, or ''."""
     for machine, numbers in cases:
         for threads in numbers:
-            yield machine, threads, simulated(asymctl, scenario(SEATS[machine], first + app(threads)), policies(asymctl))
+            yield machine, threads, simulated(asymctl, scenario(SEATS[machine], first + app(threads)), policies(asymctl), SEEDS)
 
 
 def seat_rows(asymctl):
@@ -92,7 +81,7 @@ def threshold_rows(asymctl):
         cells = []
         for threshold in ("auto", "13"):
             text = f"[classify]\nhp_threshold = {threshold}\n" + program("first", "parallel 1000G chunk=20M", threads=threads)
-            stock, pa = simulated(asymctl, scenario("laptop", text), ["pa"])
+            stock, pa = simulated(asymctl, scenario("laptop", text), ["pa"], SEEDS)
             cells += [f"{pa['migrations_per_s']['mean']:.1f}", cell(pa, stock, lambda p: p["throughput"]["mean"])]
         yield f"| {threads} | " + " | ".join(cells) + " |"
 

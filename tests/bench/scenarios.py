@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The scenarios of asym.py and costs.py: programs on a machine, for 20 s."""
+import json
+import subprocess
+import tempfile
 
 MACHINES = {
     "alike": "counts = 8\nspeeds = 1\n",
@@ -23,6 +26,16 @@ def scenario(machine, programs, asymd="", run=""):
     """Returns the text of a scenario. asymd: sections of its configuration; run: more lines of [run]."""
     run = f"[run]\n{run}duration = 20s\nuntil = time\n"
     return f'[machine]\n{MACHINES[machine]}[memory "m"]\nipc = 1\nworking_set = 64\n{asymd}{run}{programs}'
+
+
+def simulated(asymctl, text, policies, seeds):
+    """Returns the policies of the report of a scenario, the first of which is the stock scheduler."""
+    with tempfile.NamedTemporaryFile("w", suffix=".ini") as f:
+        f.write(text)
+        f.flush()
+        said = subprocess.run([asymctl, "sim", f.name, f"--policy={','.join(policies)}", f"--repeat={seeds}", "--json"],
+                              check=True, capture_output=True, text=True).stdout
+    return json.loads(said)["policies"]
 
 
 def app(threads):
