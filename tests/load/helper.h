@@ -16,7 +16,7 @@ struct test_helper_state {
 };
 
 /**
- * How the helper without a role answers for processes with these pids. A helper that was killed over TEST_READER_STAYS leaves a
+ * Without a role the helper answers by the pid. A helper that was killed over TEST_READER_STAYS leaves a
  * child, which becomes the test's if the test is a subreaper. The helper has not ended until the test has ended that child.
  */
 enum { TEST_READER_HANGS = 1001, TEST_READER_ENDS, TEST_READER_LIES, TEST_READER_ENDS_THEN, TEST_READER_STAYS };

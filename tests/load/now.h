@@ -29,7 +29,7 @@ static inline int64_t now_ns(void)
     return ns_of(CLOCK_MONOTONIC);
 }
 
-/** As clock_nanosleep(2) does with TIMER_ABSTIME. */
+/** Sleep until that time of CLOCK_MONOTONIC. */
 static inline void sleep_until_ns(int64_t ns)
 {
     const struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
