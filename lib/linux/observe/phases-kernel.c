@@ -13,23 +13,10 @@
 #include <bpf/libbpf.h>
 
 #include "base/clock.h"
-#include "linux/observe/phases-list.h"
 #include "phases.skel.h"
 
 /* Processes that asym_phases_reconcile() walks over one by one. */
 enum { FEW = 16 };
-
-struct asym_phases {
-    struct phases_bpf *bpf;
-    struct asym_phases_shared *shared;
-    struct asym_phases_list *list;
-    struct ring_buffer *ring;
-    struct bpf_link *everything; /* the iterator of asym_phases_reconcile() */
-    bool is_new;                 /* a process is followed since the last reconciliation */
-    uint64_t n_lost;             /* that asym_phases_take() has told */
-    void (*fn)(void *ctx, const struct asym_phases_event *e);
-    void *ctx;
-};
 
 /* libbpf says why it fails to a function without a context. The thread that opens has its first words. */
 static __thread char said[512];
@@ -83,11 +70,10 @@ static int load(struct asym_phases *p, const struct asym_phases_limits *limits)
     const int r = phases_bpf__load(p->bpf);
     if (r < 0)
         return r;
-    p->shared = &p->bpf->bss->shared;
-    p->list = asym_phases_list_new(p->shared);
+    asym_phases_list_begin(p, &p->bpf->bss->shared);
     p->ring = ring_buffer__new(bpf_map__fd(p->bpf->maps.events), on_record, p, NULL);
     asym_phases_set(p, limits);
-    return p->list && p->ring ? 0 : -ENOMEM;
+    return p->ring ? 0 : -ENOMEM;
 }
 
 /* Run an iterator to its end. Its programs print nothing, so one read is all. */
@@ -139,7 +125,6 @@ void asym_phases_close(struct asym_phases *p)
         return;
     bpf_link__destroy(p->everything);
     ring_buffer__free(p->ring);
-    asym_phases_list_free(p->list);
     phases_bpf__destroy(p->bpf);
     free(p);
 }
@@ -216,21 +201,6 @@ void asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct 
     fn(ctx, &(struct asym_phases_event){.kind = ASYM_PHASES_LOST});
 }
 
-void asym_phases_begin_interval(struct asym_phases *p)
-{
-    asym_phases_list_begin_interval(p->shared);
-}
-
-bool asym_phases_slept(struct asym_phases *p, int32_t tgid)
-{
-    return asym_phases_list_slept(p->shared, tgid);
-}
-
-bool asym_phases_doze(struct asym_phases *p)
-{
-    return asym_phases_list_doze(p->shared);
-}
-
 bool asym_phases_dozes(const struct asym_phases *p)
 {
     return __atomic_load_n(&p->shared->watch, __ATOMIC_SEQ_CST) == ASYM_PHASES_RINGS;
@@ -252,13 +222,8 @@ size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread *
     const uint32_t n = asym_phases_list_find(p->shared);
     const bool has_settings = n > 0 && compare_settings(p);
     asym_clock_ns(CLOCK_MONOTONIC, &now);
-    asym_phases_list_read(p->list, now, has_settings, ret_threads, ret_slots);
+    asym_phases_list_read(p, now, has_settings, ret_threads, ret_slots);
     return n;
-}
-
-uint32_t asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid)
-{
-    return asym_phases_list_runnable(p->shared, app, ret_tid);
 }
 
 uint32_t asym_phases_threads(const struct asym_phases *p, uint32_t app)

@@ -16,9 +16,7 @@
 #include <asym/error.h>
 #include <asym/types.h>
 
-#include "linux/observe/phases-types.h"
-
-struct asym_phases;
+#include "linux/observe/phases-list.h"
 
 /**
  * Marks a function that a build without BPF programs (clang, bpftool or libbpf was missing) does not have. None is called there:
@@ -79,22 +77,6 @@ ASYM_BPF_ONLY int asym_phases_fd(const struct asym_phases *p);
 ASYM_BPF_ONLY void asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct asym_phases_event *e),
                                     void *ctx);
 
-/** Begin another interval between two samples. */
-ASYM_BPF_ONLY void asym_phases_begin_interval(struct asym_phases *p);
-
-/**
- * Returns whether no thread of the process, followed or not, has got a CPU in this interval or the one before. One that has kept
- * its CPU for all that time got none. false: it has, or in the interval before those, or the programs do not know: then they begin
- * to look.
- */
-ASYM_BPF_ONLY bool asym_phases_slept(struct asym_phases *p, int32_t tgid);
-
-/**
- * Have the descriptor become readable when one of the processes for which slept() was called gets its first CPU in this interval.
- * Returns false if one has got it, or the programs do not know: then nothing happens.
- */
-ASYM_BPF_ONLY bool asym_phases_doze(struct asym_phases *p);
-
 /** Returns whether none has got it since doze() returned true, and no other interval has begun. */
 ASYM_BPF_ONLY bool asym_phases_dozes(const struct asym_phases *p);
 
@@ -105,9 +87,6 @@ ASYM_BPF_ONLY bool asym_phases_dozes(const struct asym_phases *p);
  */
 ASYM_BPF_ONLY size_t asym_phases_list(struct asym_phases *p, const struct asym_phases_thread **ret_threads,
                                       const uint32_t **ret_slots);
-
-/** Runnable threads of the application now; the thread, where it is one: its tid in *ret_tid, else 0. */
-ASYM_BPF_ONLY uint32_t asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid);
 
 /** Followed threads of the application; app 0: of all, at most ASYM_PHASES_THREADS. */
 ASYM_BPF_ONLY uint32_t asym_phases_threads(const struct asym_phases *p, uint32_t app);
@@ -123,8 +102,6 @@ ASYM_BPF_ONLY bool asym_phases_misses(const struct asym_phases *p, uint32_t app)
  * place. Call it once a second.
  */
 ASYM_BPF_ONLY void asym_phases_reconcile(struct asym_phases *p);
-
-struct asym_phases_shared;
 
 /** The memory by which another BPF program knows who is followed (waits-kernel.h). */
 struct asym_phases_maps {

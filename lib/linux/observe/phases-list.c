@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "linux/observe/phases-list.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/macro.h"
@@ -10,30 +9,16 @@
 /* A thread that is runnable seldom runs or waits for longer without a switch. */
 #define OLD_NS UINT64_C(500000000)
 
-struct asym_phases_list {
-    struct asym_phases_shared *shared;
-    struct asym_phases_thread threads[ASYM_PHASES_SLOTS];
-};
-
 /* The virtual time of an application, as of a moment. */
 struct clock {
     uint64_t runnable, last, v;
 };
 
-struct asym_phases_list *asym_phases_list_new(struct asym_phases_shared *shared)
+void asym_phases_list_begin(struct asym_phases *p, struct asym_phases_shared *shared)
 {
-    struct asym_phases_list *l = calloc(1, sizeof *l);
-    if (!l)
-        return NULL;
-    l->shared = shared;
+    p->shared = shared;
     memset(shared->touched, 1, sizeof shared->touched);
-    asym_phases_list_begin_interval(shared);
-    return l;
-}
-
-void asym_phases_list_free(struct asym_phases_list *l)
-{
-    free(l);
+    asym_phases_begin_interval(p);
 }
 
 static struct clock look(const struct asym_phases_app *a)
@@ -88,13 +73,13 @@ static struct asym_phases_thread thread_of(const struct asym_phases_shared *shar
  * A reader that meets a change half done may see too little: then the thread keeps the times that it had, or has those that are
  * booked, and the next call reads it again. So it does while the thread is runnable, because its times go on.
  */
-static void read_slot(struct asym_phases_list *l, uint32_t slot, uint64_t now, bool has_settings)
+static void read_slot(struct asym_phases *p, uint32_t slot, uint64_t now, bool has_settings)
 {
-    struct asym_phases_thread *last = &l->threads[slot];
+    struct asym_phases_thread *last = &p->threads[slot];
     struct asym_phases_slot s;
-    const bool is_whole = asym_slot_copy(&l->shared->slots[slot].seq, &s, sizeof s);
+    const bool is_whole = asym_slot_copy(&p->shared->slots[slot].seq, &s, sizeof s);
     if (is_whole || last->tid != (int32_t)s.tid) {
-        struct asym_phases_thread t = thread_of(l->shared, &s, is_whole ? now : 0);
+        struct asym_phases_thread t = thread_of(p->shared, &s, is_whole ? now : 0);
         if (t.tid == last->tid && t.tgid == last->tgid) {
             t.running_ns = ASYM_MAX(t.running_ns, last->running_ns);
             t.waiting_ns = ASYM_MAX(t.waiting_ns, last->waiting_ns);
@@ -102,9 +87,9 @@ static void read_slot(struct asym_phases_list *l, uint32_t slot, uint64_t now, b
         }
         *last = t;
     }
-    last->settings = has_settings ? l->shared->settings[slot] : 0;
+    last->settings = has_settings ? p->shared->settings[slot] : 0;
     if (!is_whole || last->is_runnable)
-        __atomic_store_n(&l->shared->touched[slot], 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&p->shared->touched[slot], 1, __ATOMIC_RELAXED);
 }
 
 uint32_t asym_phases_list_find(struct asym_phases_shared *shared)
@@ -121,18 +106,19 @@ uint32_t asym_phases_list_find(struct asym_phases_shared *shared)
     return shared->n_listed;
 }
 
-void asym_phases_list_read(struct asym_phases_list *l, uint64_t now_ns, bool has_settings,
+void asym_phases_list_read(struct asym_phases *p, uint64_t now_ns, bool has_settings,
                            const struct asym_phases_thread **ret_threads, const uint32_t **ret_slots)
 {
-    for (uint32_t i = 0; i < l->shared->n_listed; i++)
-        read_slot(l, l->shared->listed[i], now_ns, has_settings);
-    *ret_threads = l->threads;
-    *ret_slots = l->shared->listed;
+    for (uint32_t i = 0; i < p->shared->n_listed; i++)
+        read_slot(p, p->shared->listed[i], now_ns, has_settings);
+    *ret_threads = p->threads;
+    *ret_slots = p->shared->listed;
 }
 
 /* Where the numbers begin anew, no mark remains: an old one would seem to be young. */
-void asym_phases_list_begin_interval(struct asym_phases_shared *shared)
+void asym_phases_begin_interval(struct asym_phases *p)
 {
+    struct asym_phases_shared *shared = p->shared;
     const bool is_over = shared->interval < ASYM_PHASES_FIRST || shared->interval == ASYM_PHASES_LAST;
     if (is_over)
         memset(shared->marks, 0, sizeof shared->marks);
@@ -146,8 +132,9 @@ void asym_phases_list_begin_interval(struct asym_phases_shared *shared)
  * A program may write a mark while the next interval begins, so the mark of the one before the last still counts. Who is new here
  * gets the mark of the last one: if it runs in this one, the programs see that.
  */
-bool asym_phases_list_slept(struct asym_phases_shared *shared, int32_t tgid)
+bool asym_phases_slept(struct asym_phases *p, int32_t tgid)
 {
+    struct asym_phases_shared *shared = p->shared;
     uint8_t *const at = &shared->marks[(uint32_t)tgid % ASYM_PHASES_MARKS],
                    mark = __atomic_load_n(at, __ATOMIC_RELAXED);
     if (shared->level != 0)
@@ -157,11 +144,11 @@ bool asym_phases_list_slept(struct asym_phases_shared *shared, int32_t tgid)
     return mark != 0 && mark + 2 < shared->interval;
 }
 
-bool asym_phases_list_doze(struct asym_phases_shared *shared)
+bool asym_phases_doze(struct asym_phases *p)
 {
     uint32_t notes = ASYM_PHASES_NOTES;
-    return shared->level == 0 && __atomic_compare_exchange_n(&shared->watch, &notes, ASYM_PHASES_RINGS, false,
-                                                             __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return p->shared->level == 0 && __atomic_compare_exchange_n(&p->shared->watch, &notes, ASYM_PHASES_RINGS, false,
+                                                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 uint32_t asym_phases_list_old(const struct asym_phases_shared *shared, uint32_t slot, uint64_t now_ns)
@@ -177,8 +164,9 @@ uint32_t asym_phases_list_old(const struct asym_phases_shared *shared, uint32_t 
     return 0;
 }
 
-uint32_t asym_phases_list_runnable(const struct asym_phases_shared *shared, uint32_t app, int32_t *ret_tid)
+uint32_t asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid)
 {
+    const struct asym_phases_shared *shared = p->shared;
     const uint64_t runnable = __atomic_load_n(&shared->apps[app % ASYM_PHASES_APP_RECORDS].runnable, __ATOMIC_RELAXED);
     const uint32_t n = (uint32_t)(runnable >> 32), slot = (uint32_t)runnable % ASYM_PHASES_SLOTS;
     *ret_tid = n == 1 ? (int32_t)__atomic_load_n(&shared->slots[slot].tid, __ATOMIC_RELAXED) : 0;

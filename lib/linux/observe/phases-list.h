@@ -4,19 +4,41 @@
 #define ASYM_LINUX_OBSERVE_PHASES_LIST_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "linux/observe/phases-shared.h"
-#include "linux/observe/phases-types.h"
 
-struct asym_phases_list;
+struct asym_phases_event;
 
-/** shared must outlive the list, and has one list at a time. Returns NULL if no memory is left. */
-struct asym_phases_list *asym_phases_list_new(struct asym_phases_shared *shared);
+/** A followed thread, all times until now. Another one that gets its tid has another place, or counts from 0. */
+struct asym_phases_thread {
+    int32_t tid, tgid; /**< 0: the place is free */
+    uint32_t app;
+    bool is_runnable;     /**< now */
+    int32_t cpu;          /**< that it got last; -1: not known */
+    uint16_t renewed;     /**< changes when it calls exec or gets another name */
+    uint64_t running_ns;  /**< on a CPU */
+    uint64_t waiting_ns;  /**< runnable, but on no CPU */
+    uint64_t critical_ns; /**< integral of 1 / (runnable threads of its application) while it was runnable */
+    uint32_t seq;         /**< grows by 2 with each change of its state; runs over */
+    uint32_t settings;    /**< no other thread has it; changes with nice value, policy and mask; 0: not known */
+};
 
-/** Accepts NULL. */
-void asym_phases_list_free(struct asym_phases_list *l);
+/** asymd and the programs. Only phases-kernel.c uses the fields behind threads. */
+struct asym_phases {
+    struct asym_phases_shared *shared;
+    struct asym_phases_thread threads[ASYM_PHASES_SLOTS]; /**< as they were read last */
+    struct phases_bpf *bpf;
+    struct ring_buffer *ring;
+    struct bpf_link *everything; /**< the iterator of asym_phases_reconcile() */
+    bool is_new;                 /**< a process is followed since the last reconciliation */
+    uint64_t n_lost;             /**< that asym_phases_take() has told */
+    void (*fn)(void *ctx, const struct asym_phases_event *e);
+    void *ctx;
+};
+
+/** Begins to read: each place counts as changed. */
+void asym_phases_list_begin(struct asym_phases *p, struct asym_phases_shared *shared);
 
 /**
  * The functions behind asym_phases_list(). The first notes in shared->listed which places the second reads, and returns how many
@@ -24,14 +46,27 @@ void asym_phases_list_free(struct asym_phases_list *l);
  * the settings of those that are listed.
  */
 uint32_t asym_phases_list_find(struct asym_phases_shared *shared);
-void asym_phases_list_read(struct asym_phases_list *l, uint64_t now_ns, bool has_settings,
+void asym_phases_list_read(struct asym_phases *p, uint64_t now_ns, bool has_settings,
                            const struct asym_phases_thread **ret_threads, const uint32_t **ret_slots);
 
-/** The functions behind those of phases-kernel.h with these names. */
-void asym_phases_list_begin_interval(struct asym_phases_shared *shared);
-bool asym_phases_list_slept(struct asym_phases_shared *shared, int32_t tgid);
-bool asym_phases_list_doze(struct asym_phases_shared *shared);
-uint32_t asym_phases_list_runnable(const struct asym_phases_shared *shared, uint32_t app, int32_t *ret_tid);
+/** Begin another interval between two samples. */
+void asym_phases_begin_interval(struct asym_phases *p);
+
+/**
+ * Returns whether no thread of the process, followed or not, has got a CPU in this interval or the one before. One that has kept
+ * its CPU for all that time got none. false: it has, or in the interval before those, or the programs do not know: then they begin
+ * to look.
+ */
+bool asym_phases_slept(struct asym_phases *p, int32_t tgid);
+
+/**
+ * Have the descriptor become readable when one of the processes for which slept() was called gets its first CPU in this interval.
+ * Returns false if one has got it, or the programs do not know: then nothing happens.
+ */
+bool asym_phases_doze(struct asym_phases *p);
+
+/** Runnable threads of the application now; the thread, where it is one: its tid in *ret_tid, else 0. */
+uint32_t asym_phases_runnable(const struct asym_phases *p, uint32_t app, int32_t *ret_tid);
 
 /**
  * Returns the next slot behind slot whose thread seems to be runnable, and has not changed for half a second; 0: no more. If an

@@ -21,6 +21,7 @@ static uint32_t stack[ASYM_PHASES_SLOTS], n_stack;
 static struct asym_phases_record got[EVENTS];
 static uint32_t n_got, room, n_woken;
 static bool no_storage;
+static struct asym_phases kernel = {.shared = &shared};
 static struct pid numbers = {.level = 0};
 static struct task_struct idle;
 
@@ -211,10 +212,17 @@ static void start_both(void)
 static uint32_t n_runnable(void)
 {
     int32_t tid;
-    return asym_phases_list_runnable(&shared, APP, &tid);
+    return asym_phases_runnable(&kernel, APP, &tid);
 }
 
-static size_t read_list(struct asym_phases_list *l, const struct asym_phases_thread **ret_threads,
+static struct asym_phases *begin_reading(void)
+{
+    memset(kernel.threads, 0, sizeof kernel.threads);
+    asym_phases_list_begin(&kernel, &shared);
+    return &kernel;
+}
+
+static size_t read_list(struct asym_phases *l, const struct asym_phases_thread **ret_threads,
                         const uint32_t **ret_slots)
 {
     const size_t n = asym_phases_list_find(&shared);
@@ -226,7 +234,7 @@ static size_t read_list(struct asym_phases_list *l, const struct asym_phases_thr
 /* The thread as asymd sees it; tid 0: it is not there. */
 static struct asym_phases_thread seen(int i)
 {
-    struct asym_phases_list *l = asym_phases_list_new(&shared);
+    struct asym_phases *l = begin_reading();
     const struct asym_phases_thread *t;
     const uint32_t *slots;
     struct asym_phases_thread found = {0};
@@ -234,7 +242,6 @@ static struct asym_phases_thread seen(int i)
     for (size_t k = 0; k < n; k++)
         if (t[slots[k]].tid == task[i].pid)
             found = t[slots[k]];
-    asym_phases_list_free(l);
     return found;
 }
 
@@ -694,38 +701,38 @@ TEST_F(an_exec_and_another_name_renew_a_thread)
 TEST_F(the_mark_of_a_process_lasts_for_two_intervals)
 {
     struct task_struct other = {.tgid = TGID + 1};
-    asym_phases_list_begin_interval(&shared);
-    assert_false(asym_phases_list_slept(&shared, TGID) || asym_phases_list_slept(&shared, other.tgid));
+    asym_phases_begin_interval(&kernel);
+    assert_false(asym_phases_slept(&kernel, TGID) || asym_phases_slept(&kernel, other.tgid));
     for (int round = 0; round < 3; round++) {
         on_switch(false, &other, &task[5], 0);
         for (int i = 0; i < 3; i++) {
-            assert_false(asym_phases_list_slept(&shared, TGID));
-            asym_phases_list_begin_interval(&shared);
+            assert_false(asym_phases_slept(&kernel, TGID));
+            asym_phases_begin_interval(&kernel);
         }
-        assert_true(asym_phases_list_slept(&shared, TGID));
-        assert_true(asym_phases_list_slept(&shared, other.tgid));
+        assert_true(asym_phases_slept(&kernel, TGID));
+        assert_true(asym_phases_slept(&kernel, other.tgid));
         on_switch(false, &task[5], &other, 0);
-        assert_true(asym_phases_list_slept(&shared, TGID));
-        assert_false(asym_phases_list_slept(&shared, other.tgid));
+        assert_true(asym_phases_slept(&kernel, TGID));
+        assert_false(asym_phases_slept(&kernel, other.tgid));
         for (int i = 0; i < 3; i++)
-            asym_phases_list_begin_interval(&shared);
+            asym_phases_begin_interval(&kernel);
     }
     /* In another PID namespace asymd does not know the kernel's numbers. */
     shared.level = 1;
-    assert_false(asym_phases_list_slept(&shared, TGID));
+    assert_false(asym_phases_slept(&kernel, TGID));
 }
 
 /* Where they begin anew, the mark of a process that sleeps has to become old again. */
 TEST_F(the_numbers_of_intervals_begin_anew)
 {
     const int round = ASYM_PHASES_LAST - ASYM_PHASES_FIRST + 1;
-    asym_phases_list_begin_interval(&shared);
-    assert_false(asym_phases_list_slept(&shared, TGID));
+    asym_phases_begin_interval(&kernel);
+    assert_false(asym_phases_slept(&kernel, TGID));
     for (int i = 1; i < 3 * round; i++) {
-        asym_phases_list_begin_interval(&shared);
-        assert_int_equal(asym_phases_list_slept(&shared, TGID), i % round > 1);
+        asym_phases_begin_interval(&kernel);
+        assert_int_equal(asym_phases_slept(&kernel, TGID), i % round > 1);
     }
-    assert_true(asym_phases_list_doze(&shared));
+    assert_true(asym_phases_doze(&kernel));
     on_switch(false, &idle, &task[5], 0);
     assert_int_equal(n_woken, 1);
 }
@@ -734,10 +741,10 @@ TEST_F(the_numbers_of_intervals_begin_anew)
 TEST_F(the_first_process_that_runs_in_a_doze_wakes_asymd)
 {
     struct task_struct other = {.tgid = TGID + 1};
-    asym_phases_list_begin_interval(&shared);
-    assert_false(asym_phases_list_slept(&shared, TGID));
+    asym_phases_begin_interval(&kernel);
+    assert_false(asym_phases_slept(&kernel, TGID));
     on_switch(false, &idle, &other, 0);
-    assert_true(asym_phases_list_doze(&shared));
+    assert_true(asym_phases_doze(&kernel));
     on_switch(false, &other, &idle, 0);
     on_switch(false, &idle, &other, 0);
     assert_int_equal(n_got, 0);
@@ -746,20 +753,20 @@ TEST_F(the_first_process_that_runs_in_a_doze_wakes_asymd)
     on_switch(false, &task[5], &idle, SLEEPS);
     on_switch(false, &idle, &task[6], 0);
     assert_int_equal(n_got, 1);
-    assert_false(asym_phases_list_doze(&shared));
-    asym_phases_list_begin_interval(&shared);
+    assert_false(asym_phases_doze(&kernel));
+    asym_phases_begin_interval(&kernel);
     on_switch(false, &task[5], &task[6], 0);
-    assert_false(asym_phases_list_doze(&shared));
-    asym_phases_list_begin_interval(&shared);
-    assert_true(asym_phases_list_doze(&shared));
+    assert_false(asym_phases_doze(&kernel));
+    asym_phases_begin_interval(&kernel);
+    assert_true(asym_phases_doze(&kernel));
     /* A sample ends it. */
-    asym_phases_list_begin_interval(&shared);
+    asym_phases_begin_interval(&kernel);
     on_switch(false, &idle, &task[5], 0);
     assert_int_equal(n_got, 1);
     /* In another PID namespace asymd has asked for other processes. */
     shared.level = 1;
-    asym_phases_list_begin_interval(&shared);
-    assert_false(asym_phases_list_doze(&shared));
+    asym_phases_begin_interval(&kernel);
+    assert_false(asym_phases_doze(&kernel));
 }
 
 TEST_F(numbers_are_those_of_the_namespace_of_asymd)
@@ -993,7 +1000,7 @@ TEST_F(changes_can_be_counted_when_their_number_runs_over)
 }
 
 /* The slots that a list reads now, in one number: 1 for the first one, 2, 4. */
-static unsigned read_now(struct asym_phases_list *l, const struct asym_phases_thread **ret)
+static unsigned read_now(struct asym_phases *l, const struct asym_phases_thread **ret)
 {
     const uint32_t *slots;
     unsigned which = 0;
@@ -1007,7 +1014,7 @@ TEST_F(a_reader_sees_times_that_never_go_back)
     follow_all(2, APP);
     start(0);
     pass(1000);
-    struct asym_phases_list *l = asym_phases_list_new(&shared);
+    struct asym_phases *l = begin_reading();
     const struct asym_phases_thread *t;
     const uint32_t slot = tag_at[0].slot;
     assert_int_equal(read_now(l, &t), 3);
@@ -1021,12 +1028,11 @@ TEST_F(a_reader_sees_times_that_never_go_back)
     shared.apps[APP].last = clock_ns;
     assert_int_equal(read_now(l, &t), 1);
     assert_int_equal(t[slot].critical_ns, 1 * MS);
-    asym_phases_list_free(l);
 }
 
 TEST_F(a_reader_reads_what_has_changed_and_what_is_runnable)
 {
-    struct asym_phases_list *l = asym_phases_list_new(&shared);
+    struct asym_phases *l = begin_reading();
     const struct asym_phases_thread *t;
     assert_int_equal(read_now(l, &t), 0);
     follow_all(3, APP);
@@ -1054,14 +1060,13 @@ TEST_F(a_reader_reads_what_has_changed_and_what_is_runnable)
     follow_all(2, APP + 1);
     assert_int_equal(read_now(l, &t), 3);
     assert_int_equal(t[1].app, APP + 1);
-    asym_phases_list_free(l);
 }
 
 /* It is read again, although the program has found that asymd will read it. */
 TEST_F(a_slot_that_a_reader_met_in_a_change_is_read_again)
 {
     follow_all(2, APP);
-    struct asym_phases_list *l = asym_phases_list_new(&shared);
+    struct asym_phases *l = begin_reading();
     const struct asym_phases_thread *t;
     (void)read_now(l, &t);
     start(0);
@@ -1075,7 +1080,6 @@ TEST_F(a_slot_that_a_reader_met_in_a_change_is_read_again)
     assert_int_equal(read_now(l, &t), 1);
     assert_int_equal(t[1].running_ns, 1 * MS);
     assert_int_equal(read_now(l, &t), 0);
-    asym_phases_list_free(l);
 }
 
 TEST_F(a_thread_that_a_reader_meets_in_its_first_change_is_listed)
@@ -1098,7 +1102,7 @@ TEST_F(a_slot_that_a_second_writer_left_odd_can_be_read_after_the_next_change)
 }
 
 /* Thread 0 runs, so it is read. Returns whether asymd finds its settings changed. */
-static bool has_changed(struct asym_phases_list *l)
+static bool has_changed(struct asym_phases *l)
 {
     static uint32_t last;
     const struct asym_phases_thread *t;
@@ -1111,7 +1115,7 @@ static bool has_changed(struct asym_phases_list *l)
 TEST_F(a_reader_sees_that_settings_have_changed)
 {
     follow_all(2, APP);
-    struct asym_phases_list *l = asym_phases_list_new(&shared);
+    struct asym_phases *l = begin_reading();
     start(0);
     assert_true(has_changed(l));
     assert_false(has_changed(l));
@@ -1128,7 +1132,6 @@ TEST_F(a_reader_sees_that_settings_have_changed)
     }
     task[1].static_prio++;
     assert_false(has_changed(l));
-    asym_phases_list_free(l);
 }
 
 /* asymd keeps the number by thread. The place may have had another one, and the thread another place. */
@@ -1158,13 +1161,12 @@ TEST_F(without_the_program_no_settings_are_known)
     follow_all(2, APP);
     start(0);
     assert_true(seen(0).settings != 0);
-    struct asym_phases_list *l = asym_phases_list_new(&shared);
+    struct asym_phases *l = begin_reading();
     const struct asym_phases_thread *t;
     const uint32_t *slots;
     (void)asym_phases_list_find(&shared);
     asym_phases_list_read(l, clock_ns, false, &t, &slots);
     assert_int_equal(t[tag_at[0].slot].settings, 0);
-    asym_phases_list_free(l);
 }
 
 TEST_MAIN
