@@ -3,6 +3,7 @@
 #include "daemon/asymd/service-internal.h"
 
 #include "linux/observe/bpf.h"
+#include "linux/observe/phases-kernel.h"
 
 static enum asym_bpf_hears hears(const struct asym_service *s)
 {
@@ -14,7 +15,7 @@ static enum asym_bpf_hears hears(const struct asym_service *s)
 
 void asym_service_phases_wake_up(struct asym_service *s)
 {
-    if (!s->phases.dozes || s->sampling || asym_bpf_dozes(s->phases.bpf))
+    if (!s->phases.dozes || s->sampling || asym_phases_dozes(asym_bpf_kernel(s->phases.bpf)))
         return;
     s->phases.dozes = false;
     sd_event_source_set_time(s->timer, s->phases.next);
@@ -66,7 +67,7 @@ asym_usec asym_service_phases_sleep(struct asym_service *s, asym_usec now, asym_
 {
     struct asym_service_phases *p = &s->phases;
     p->next = now + wait;
-    p->dozes = p->bpf && is_idle(s) && asym_bpf_doze(p->bpf);
+    p->dozes = p->bpf && is_idle(s) && asym_phases_doze(asym_bpf_kernel(p->bpf));
     return p->dozes ? ASYM_MAX(p->next, now + ASYM_SERVICE_HOUSEKEEPING) : p->next;
 }
 

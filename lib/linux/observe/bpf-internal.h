@@ -84,10 +84,13 @@ struct asym_bpf {
     bool is_sampling; /* the inner source has not completed its sample */
 };
 
+static inline struct asym_bpf *asym_bpf_of(const struct asym_source *source)
+{
+    return (struct asym_bpf *)(void *)((const char *)source - offsetof(struct asym_bpf, source));
+}
+
 /* bpf-places.c: who is followed, and for which user. */
 
-/** Returns the number of the application; 0: it is not followed. */
-uint32_t asym_bpf_number_of(const struct asym_bpf *b, const struct asym_taskid *id);
 /** Returns NULL if the process is not followed. */
 struct asym_bpf_proc *asym_bpf_proc_of(const struct asym_bpf *b, int32_t tgid);
 /** Follow the applications of several threads that a full snapshot lists, and leave those that have ended, rest or sleep. */

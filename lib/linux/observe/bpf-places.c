@@ -21,8 +21,9 @@
 /* The number of an application is as scarce as so many places of threads. */
 #define NUMBER_IN_THREADS (ASYM_PHASES_THREADS / ASYM_PHASES_APPS)
 
-uint32_t asym_bpf_number_of(const struct asym_bpf *b, const struct asym_taskid *id)
+uint32_t asym_bpf_number(const struct asym_source *source, const struct asym_taskid *id)
 {
+    const struct asym_bpf *b = asym_bpf_of(source);
     ASYM_HASH_FOREACH (i, &b->app_index, asym_hash_of_u64(id->start ^ (uint32_t)id->tgid))
         if (asym_taskid_equal(&b->apps[i].id, id))
             return (uint32_t)i + 1;
@@ -281,7 +282,7 @@ static int begin(struct asym_bpf *b, const struct asym_snapshot *s, const struct
 static int follow_listed(struct asym_bpf *b, const struct asym_snapshot *s, const struct asym_proc *proc)
 {
     const struct asym_app *app = &s->apps[proc->app];
-    const uint32_t number = asym_bpf_number_of(b, &app->id);
+    const uint32_t number = asym_bpf_number(&b->source, &app->id);
     struct asym_bpf_proc *followed = asym_bpf_proc_of(b, proc->id.tgid);
     const bool is_other = followed && !asym_taskid_equal(&followed->id, &proc->id);
     if (is_other)

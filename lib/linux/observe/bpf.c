@@ -14,11 +14,6 @@
 /* Threads that have slept, and that an answer reads from /proc. The next sample shows the others. */
 #define SLEEPERS 16
 
-static struct asym_bpf *of(const struct asym_source *source)
-{
-    return (struct asym_bpf *)(void *)((const char *)source - offsetof(struct asym_bpf, source));
-}
-
 /* --- the kernel's counts of each thread, between two full snapshots --- */
 
 /*
@@ -184,7 +179,7 @@ static void mark_alone(struct asym_task *tasks, uint32_t n, int32_t alone)
  */
 static void take_app(struct asym_bpf *b, const struct asym_snapshot *s, struct asym_app *out)
 {
-    const uint32_t number = asym_bpf_number_of(b, &out->id);
+    const uint32_t number = asym_bpf_number(&b->source, &out->id);
     if (number == 0)
         return;
     struct asym_task *tasks = &b->tasks[out->first_task];
@@ -268,7 +263,7 @@ _Static_assert(ASYM_OBSERVER_BPF == ASYM_OBSERVER_PROCFS + 1,
 
 static int bpf_next(struct asym_source *source, struct asym_snapshot *ret)
 {
-    struct asym_bpf *b = of(source);
+    struct asym_bpf *b = asym_bpf_of(source);
     struct asym_snapshot s;
     /* procfs asks what has run, so the count comes first; one sample may take several calls. */
     if (!b->refresh && !b->is_sampling)
@@ -307,7 +302,7 @@ static int bpf_next(struct asym_source *source, struct asym_snapshot *ret)
 
 static void bpf_refresh(struct asym_source *source)
 {
-    of(source)->refresh = true;
+    asym_bpf_of(source)->refresh = true;
 }
 
 static enum asym_procfs_activity process_activity(void *ctx, int32_t tgid)
@@ -343,14 +338,14 @@ static enum asym_procfs_activity thread_activity(void *ctx, int32_t tid, struct 
 static bool has_app_changed(void *ctx, const struct asym_taskid *id)
 {
     const struct asym_bpf *b = ctx;
-    const uint32_t number = b->is_answer ? asym_bpf_number_of(b, id) : 0;
+    const uint32_t number = b->is_answer ? asym_bpf_number(&b->source, id) : 0;
     return !b->is_answer || (number != 0 && b->apps[number - 1].is_new);
 }
 
 static void bpf_close(struct asym_source *source)
 {
     static const struct asym_procfs_watcher nobody = {.ctx = NULL};
-    struct asym_bpf *b = of(source);
+    struct asym_bpf *b = asym_bpf_of(source);
     asym_procfs_set_watcher(source->inner, &nobody);
     asym_phases_close(b->kernel);
     asym_hash_done(&b->app_index);
@@ -364,25 +359,15 @@ static void bpf_close(struct asym_source *source)
 
 int asym_bpf_fd(const struct asym_source *source)
 {
-    return asym_phases_fd(of(source)->kernel);
+    return asym_phases_fd(asym_bpf_of(source)->kernel);
 }
 
 bool asym_bpf_take(struct asym_source *source)
 {
-    struct asym_bpf *b = of(source);
+    struct asym_bpf *b = asym_bpf_of(source);
     asym_phases_take(b->kernel, take_event, b);
     b->is_answer = b->has_changed && b->hears != ASYM_BPF_NOTHING;
     return b->has_changed;
-}
-
-bool asym_bpf_doze(struct asym_source *source)
-{
-    return asym_phases_doze(of(source)->kernel);
-}
-
-bool asym_bpf_dozes(const struct asym_source *source)
-{
-    return asym_phases_dozes(of(source)->kernel);
 }
 
 /* The kernel tells nothing of the programs of this user until the user has paid. */
@@ -396,7 +381,7 @@ static void hold(struct asym_bpf *b, uint32_t user)
 
 void asym_bpf_charge(struct asym_source *source, asym_usec cost)
 {
-    struct asym_bpf *b = of(source);
+    struct asym_bpf *b = asym_bpf_of(source);
     const asym_usec now = asym_clock_now();
     unsigned n = 0;
     for (uint32_t i = 0; i < b->users_end; i++)
@@ -426,7 +411,7 @@ static void divide(struct asym_bpf *b, asym_usec now)
 
 void asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings *settings, enum asym_bpf_hears hears)
 {
-    struct asym_bpf *b = of(source);
+    struct asym_bpf *b = asym_bpf_of(source);
     const struct asym_phases_limits limits = {.gap = settings->phase_gap,
                                               .settle = settings->phase_settle,
                                               .rate = hears != ASYM_BPF_NOTHING ? settings->phase_rate : 0,
@@ -439,19 +424,14 @@ void asym_bpf_set(struct asym_source *source, const struct asym_daemon_settings 
 
 bool asym_bpf_housekeeping(struct asym_source *source)
 {
-    struct asym_bpf *b = of(source);
+    struct asym_bpf *b = asym_bpf_of(source);
     asym_phases_reconcile(b->kernel);
     return b->n_procs > 0;
 }
 
 struct asym_phases *asym_bpf_kernel(const struct asym_source *source)
 {
-    return of(source)->kernel;
-}
-
-uint32_t asym_bpf_number(const struct asym_source *source, const struct asym_taskid *app)
-{
-    return asym_bpf_number_of(of(source), app);
+    return asym_bpf_of(source)->kernel;
 }
 
 static int bpf_open(const struct asym_observer_context *context, struct asym_source *inner, struct asym_source **ret,

@@ -33,15 +33,6 @@ bool asym_bpf_take(struct asym_source *source);
  */
 void asym_bpf_charge(struct asym_source *source, asym_usec cost);
 
-/**
- * Have the descriptor become readable when a program runs that the last full snapshot did not show. Returns false if one has run
- * since that began, or the kernel does not know: then nothing happens.
- */
-bool asym_bpf_doze(struct asym_source *source);
-
-/** Returns whether none has run since doze() returned true, and no other snapshot was taken. */
-bool asym_bpf_dozes(const struct asym_source *source);
-
 /** The events of serial phases that the caller wants to hear of. */
 enum asym_bpf_hears {
     ASYM_BPF_NOTHING, /**< it does not wait for the descriptor, and the kernel tells of none */
