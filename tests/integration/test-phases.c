@@ -3,7 +3,13 @@
  * The service and a program that tells nothing, end to end. Its threads sleep at a barrier, and asymd samples once a second: every
  * faster reaction comes from the observer bpf.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
 
 #include "support/live.h"
 #include "support/process.h"
@@ -154,6 +160,112 @@ TEST_WITH(while_its_program_sleeps_asymd_dozes_until_it_runs, asym_service_set_u
         assert_true(asleep - begin >= 10);
     unsetenv("ASYMD_BUS");
     asym_live_end(asymd, SIGTERM);
+    asym_live_end(load, SIGKILL);
+}
+
+/* Two threads that spin. The first one sleeps when it is told to, and the second one ends. */
+struct pair {
+    _Atomic pid_t second;
+    _Atomic bool sleeps, ends;
+};
+
+static struct pair *pair;
+
+static void *be_second(void *arg)
+{
+    pair->second = (pid_t)syscall(SYS_gettid);
+    while (!pair->ends)
+        continue;
+    return arg;
+}
+
+static pid_t start_pair(void)
+{
+    pthread_t second;
+    pair = asym_live_share(sizeof *pair);
+    const pid_t pid = asym_process_fork();
+    if (pid > 0)
+        return pid;
+    if (pthread_create(&second, NULL, be_second, NULL) != 0)
+        _exit(1);
+    while (!pair->sleeps)
+        continue;
+    for (;;)
+        pause();
+}
+
+static bool is_on_cpu_0_only(pid_t tid)
+{
+    cpu_set_t set;
+    return sched_getaffinity(tid, sizeof set, &set) == 0 && CPU_COUNT(&set) == 1 && CPU_ISSET(0, &set);
+}
+
+/* Stops asymd while the first thread has the fast CPU: it will want to move the second one there, when that is alone. */
+static void stop_while_the_first_is_fast(pid_t asymd, pid_t load)
+{
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end; asym_live_sleep(0.05)) {
+        if (!is_on_cpu_0_only(load))
+            continue;
+        assert_int_equal(asym_process_stop(asymd), 0);
+        if (is_on_cpu_0_only(load) && !is_on_cpu_0_only(pair->second))
+            return;
+        asym_live_signal(asymd, SIGCONT);
+    }
+    fail_msg("the first thread does not have the fast CPU");
+}
+
+/* The second thread is alone for a moment, of which the kernel tells, and ends. Another process that sleeps gets its number. */
+static pid_t replace_the_second(pid_t load)
+{
+    const pid_t number = pair->second, parent = getpid();
+    const double end = asym_live_now() + ASYM_LIVE_PATIENCE;
+    pair->sleeps = true;
+    while (asym_live_now() < end && asym_process_state(load) != 'S')
+        asym_live_sleep(0.01);
+    pair->ends = true;
+    const struct clone_args args = {.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&number, .set_tid_size = 1};
+    long pid;
+    while ((pid = syscall(SYS_clone3, &args, sizeof args)) < 0 && errno == EEXIST && asym_live_now() < end)
+        asym_live_sleep(0.01);
+    if (pid == 0) {
+        asym_process_end_with(parent);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(pid, number);
+    return number;
+}
+
+/*
+ * asymd is stopped while the kernel tells it of a thread that is alone. When it goes on, the number is that of another process:
+ * asymd asks the kernel who is alone now, and plans for no serial phase.
+ */
+TEST_WITH(a_thread_that_dies_between_event_and_plan_is_not_steered, asym_service_set_up, asym_service_tear_down)
+{
+    char path[128], text[65536];
+    asym_service_export_bus();
+    snprintf(path, sizeof path, "%s/said", asym_service_dir());
+    const int out = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const pid_t load = start_pair();
+    const char *const argv[] = {"--interval=1s", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf", NULL};
+    const pid_t asymd = asym_service_start_to(load, argv, out);
+    assert_true(asym_live_await(asym_live_narrow_threads, load, asym_live_cpus(), 1, ASYM_LIVE_PATIENCE));
+    stop_while_the_first_is_fast(asymd, load);
+    const off_t stopped_at = lseek(out, 0, SEEK_END);
+    const pid_t number = replace_the_second(load);
+    asym_live_signal(asymd, SIGCONT);
+    const unsigned long before = count_samples();
+    ASYM_LIVE_AWAIT(count_samples() >= before + 2);
+    assert_true(count_samples() >= before + 2);
+    assert_int_equal(asym_live_odd_threads(number, asym_live_cpus(), 0), 0);
+    const ssize_t n = pread(out, text, sizeof text - 1, stopped_at);
+    assert_true(n >= 0);
+    text[n] = '\0';
+    assert_null(strstr(text, "serial phase"));
+    unsetenv("ASYMD_BUS");
+    close(out);
+    asym_live_end(asymd, SIGTERM);
+    asym_live_end(number, SIGKILL);
     asym_live_end(load, SIGKILL);
 }
 
