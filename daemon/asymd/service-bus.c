@@ -209,20 +209,27 @@ static int set_rule(void *userdata, sd_bus_message *m, const struct asym_bus_cal
                                               asym_text_show(set.before, before, sizeof before));
 }
 
-const struct asym_bus_method asym_bus_manager_methods[] = {
-    {"SetPolicy", true, set_policy},
-    {"Pause", true, pause_steering},
-    {"Resume", true, resume},
-    {"Reload", true, reload},
-    {"SetProgram", true, set_program},
-    {"SetRule", true, set_rule},
-    {"GetConfiguration", false, get_configuration},
-    {"GetReport", false, get_report},
-    {NULL, false, NULL},
-};
+/* The methods: the name, whether it needs a privilege, the function, the arguments and the results. */
+/* clang-format off */
+#define METHODS(row)                                                                                                   \
+    row("SetPolicy", true, set_policy, ("s", name, "b", permanent), (NULL))                                            \
+    row("Pause", true, pause_steering, ("t", seconds), (NULL))                                                         \
+    row("Resume", true, resume, (NULL), (NULL))                                                                        \
+    row("Reload", true, reload, (NULL), (NULL))                                                                        \
+    row("SetProgram", true, set_program, ("u", pid, "s", action), (NULL))                                              \
+    row("SetRule", true, set_rule, ("u", pid, "s", action), ("s", file, "s", before))                                  \
+    row("GetConfiguration", false, get_configuration, (NULL), ("ay", ini))                                             \
+    row("GetReport", false, get_report, ("s", topic, "t", argument), ("s", json))
+/* clang-format on */
 
-/* The privileges stand in the table above: sd-bus would ask the bus daemon, and wait for the answer. */
-#define OPEN                                SD_BUS_VTABLE_UNPRIVILEGED
+#define RUN(name, manages, run, arguments, results) {name, manages, run},
+#define DESCRIBE(name, manages, run, arguments, results)                                                               \
+    SD_BUS_METHOD_WITH_ARGS(name, SD_BUS_ARGS arguments, SD_BUS_RESULT results, asym_bus_on_method,                    \
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+
+const struct asym_bus_method asym_bus_manager_methods[] = {METHODS(RUN){NULL, false, NULL}};
+
+/* The privileges stand in METHODS: sd-bus would ask the bus daemon, and wait for the answer. */
 #define CHANGES                             SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
 #define PROPERTY(name, type, getter, flags) SD_BUS_PROPERTY(name, type, get_##getter, 0, flags)
 
@@ -234,19 +241,7 @@ const sd_bus_vtable asym_bus_manager_vtable[] = {
     PROPERTY("ThreadsSteered", "u", threads_steered, CHANGES),
     PROPERTY("Paused", "b", paused, CHANGES),
     PROPERTY("PausedUntil", "t", paused_until, CHANGES),
-    SD_BUS_METHOD_WITH_ARGS("SetPolicy", SD_BUS_ARGS("s", name, "b", permanent), SD_BUS_NO_RESULT, asym_bus_on_method,
-                            OPEN),
-    SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_ARGS("t", seconds), SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
-    SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
-    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, asym_bus_on_method, OPEN),
-    SD_BUS_METHOD_WITH_ARGS("SetProgram", SD_BUS_ARGS("u", pid, "s", action), SD_BUS_NO_RESULT, asym_bus_on_method,
-                            OPEN),
-    SD_BUS_METHOD_WITH_ARGS("SetRule", SD_BUS_ARGS("u", pid, "s", action), SD_BUS_RESULT("s", file, "s", before),
-                            asym_bus_on_method, OPEN),
-    SD_BUS_METHOD_WITH_ARGS("GetConfiguration", SD_BUS_NO_ARGS, SD_BUS_RESULT("ay", ini), asym_bus_on_method, OPEN),
-    SD_BUS_METHOD_WITH_ARGS("GetReport", SD_BUS_ARGS("s", topic, "t", argument), SD_BUS_RESULT("s", json),
-                            asym_bus_on_method, OPEN),
-    SD_BUS_VTABLE_END,
+    METHODS(DESCRIBE) SD_BUS_VTABLE_END,
 };
 
 /* The format is the kind for the log's rate limit. What users provoke must not push out what happens to the system bus. */
