@@ -41,8 +41,9 @@ static int parse_list(const struct asym_option *row, const char *value, double r
     return n;
 }
 
-static int parse_whole_list(const struct asym_option *row, const char *value, unsigned ret[ASYM_SIM_MAX_TYPES])
+static int parse_whole_list(const struct asym_option *row, void *base, const char *value)
 {
+    unsigned *ret = (unsigned *)(void *)((char *)base + row->offset);
     double figures[ASYM_SIM_MAX_TYPES];
     const int n = parse_list(row, value, figures);
     for (int i = 0; i < n; i++)
@@ -51,16 +52,6 @@ static int parse_whole_list(const struct asym_option *row, const char *value, un
     for (int i = 0; n >= 0 && i < ASYM_SIM_MAX_TYPES; i++)
         ret[i] = i < n ? (unsigned)figures[i] : 0;
     return n < 0 ? n : 0;
-}
-
-static int parse_counts(const struct asym_option *row, void *base, const char *value)
-{
-    return parse_whole_list(row, value, ((struct asym_scenario *)base)->machine.counts);
-}
-
-static int parse_smt(const struct asym_option *row, void *base, const char *value)
-{
-    return parse_whole_list(row, value, ((struct asym_scenario *)base)->machine.smt);
 }
 
 static int parse_speeds(const struct asym_option *row, void *base, const char *value)
@@ -89,26 +80,19 @@ static int parse_nice(const struct asym_option *row, void *base, const char *val
     return 0;
 }
 
-static int parse_affinity(const struct asym_option *row, void *base, const char *value)
+static int parse_cpus(const struct asym_option *row, void *base, const char *value)
 {
-    (void)row;
-    return asym_mask_parse_list(value, strlen(value), &((struct asym_sim_program *)base)->affinity);
-}
-
-static int parse_housekeeping(const struct asym_option *row, void *base, const char *value)
-{
-    (void)row;
-    return asym_mask_parse_list(value, strlen(value), &((struct asym_scenario *)base)->scheduler.housekeeping);
+    return asym_mask_parse_list(value, strlen(value), (struct asym_mask *)(void *)((char *)base + row->offset));
 }
 
 /* docs/simulator.md gives the source of each default. */
 static const struct asym_option rows[] = {
-    {M(counts), .key = "counts", .type = ASYM_OPTION_CUSTOM, .parse = parse_counts, .min = 1, .max = ASYM_MAX_CPUS,
+    {M(counts), .key = "counts", .type = ASYM_OPTION_CUSTOM, .parse = parse_whole_list, .min = 1, .max = ASYM_MAX_CPUS,
      .accepted = "numbers of cores from 1 to 1024, one for each speed, such as 7,1"},
     {M(speeds), .key = "speeds", .type = ASYM_OPTION_CUSTOM, .parse = parse_speeds, .max = 1000,
      .accepted = "speeds above 0 and up to 1000, one for each count, such as 1,2"},
     {M(order), .key = "order", .type = ASYM_OPTION_ENUM, .values = ASYM_OPTION_VALUES("blocked", "interleaved")},
-    {M(smt), .key = "smt", .type = ASYM_OPTION_CUSTOM, .parse = parse_smt, .def = "1", .min = 1,
+    {M(smt), .key = "smt", .type = ASYM_OPTION_CUSTOM, .parse = parse_whole_list, .def = "1", .min = 1,
      .max = ASYM_MAX_SIBLINGS,
      .accepted = "hardware threads of a core from 1 to 8: a number for all cores, or one for each count, such as 2,1"},
     {M(llc), .key = "llc", .type = ASYM_OPTION_COUNT, .max = ASYM_MAX_CPUS},
@@ -134,7 +118,7 @@ static const struct asym_option rows[] = {
     {S(placement), .key = "placement", .type = ASYM_OPTION_ENUM, .values = ASYM_OPTION_VALUES("idlest", "random")},
     {S(capacity), .key = "capacity", .type = ASYM_OPTION_ENUM,
      .values = ASYM_OPTION_VALUES("ignored", "load", "active")},
-    {S(housekeeping), .key = "housekeeping", .type = ASYM_OPTION_CUSTOM, .parse = parse_housekeeping,
+    {S(housekeeping), .key = "housekeeping", .type = ASYM_OPTION_CUSTOM, .parse = parse_cpus,
      .accepted = "a CPU list such as 0-3,8"},
     {R(duration), .key = "duration", .type = ASYM_OPTION_NS, .def = "10s", .min = 1e6, .max = DAY},
     {R(until), .key = "until", .type = ASYM_OPTION_ENUM, .values = ASYM_OPTION_VALUES("time", "done", "runs")},
@@ -149,7 +133,7 @@ static const struct asym_option rows[] = {
     {P(count), .key = "count", .type = ASYM_OPTION_COUNT, .def = "1", .min = 1, .max = ASYM_SIM_MAX_THREADS},
     {P(nice_low), .key = "nice", .type = ASYM_OPTION_CUSTOM, .parse = parse_nice, .min = -20, .max = 19,
      .accepted = "a nice value from -20 to 19, or a range such as 0..19"},
-    {P(affinity), .key = "affinity", .type = ASYM_OPTION_CUSTOM, .parse = parse_affinity,
+    {P(affinity), .key = "affinity", .type = ASYM_OPTION_CUSTOM, .parse = parse_cpus,
      .accepted = "a CPU list such as 0-3,8"},
     {P(start), .key = "start", .type = ASYM_OPTION_NS, .max = DAY},
     {P(rate), .key = "rate", .type = ASYM_OPTION_NUMBER, .max = 1e6},
@@ -353,14 +337,6 @@ static bool machine_has(const struct asym_scenario *s, const struct asym_mask *c
     return asym_mask_within(cpus, &all);
 }
 
-static int check_scheduler(const struct parse *p, struct asym_error *err)
-{
-    if (!machine_has(p->s, &p->s->scheduler.housekeeping))
-        return asym_fail(err, -EINVAL, "%s: housekeeping names CPUs that the machine does not have; it has %u", p->name,
-                         asym_scenario_cpus(p->s));
-    return 0;
-}
-
 static int check_program(const struct parse *p, struct asym_sim_program *program, struct asym_error *err)
 {
     const struct asym_scenario *s = p->s;
@@ -385,8 +361,9 @@ static int check(struct parse *p, struct asym_error *err)
 {
     struct asym_scenario *s = p->s;
     int r = check_machine(p, err);
-    if (r >= 0)
-        r = check_scheduler(p, err);
+    if (r >= 0 && !machine_has(s, &s->scheduler.housekeeping))
+        r = asym_fail(err, -EINVAL, "%s: housekeeping names CPUs that the machine does not have; it has %u", p->name,
+                      asym_scenario_cpus(s));
     if (r >= 0 && s->n_programs == 0)
         r = asym_fail(err, -EINVAL, "%s: no program; accepted is at least one [program NAME] with steps", p->name);
     for (unsigned i = 0; r >= 0 && i < s->n_programs; i++) {

@@ -344,9 +344,6 @@ static void schedule_arrival(struct asym_sim *s, uint32_t program)
 
 static void start(struct asym_sim *s, struct sim_proc *p)
 {
-    struct asym_sim_tally *tally = &s->programs[p->program].tally;
-    if (p->generation == 0 && !(tally->first_start > 0))
-        tally->first_start = (double)s->now * 1e-9;
     begin_life(s, p, s->now);
     begin_step(s, p);
 }
