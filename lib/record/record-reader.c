@@ -18,7 +18,7 @@ struct asym_record_reader {
     struct asym_record_content content;
     struct asym_record_io io; /* over content */
     struct asym_record_codec codec;
-    struct asym_machine machine, draft;
+    struct asym_machine machine;
     struct asym_record_result result;
     asym_usec now; /* of the last snapshot */
     uint64_t n;    /* snapshots */
@@ -101,13 +101,6 @@ static int next_segment(struct asym_record_reader *r)
     return 1;
 }
 
-static void read_machine(struct asym_record_reader *r)
-{
-    asym_record_machine(&r->io, &r->draft);
-    if (asym_record_io_ok(&r->io))
-        r->machine = r->draft;
-}
-
 static void read_snapshot(struct asym_record_reader *r, struct asym_snapshot *s)
 {
     *s = (struct asym_snapshot){.machine = &r->machine};
@@ -138,7 +131,7 @@ static bool read_item(struct asym_record_reader *r, struct asym_snapshot *s)
 {
     const uint64_t kind = asym_record_u64(&r->io, 0, ASYM_RECORD_ITEM_END);
     if (kind == ASYM_RECORD_ITEM_MACHINE) {
-        read_machine(r);
+        asym_record_machine(&r->io, &r->machine);
     } else if (kind == ASYM_RECORD_ITEM_SNAPSHOT) {
         read_snapshot(r, s);
         read_result(r);
