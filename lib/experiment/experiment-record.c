@@ -326,8 +326,9 @@ static int write_scenario(struct asym_record_reader *reader, struct reading *r, 
 {
     struct asym_record_scenario s = {.text = NULL};
     struct program_name names[ASYM_RECORD_SCENARIO_PROGRAMS];
+    size_t notes_len;
     ASYM_AUTO_FCLOSE FILE *out = open_memstream(&s.text, &s.len);
-    ASYM_AUTO_FCLOSE FILE *notes = open_memstream(&s.notes, &s.notes_len);
+    ASYM_AUTO_FCLOSE FILE *notes = open_memstream(&s.notes, &notes_len);
     if (!out || !notes)
         return -ENOMEM;
     if (machine)

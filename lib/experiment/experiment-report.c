@@ -75,9 +75,9 @@ static json_t *program_json(const struct asym_experiment *x, size_t policy, unsi
 
 static json_t *policy_json(const struct asym_experiment *x, size_t policy, bool cost)
 {
-    json_t *out = json_pack("{s:s, s:o, s:o}", "name", x->policies[policy]->name, "jitter",
-                            exact(asym_experiment_jitter(x, policy)), "jitter_confidence",
-                            exact(asym_experiment_jitter_confidence(x, policy)));
+    const struct asym_estimate jitter = asym_experiment_jitter(x, policy);
+    json_t *out = json_pack("{s:s, s:o, s:o}", "name", x->policies[policy]->name, "jitter", exact(jitter.mean),
+                            "jitter_confidence", exact(jitter.confidence));
     json_t *programs = json_array();
     for (size_t c = 0; c < ASYM_LENGTH(json_columns); c++)
         asym_json_set(&out, json_columns[c].key, estimate_json(x, json_columns[c].figure, policy, 0));
@@ -223,11 +223,9 @@ static const char *policy_cell(const struct asym_experiment *x, size_t column, s
         return percent(asym_experiment_against_stock(x, asym_experiment_compared(x), policy, 0), buf, size);
     if (figure == WORK)
         return percent(asym_experiment_against_stock(x, ASYM_FIGURE_THROUGHPUT, policy, 0), buf, size);
-    if (figure == JITTER)
-        return number(sure ? asym_experiment_jitter_confidence(x, policy) : asym_experiment_jitter(x, policy), decimals,
-                      buf, size);
     const double unit = columns[column].unit;
-    const struct asym_estimate e = asym_experiment_estimate(x, (enum asym_figure)figure, policy, 0);
+    const struct asym_estimate e = figure == JITTER ? asym_experiment_jitter(x, policy)
+                                                    : asym_experiment_estimate(x, (enum asym_figure)figure, policy, 0);
     if (columns[column].wide)
         return estimate(e, unit, decimals, buf, size);
     return number((sure ? e.confidence : e.mean) * unit, decimals, buf, size);

@@ -463,14 +463,10 @@ static double jitter_without(const struct asym_experiment *x, const struct subje
     return asym_measure_mean(jitters, m);
 }
 
-double asym_experiment_jitter(const struct asym_experiment *x, size_t policy)
+struct asym_estimate asym_experiment_jitter(const struct asym_experiment *x, size_t policy)
 {
     const struct subject s = {.policy = policy};
-    return jitter_without(x, &s, NO_SEED);
-}
-
-double asym_experiment_jitter_confidence(const struct asym_experiment *x, size_t policy)
-{
-    const struct subject s = {.policy = policy};
-    return jackknife(x, &s, jitter_without, has_finished);
+    return (struct asym_estimate){.n = count_seeds(x, &s, has_finished),
+                                  .mean = jitter_without(x, &s, NO_SEED),
+                                  .confidence = jackknife(x, &s, jitter_without, has_finished)};
 }

@@ -159,11 +159,11 @@ enum asym_figure asym_experiment_compared(const struct asym_experiment *x);
 struct asym_estimate asym_experiment_against_stock(const struct asym_experiment *x, enum asym_figure figure,
                                                    size_t policy, unsigned i);
 
-/** Returns the mean over the programs of the jitter of their run times over the seeds (Morad 2008, eq. 6). */
-double asym_experiment_jitter(const struct asym_experiment *x, size_t policy);
-
-/** Returns half the width of the jitter's 95 % interval, the jackknife's. NAN: fewer than three trials finished. */
-double asym_experiment_jitter_confidence(const struct asym_experiment *x, size_t policy);
+/**
+ * Returns the mean over the programs of the jitter of their run times over the seeds (Morad 2008, eq. 6), with the jackknife's
+ * interval. Its confidence is NAN if fewer than three trials finished.
+ */
+struct asym_estimate asym_experiment_jitter(const struct asym_experiment *x, size_t policy);
 
 /* Reports an experiment, as text and as JSON. */
 
@@ -193,7 +193,6 @@ struct asym_record_scenario {
     char *text; /**< the scenario */
     size_t len;
     char *notes; /**< paragraphs, a line each, that say what the record could not tell */
-    size_t notes_len;
 };
 
 void asym_record_scenario_done(struct asym_record_scenario *s);
