@@ -188,18 +188,14 @@ static size_t moved(size_t at, size_t n, size_t page, uint32_t key)
     }
 }
 
-static void leave_text(struct asym_top_view *view)
-{
-    view->mode = ASYM_TOP_TABLE;
-    view->first = 0;
-}
-
 static enum asym_top_action text_key(struct asym_top_view *view, uint32_t key)
 {
-    if (key == 'q' || key == '?' || key == ASYM_TOP_KEY_ESCAPE || key == ASYM_TOP_KEY_ENTER)
-        leave_text(view);
-    else if (view->mode == ASYM_TOP_WHY)
+    if (key == 'q' || key == '?' || key == ASYM_TOP_KEY_ESCAPE || key == ASYM_TOP_KEY_ENTER) {
+        view->mode = ASYM_TOP_TABLE;
+        view->first = 0;
+    } else if (view->mode == ASYM_TOP_WHY) {
         view->first = moved(view->first, lines_of(view->why), view->page_lines, key);
+    }
     return ASYM_TOP_DRAW;
 }
 
@@ -311,13 +307,6 @@ static void sort_next(struct asym_top_view *view, unsigned step)
     view->reverse = false;
 }
 
-static void start(struct asym_top_view *view, enum asym_top_mode mode)
-{
-    view->mode = mode;
-    if (mode == ASYM_TOP_HELP)
-        view->first = 0;
-}
-
 static enum asym_top_action table_key(struct asym_top_view *view, const json_t *frame,
                                       const struct asym_top_order *order, uint32_t key)
 {
@@ -330,7 +319,7 @@ static enum asym_top_action table_key(struct asym_top_view *view, const json_t *
         *view->filter = '\0';
         break;
     case '/':
-        start(view, ASYM_TOP_FILTER);
+        view->mode = ASYM_TOP_FILTER;
         break;
     case 'p':
         ask(view, ASYM_TOP_PAUSE,
@@ -339,12 +328,13 @@ static enum asym_top_action table_key(struct asym_top_view *view, const json_t *
             "");
         break;
     case 'o':
-        start(view, ASYM_TOP_POLICY);
+        view->mode = ASYM_TOP_POLICY;
         *view->policy = '\0';
         break;
     case '?':
     case 'h':
-        start(view, ASYM_TOP_HELP);
+        view->mode = ASYM_TOP_HELP;
+        view->first = 0;
         break;
     case '>':
         sort_next(view, 1);
