@@ -15,7 +15,7 @@
 /* The signals that end a verb early, as a flag: the verb checks it, and prints or keeps the results so far. */
 
 /* A signal handler can reach only a global. */
-static volatile sig_atomic_t interrupted;
+volatile sig_atomic_t asym_interrupted;
 static void (*volatile while_unblocked)(void);
 
 /* The signals that asym_interruption_block has blocked. */
@@ -27,7 +27,7 @@ static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 static void on_signal(int signal)
 {
     const int error = errno;
-    interrupted = 1;
+    asym_interrupted = 1;
     if (while_unblocked)
         while_unblocked();
     errno = error;
@@ -70,16 +70,6 @@ void asym_interruption_block_again(void)
 {
     sigprocmask(SIG_BLOCK, &blocked, NULL);
     while_unblocked = NULL;
-}
-
-bool asym_interrupted(void)
-{
-    return interrupted != 0;
-}
-
-const volatile sig_atomic_t *asym_interruption_flag(void)
-{
-    return &interrupted;
 }
 
 /* The progress of a verb as a line on standard error, if that is a terminal. Shows nothing before ASYM_PROGRESS_AFTER. */

@@ -25,11 +25,8 @@ void asym_interruption_block(bool hangup, sigset_t *ret_waiting);
 void asym_interruption_unblock(void (*also)(void));
 void asym_interruption_block_again(void);
 
-/** Has a caught signal come? */
-bool asym_interrupted(void);
-
-/** The same for functions that check the flag themselves: not 0 after a caught signal. */
-const volatile sig_atomic_t *asym_interruption_flag(void);
+/** Not 0 after a caught signal. Only its handler writes it. */
+extern volatile sig_atomic_t asym_interrupted;
 
 /** A verb shows no progress before this many seconds. */
 #define ASYM_PROGRESS_AFTER 1.0

@@ -24,6 +24,11 @@ void asym_observation_done(struct asym_observation *o)
 {
     asym_cycle_done(&o->cycle);
     asym_settings_free(o->settings);
+    for (size_t i = 0; i < o->head.n_settings; i++) {
+        free((char *)(uintptr_t)o->head_settings[i].name);
+        free((char *)(uintptr_t)o->head_settings[i].value);
+    }
+    free(o->head_settings);
     if (o->ledger_overlay)
         o->ledger_overlay->close(o->ledger_overlay);
     asym_observer_close(&o->observer);
@@ -84,6 +89,48 @@ static int open_overlay(struct asym_observation *o, struct asym_error *err)
     return 0;
 }
 
+/* A plan depends on these sections; rules are in the snapshots by their effect. */
+static bool is_of_plans(const char *section)
+{
+    return strcmp(section, "classify") == 0 || strcmp(section, "enforce") == 0 || strncmp(section, "policy.", 7) == 0;
+}
+
+static int add_setting(void *ctx, const char *section, const struct asym_option *row, const char *value,
+                       const char *origin)
+{
+    struct asym_observation *o = ctx;
+    if (!is_of_plans(section))
+        return 0;
+    if (asym_grow(&o->head_settings, o->head.n_settings, &o->capacity, sizeof *o->head_settings) < 0)
+        return -ENOMEM;
+    char *name = NULL, *copy = strdup(value);
+    if (!copy || asprintf(&name, "%s.%s", section, row->key) < 0) {
+        free(copy);
+        return -ENOMEM;
+    }
+    o->head_settings[o->head.n_settings++] = (struct asym_record_setting){.name = name, .value = copy};
+    return 0;
+}
+
+static int fill_head(struct asym_observation *o, struct asym_error *err)
+{
+    o->head = (struct asym_record_head){.version = ASYM_VERSION,
+                                        .policy = o->run.policy->name,
+                                        .keep_nice = o->run.keep_nice,
+                                        .began = (uint64_t)time(NULL),
+                                        .interval = o->run.settings->daemon.interval,
+                                        .notes = o->notes};
+    if (asym_settings_each(o->run.settings, add_setting, o) < 0)
+        return asym_fail(err, -ENOMEM, "no memory");
+    o->head.settings = o->head_settings;
+    if (*o->note)
+        o->notes[o->head.n_notes++] = o->note;
+    if (o->run.assumed_slow)
+        o->notes[o->head.n_notes++] =
+            "Some CPUs only count as slow: asymmetry.slow names them, and nothing slowed them.";
+    return 0;
+}
+
 int asym_observation_open(struct asym_observation *o, const struct asym_observation_arguments *a,
                           struct asym_error *err)
 {
@@ -107,74 +154,16 @@ int asym_observation_open(struct asym_observation *o, const struct asym_observat
     if (r >= 0)
         r = asym_observer_count(&o->observer, &o->run, err);
     o->source = o->observer.source;
-    return r;
+    return r < 0 ? r : fill_head(o, err);
 }
 
-static void free_settings(struct asym_record_setting *settings, size_t n)
+int asym_observation_begin(struct asym_observation *o, struct asym_error *err)
 {
-    for (size_t i = 0; i < n; i++) {
-        free((char *)(uintptr_t)settings[i].name);
-        free((char *)(uintptr_t)settings[i].value);
-    }
-    free(settings);
-}
-
-void asym_observation_head_done(struct asym_observation_head *h)
-{
-    free_settings(h->settings, h->head.n_settings);
-    *h = (struct asym_observation_head){.settings = NULL};
-}
-
-/* A plan depends on these sections; rules are in the snapshots by their effect. */
-static bool is_of_plans(const char *section)
-{
-    return strcmp(section, "classify") == 0 || strcmp(section, "enforce") == 0 || strncmp(section, "policy.", 7) == 0;
-}
-
-static int add_setting(void *ctx, const char *section, const struct asym_option *row, const char *value,
-                       const char *origin)
-{
-    struct asym_observation_head *h = ctx;
-    if (!is_of_plans(section))
-        return 0;
-    if (asym_grow(&h->settings, h->head.n_settings, &h->capacity, sizeof *h->settings) < 0)
-        return -ENOMEM;
-    char *name = NULL, *copy = strdup(value);
-    if (!copy || asprintf(&name, "%s.%s", section, row->key) < 0) {
-        free(copy);
-        return -ENOMEM;
-    }
-    h->settings[h->head.n_settings++] = (struct asym_record_setting){.name = name, .value = copy};
-    return 0;
-}
-
-int asym_observation_head_fill(struct asym_observation_head *h, const struct asym_observation *o,
-                               struct asym_error *err)
-{
-    *h = (struct asym_observation_head){.head = {.version = ASYM_VERSION,
-                                                 .policy = o->run.policy->name,
-                                                 .keep_nice = o->run.keep_nice,
-                                                 .began = (uint64_t)time(NULL),
-                                                 .interval = o->run.settings->daemon.interval}};
-    if (asym_settings_each(o->run.settings, add_setting, h) < 0)
-        return asym_fail(err, -ENOMEM, "no memory");
-    h->head.settings = h->settings;
-    h->head.notes = h->notes;
-    if (*o->note)
-        h->notes[h->head.n_notes++] = o->note;
-    if (o->run.assumed_slow)
-        h->notes[h->head.n_notes++] =
-            "Some CPUs only count as slow: asymmetry.slow names them, and nothing slowed them.";
-    return 0;
-}
-
-int asym_observation_plan_with(struct asym_observation *o, const struct asym_record_head *head, struct asym_error *err)
-{
-    int r = asym_replay_settings(head, &o->settings, err);
+    int r = asym_replay_settings(&o->head, &o->settings, err);
     if (r < 0)
         return r;
     struct asym_engine_config config = asym_settings_engine_config(o->settings, o->run.policy);
-    config.keep_nice = head->keep_nice;
+    config.keep_nice = o->head.keep_nice;
     r = asym_cycle_init(&o->cycle, &config, o->source, asym_actuator_dry());
     return r < 0 ? asym_fail(err, r, "%s", strerror(-r)) : 0;
 }
@@ -183,7 +172,7 @@ int asym_observation_plan_with(struct asym_observation *o, const struct asym_rec
 static void sleep_until(asym_usec then)
 {
     const struct timespec at = {.tv_sec = (time_t)(then / ASYM_SEC), .tv_nsec = (long)(then % ASYM_SEC) * 1000};
-    while (!asym_interrupted() && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
+    while (!asym_interrupted && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
         ;
 }
 
@@ -196,7 +185,7 @@ int asym_observation_run(struct asym_observation *o, int (*on_cycle)(void *ctx, 
     const asym_usec end = o->began + o->time;
     asym_usec now = o->began;
     int r = 0;
-    while (r >= 0 && !asym_interrupted() && now < end) {
+    while (r >= 0 && !asym_interrupted && now < end) {
         r = asym_cycle_plan(&o->cycle);
         if (r >= 0)
             r = asym_cycle_enforce(&o->cycle);

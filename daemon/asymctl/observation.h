@@ -21,7 +21,11 @@ struct asym_observation {
     struct asym_run run;
     struct asym_observer observer;
     struct asym_source *ledger_overlay;
-    struct asym_source *source;     /* the outermost; the verb may put its own around it */
+    struct asym_source *source;                /* the outermost; the verb may put its own around it */
+    struct asym_record_head head;              /* of a record of this observation */
+    struct asym_record_setting *head_settings; /* owned, with their texts */
+    size_t capacity;
+    const char *notes[2];
     struct asym_settings *settings; /* those of the plans */
     struct asym_cycle cycle;
     asym_usec time, began, took; /* microseconds; took: set at the end of asym_observation_run */
@@ -29,25 +33,13 @@ struct asym_observation {
     char note[256];              /* what a running service has done; "": nothing */
 };
 
-/** Read the configuration and the machine, and open the sources. Returns 0; -errno with err. */
+/** Read the configuration and the machine, open the sources, and fill the head. Returns 0; -errno with err. */
 int asym_observation_open(struct asym_observation *o, const struct asym_observation_arguments *a,
                           struct asym_error *err);
 void asym_observation_done(struct asym_observation *o);
 
-/** The head of a record of this observation, with its memory. */
-struct asym_observation_head {
-    struct asym_record_head head;
-    struct asym_record_setting *settings; /* owned, with their texts */
-    size_t capacity;
-    const char *notes[2];
-};
-
-int asym_observation_head_fill(struct asym_observation_head *h, const struct asym_observation *o,
-                               struct asym_error *err);
-void asym_observation_head_done(struct asym_observation_head *h);
-
 /** Make the engine, with the settings of the head: a replay makes the same engine from them. Returns 0; -errno with err. */
-int asym_observation_plan_with(struct asym_observation *o, const struct asym_record_head *head, struct asym_error *err);
+int asym_observation_begin(struct asym_observation *o, struct asym_error *err);
 
 /**
  * Observe and plan until the time is over or the user interrupts it; both are no error. Nothing is steered. Shows on stderr how

@@ -8,13 +8,13 @@
 #include <inttypes.h>
 #include <pwd.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "app/command-line.h"
 #include "base/grow.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "daemon/asymctl/wording.h"
+#include "linux/observe/proc-owner.h"
 #include "linux/sys/proc-parse.h"
 #include "report/columns.h"
 
@@ -67,15 +67,6 @@ void asym_named_processes_done(struct asym_named_processes *processes)
     *processes = (struct asym_named_processes){.process = NULL};
 }
 
-static uint32_t read_owner(const struct asym_root *root, uint32_t pid)
-{
-    char path[64];
-    struct stat st = {.st_uid = 0};
-    snprintf(path, sizeof path, "proc/%" PRIu32, pid);
-    ASYM_AUTO_CLOSE int fd = asym_root_openat(root, path, O_PATH);
-    return fd >= 0 && fstat(fd, &st) == 0 ? (uint32_t)st.st_uid : UINT32_MAX;
-}
-
 /* The name that the user looks for. */
 struct search {
     const struct asym_root *root;
@@ -124,7 +115,8 @@ static int match_process(const struct search *s, uint32_t pid, struct asym_named
         return -ENOMEM;
     struct asym_named_process *p = &ret->process[ret->n++];
     p->pid = pid;
-    p->uid = read_owner(s->root, pid);
+    if (asym_proc_owner(s->root, (int32_t)pid, &p->uid) < 0)
+        p->uid = UINT32_MAX;
     p->cpu_time = stat.ran * ASYM_SEC / (asym_usec)sysconf(_SC_CLK_TCK);
     snprintf(p->command, sizeof p->command, "%s", *command ? command : stat.comm);
     return named ? 1 : 2;

@@ -38,7 +38,6 @@ static const struct asym_arg args[] = {
 struct recording {
     struct asym_part_file file;
     struct asym_observation observation;
-    struct asym_observation_head head;
     json_t *notes; /* which decisions a trace lacks */
     /* These belong to a record. */
     struct asym_record_writer *writer;
@@ -58,7 +57,6 @@ static void recording_done(struct recording *c)
     asym_record_writer_free(c->writer);
     asym_client_close(c->client);
     json_decref(c->notes);
-    asym_observation_head_done(&c->head);
     asym_observation_done(&c->observation);
     asym_fclose_p(&c->file.out);
 }
@@ -73,7 +71,7 @@ static int fail_record(const struct recording *c, int r, struct asym_error *err)
 
 static int begin_record(struct recording *c, struct asym_error *err)
 {
-    int r = asym_record_writer_new(c->file.out, &c->head.head, &c->writer);
+    int r = asym_record_writer_new(c->file.out, &c->observation.head, &c->writer);
     if (r < 0)
         return fail_record(c, r, err);
     r = asym_record_source_new(c->observation.source, c->writer, &c->source);
@@ -232,12 +230,10 @@ static int begin(struct recording *c, const struct kind *kind, const struct argu
 {
     int r = asym_observation_open(&c->observation, &a->of, err);
     if (r >= 0)
-        r = asym_observation_head_fill(&c->head, &c->observation, err);
-    if (r >= 0)
         r = asym_part_file_open(&c->file, path, err);
     if (r >= 0)
         r = kind->begin(c, err);
-    return r < 0 ? r : asym_observation_plan_with(&c->observation, &c->head.head, err);
+    return r < 0 ? r : asym_observation_begin(&c->observation, err);
 }
 
 static void print_text(const struct recording *c, const struct kind *kind, uint64_t size)
@@ -245,8 +241,8 @@ static void print_text(const struct recording *c, const struct kind *kind, uint6
     kind->print(c, size);
     if (c->file.kept)
         printf("the file that was there is %s.old\n", c->file.path);
-    for (size_t i = 0; i < c->head.head.n_notes; i++)
-        printf("%s\n", c->head.head.notes[i]);
+    for (size_t i = 0; i < c->observation.head.n_notes; i++)
+        printf("%s\n", c->observation.head.notes[i]);
 }
 
 static int print_json(struct recording *c, const struct kind *kind, uint64_t size)
@@ -254,8 +250,8 @@ static int print_json(struct recording *c, const struct kind *kind, uint64_t siz
     char old[sizeof c->file.part];
     json_t *json = kind->json(c, size);
     snprintf(old, sizeof old, "%s.old", c->file.path);
-    for (size_t i = 0; i < c->head.head.n_notes; i++)
-        asym_json_append(&c->notes, asym_json_text(c->head.head.notes[i]));
+    for (size_t i = 0; i < c->observation.head.n_notes; i++)
+        asym_json_append(&c->notes, asym_json_text(c->observation.head.notes[i]));
     asym_json_set(&json, "file", asym_json_text(c->file.path));
     asym_json_set(&json, "earlier_file", c->file.kept ? asym_json_text(old) : json_null());
     asym_json_set(&json, "duration_us", json_integer((json_int_t)c->observation.took));

@@ -69,12 +69,6 @@ static int add_policy(void *ctx, const char *name, struct asym_error *err)
     return (int)p->n++;
 }
 
-static int open_record(struct replay *p, struct asym_error *err)
-{
-    const int r = asym_record_input_open(p->path, &p->in, &p->reader, err);
-    return r < 0 ? r : asym_replay_settings(asym_record_reader_head(p->reader), &p->settings, err);
-}
-
 /* The plans of the record's own policy are those that were made; the outcomes are the recorded ones. */
 static int print_plans(struct replay *p, const struct arguments *a, struct asym_error *err)
 {
@@ -82,41 +76,35 @@ static int print_plans(struct replay *p, const struct arguments *a, struct asym_
     struct asym_replay_check check;
     int r;
     if (!a->policies || strcmp(p->policies[0]->name, asym_record_reader_head(p->reader)->policy) == 0)
-        r = asym_replay_check(p->reader, p->settings, &watch, asym_interruption_flag(), &check, err);
+        r = asym_replay_check(p->reader, p->settings, &watch, &asym_interrupted, &check, err);
     else
-        r = asym_replay_run(p->reader, p->settings, p->policies[0], &watch, asym_interruption_flag(), &p->tallies[0],
-                            err);
+        r = asym_replay_run(p->reader, p->settings, p->policies[0], &watch, &asym_interrupted, &p->tallies[0], err);
     return asym_record_input_result(r);
 }
 
-static void show_progress(struct replay *p)
+static int show_progress(void *ctx, size_t number, const struct asym_snapshot *s, const struct asym_plan *plan,
+                         const struct asym_action *actions, size_t n_actions)
 {
+    struct replay *p = ctx;
     const asym_usec now = asym_clock_now();
     if (now - p->shown < UPDATE_PERIOD)
-        return;
+        return 0;
     const double part = p->size > 0 ? (double)ftello(p->in) / p->size : 0;
     asym_progress_line_show(&p->progress, (double)p->n_passes + ASYM_MIN(part, 1.0), (double)p->n + 1, "passes");
     p->shown = now;
-}
-
-static int on_plan(void *ctx, size_t number, const struct asym_snapshot *s, const struct asym_plan *plan,
-                   const struct asym_action *actions, size_t n_actions)
-{
-    show_progress(ctx);
     return 0;
 }
 
 /* The first row is none, which changes nothing that was seen. */
 static int run_passes(struct replay *p, struct asym_replay_check *check, struct asym_error *err)
 {
-    const struct asym_replay_watch watch = {.plan = on_plan, .ctx = p};
-    int r = asym_replay_check(p->reader, p->settings, &watch, asym_interruption_flag(), check, err);
+    const struct asym_replay_watch watch = {.plan = show_progress, .ctx = p};
+    int r = asym_replay_check(p->reader, p->settings, &watch, &asym_interrupted, check, err);
     if (r >= 0 && asym_record_reader_cut(p->reader))
         asym_fail(&p->cut, 0, "%s", asym_record_reader_cut(p->reader));
     for (size_t i = 0; r >= 0 && i < p->n; i++) {
         p->n_passes++;
-        r = asym_replay_run(p->reader, p->settings, p->policies[i], &watch, asym_interruption_flag(), &p->tallies[i],
-                            err);
+        r = asym_replay_run(p->reader, p->settings, p->policies[i], &watch, &asym_interrupted, &p->tallies[i], err);
     }
     p->n_passes += r >= 0;
     return r;
@@ -163,7 +151,9 @@ static int print_table(struct replay *p, const struct arguments *a, struct asym_
 /* Reads the head of the record, and the names of the policies. */
 static int begin(struct replay *p, const struct arguments *a, struct asym_error *err)
 {
-    int r = open_record(p, err);
+    int r = asym_record_input_open(p->path, &p->in, &p->reader, err);
+    if (r >= 0)
+        r = asym_replay_settings(asym_record_reader_head(p->reader), &p->settings, err);
     if (r >= 0 && !a->plans)
         r = add_policy(p, "none", err);
     if (r < 0)

@@ -103,8 +103,7 @@ static int run_trials(struct asym_experiment *x, unsigned workers)
 {
     struct asym_progress_line p = asym_progress_line_begin();
     asym_interruption_catch();
-    const int r = asym_sim_trials_run(x->trials, x->n_trials, x->repeat, workers, asym_interruption_flag(),
-                                      show_progress, &p);
+    const int r = asym_sim_trials_run(x->trials, x->n_trials, x->repeat, workers, &asym_interrupted, show_progress, &p);
     asym_progress_line_end(&p);
     return r;
 }
@@ -114,7 +113,7 @@ static int report(const struct asym_experiment *x, const struct arguments *a, co
     const struct asym_terminal terminal = asym_terminal_of(stdout);
     int r = a->json ? asym_experiment_json(x, path, a->cost, stdout)
                     : asym_experiment_text(x, path, a->cost, &terminal);
-    if (!asym_interrupted() || r < 0)
+    if (!asym_interrupted || r < 0)
         return asym_verb_reported(r);
     fprintf(stderr, "asymctl: interrupted: %zu of %zu trials are done\n", asym_experiment_finished(x), x->n_trials);
     return ASYM_EXIT_FAILED;
@@ -139,7 +138,7 @@ static int try_file(const char *path)
 /* Traces the first policy that the user names, with the first seed. */
 static int write_trace(const struct asym_experiment *x, size_t policy, const char *path)
 {
-    int r = asym_sim_trace_write(&x->trials[policy * x->repeat], path, asym_interruption_flag());
+    int r = asym_sim_trace_write(&x->trials[policy * x->repeat], path, &asym_interrupted);
     return r < 0 && r != -ECANCELED ? say_path(path, r) : r;
 }
 

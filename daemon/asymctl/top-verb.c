@@ -260,24 +260,11 @@ static void order(struct top *top, enum asym_top_action action)
 /* Returns false when the user quits. */
 static bool act(struct top *top, enum asym_top_action action)
 {
-    switch (action) {
-    case ASYM_TOP_QUIT:
-        return false;
-    case ASYM_TOP_ASK_WHY:
+    if (action == ASYM_TOP_ASK_WHY)
         ask_why(top);
-        break;
-    case ASYM_TOP_PAUSE:
-    case ASYM_TOP_SET_POLICY:
-    case ASYM_TOP_SET_FAST:
-    case ASYM_TOP_SET_SLOW:
-    case ASYM_TOP_SET_IGNORE:
-    case ASYM_TOP_SET_AUTO:
+    else if (action != ASYM_TOP_DRAW && action != ASYM_TOP_QUIT)
         order(top, action);
-        break;
-    case ASYM_TOP_DRAW:
-        break;
-    }
-    return true;
+    return action != ASYM_TOP_QUIT;
 }
 
 /* ncurses draws anew while it reads a key, if the size has changed: that write can block, too. */
@@ -306,7 +293,7 @@ static bool take_keys(struct top *top)
 /* Waits for keys and changes of the size until that time. Returns 1; 0: the user quits, or the terminal ends; -errno. */
 static int interact(struct top *top, asym_usec until)
 {
-    for (asym_usec now = asym_clock_now(); now < until && !asym_interrupted(); now = asym_clock_now()) {
+    for (asym_usec now = asym_clock_now(); now < until && !asym_interrupted; now = asym_clock_now()) {
         if (!asym_top_screen_wait(until - now, &top->waiting))
             return 0;
         if (asym_clock_now() >= until)
@@ -341,7 +328,7 @@ static int show_frames(struct top *top)
     int r = draw(top);
     /* The cost of the first frame has that of the start of the program in it. */
     asym_usec spent = asym_clock_process_cpu(), cost = spent;
-    while (r >= 0 && !asym_interrupted()) {
+    while (r >= 0 && !asym_interrupted) {
         const asym_usec wait = asym_top_pace(top->interval, cost);
         top->view.every = wait > top->interval ? wait : 0;
         r = interact(top, asym_clock_now() + wait);

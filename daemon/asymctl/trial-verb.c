@@ -163,7 +163,6 @@ struct trial {
     const struct arguments *args;
     char **names; /* end in NULL; none: all active programs */
     struct asym_observation observation;
-    struct asym_observation_head head;
     struct asym_client *client;
     struct asym_crossover plan;
     struct asym_crossover_moment now;
@@ -183,7 +182,6 @@ static void trial_done(struct trial *t)
         free(t->rows[i]);
     free(t->numbers);
     asym_client_close(t->client);
-    asym_observation_head_done(&t->head);
     asym_observation_done(&t->observation);
 }
 
@@ -282,14 +280,13 @@ static int begin_metric(struct trial *t)
     return r < 0 ? asym_fail(&t->err, r, "--metric: cannot run sh: %s", strerror(-r)) : 0;
 }
 
-static int count(struct trial *t, const struct asym_snapshot *s)
+static void count(struct trial *t, const struct asym_snapshot *s)
 {
     for (size_t i = 0; i < s->n_apps; i++)
         count_app(t, s, &s->apps[i]);
     t->in_block += s->interval;
     t->counted += s->interval;
     read_metric(&t->metric);
-    return 0;
 }
 
 static int on_cycle(void *ctx, const struct asym_cycle *cycle)
@@ -304,8 +301,8 @@ static int on_cycle(void *ctx, const struct asym_cycle *cycle)
         &t->plan, s->now - t->began - ASYM_MIN(s->interval, s->now - t->began));
     int r = 0;
     if (t->begun && before.counts && before.block == t->now.block)
-        r = count(t, s);
-    if (r >= 0 && t->begun && now.block != t->now.block)
+        count(t, s);
+    if (t->begun && now.block != t->now.block)
         r = end_block(t);
     if (r >= 0 && (!t->begun || now.block != t->now.block)) {
         t->now = now;
@@ -430,13 +427,11 @@ static int begin(struct trial *t)
     if (r >= 0)
         r = asym_observation_open(&t->observation, &observed, &t->err);
     if (r >= 0)
-        r = asym_observation_head_fill(&t->head, &t->observation, &t->err);
-    if (r >= 0)
         asym_sampler_count_all(t->observation.observer.sampler);
     if (r >= 0 && 4 * t->observation.run.settings->daemon.interval > t->plan.block)
         return asym_fail(&t->err, -EINVAL,
                          "--block is shorter than four samples: [asymd] interval is longer than for this");
-    return r < 0 ? r : asym_observation_plan_with(&t->observation, &t->head.head, &t->err);
+    return r < 0 ? r : asym_observation_begin(&t->observation, &t->err);
 }
 
 /* Ends as it began: asymd steers. */

@@ -22,12 +22,8 @@
 /* The column where a reason begins, if no number is longer than usual. */
 #define REASON_INDENT 46
 
-struct arguments {
-    bool json;
-};
-
 static const struct asym_arg args[] = {
-    ASYM_ARG("--json", BOOL, NULL, json, .help = "print a JSON object a line"),
+    ASYM_ARG_OF(struct asym_verb_json, "--json", BOOL, NULL, json, .help = "print a JSON object a line"),
     {.option = {.key = NULL}},
 };
 
@@ -109,7 +105,7 @@ static int watch_until_signal(struct asym_client *client, struct watch *w, struc
         fputs("asymctl: waiting for decisions; Ctrl-C ends\n", stderr);
     if (r >= 0)
         print_headings(w);
-    while (r >= 0 && !asym_interrupted() && fflush(stdout) == 0) {
+    while (r >= 0 && !asym_interrupted && fflush(stdout) == 0) {
         ppoll(NULL, 0, &pause, &waiting);
         r = asym_client_get_decisions(client, &since, DECISIONS_WAIT, on_event, w, err);
         if (since.lost > 0)
@@ -122,7 +118,7 @@ static int watch_until_signal(struct asym_client *client, struct watch *w, struc
 static int watch(const void *parsed, char **operands)
 {
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
-    const struct arguments *a = parsed;
+    const struct asym_verb_json *a = parsed;
     struct watch w = {.terminal = asym_terminal_of(stdout), .json = a->json};
     struct asym_error err = {""};
     struct asym_process_operand process = {.pid = 0};

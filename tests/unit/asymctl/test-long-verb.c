@@ -27,10 +27,10 @@ static int in_child(int (*run)(int signal), int signal)
 static int caught_once(int signal)
 {
     asym_interruption_catch();
-    if (asym_interrupted() || *asym_interruption_flag() != 0)
+    if (asym_interrupted)
         return 2;
     raise(signal);
-    return asym_interrupted() && *asym_interruption_flag() != 0 ? 0 : 3;
+    return asym_interrupted ? 0 : 3;
 }
 
 static int caught_twice(int signal)
@@ -60,7 +60,7 @@ static int held(int signal)
     asym_interruption_block(signal == SIGHUP, &waiting);
     for (int i = 0; i < 2; i++) {
         raise(signal);
-        if (asym_interrupted() != (i > 0) || ppoll(NULL, 0, &at_once, &waiting) != -1 || !asym_interrupted())
+        if (asym_interrupted != (i > 0) || ppoll(NULL, 0, &at_once, &waiting) != -1 || !asym_interrupted)
             return 2 + i;
     }
     return 0;
@@ -88,7 +88,7 @@ static int admitted(int signal)
     asym_interruption_block(false, &waiting);
     asym_interruption_unblock(count_call);
     raise(signal);
-    if (calls != 1 || !asym_interrupted())
+    if (calls != 1 || !asym_interrupted)
         return 2;
     asym_interruption_block_again();
     raise(signal);
