@@ -61,14 +61,6 @@ GETTER(paused_until, sd_bus_message_append(reply, "t", facts(link).paused_until)
 
 /* Methods that read. */
 
-static int send_reply(sd_bus_message *reply, int r)
-{
-    if (r >= 0)
-        r = sd_bus_send(NULL, reply, NULL);
-    sd_bus_message_unref(reply);
-    return r;
-}
-
 /* A number of a process or thread that the kernel could give. */
 static int read_id(sd_bus_message *m, int32_t *ret)
 {
@@ -107,7 +99,10 @@ static int get_configuration(void *userdata, sd_bus_message *m, const struct asy
         r = sd_bus_message_new_method_return(m, &reply);
     if (r >= 0)
         r = sd_bus_message_append_array(reply, 'y', text, size);
-    return send_reply(reply, r);
+    if (r >= 0)
+        r = sd_bus_send(NULL, reply, NULL);
+    sd_bus_message_unref(reply);
+    return r;
 }
 
 static int get_report(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)

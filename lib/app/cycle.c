@@ -22,11 +22,6 @@ void asym_cycle_done(struct asym_cycle *c)
     *c = (struct asym_cycle){0};
 }
 
-static int reserve_outcomes(struct asym_cycle *c)
-{
-    return c->n_actions == 0 ? 0 : asym_grow(&c->outcomes, c->n_actions - 1, &c->n_outcomes_max, sizeof *c->outcomes);
-}
-
 int asym_cycle_plan(struct asym_cycle *c)
 {
     asym_usec before = asym_clock_thread_cpu();
@@ -49,7 +44,9 @@ asym_usec asym_cycle_wait(const struct asym_cycle *c, asym_usec interval)
 
 int asym_cycle_apply(struct asym_cycle *c)
 {
-    int r = reserve_outcomes(c);
+    int r = 0;
+    if (c->n_actions > 0)
+        r = asym_grow(&c->outcomes, c->n_actions - 1, &c->n_outcomes_max, sizeof *c->outcomes);
     c->has_outcomes = r >= 0;
     if (r < 0)
         return r;
