@@ -120,15 +120,7 @@ static void on_decision(void *ctx, const json_t *e)
     const asym_usec now = asym_clock_now(), today = asym_clock_read(CLOCK_REALTIME);
     const asym_usec time = (asym_usec)asym_json_get_int(e, "time_us");
     const asym_usec ago = today > time ? ASYM_MIN(today - time, now) : 0;
-    asym_seen_trace_decide(&c->trace, &(struct asym_seen_decision){.at = now - ago,
-                                                                   .tid = (uint32_t)asym_json_get_int(e, "tid"),
-                                                                   .from = (int32_t)asym_json_get_int(e, "from"),
-                                                                   .to = (int32_t)asym_json_get_int(e, "to"),
-                                                                   .nice = (int32_t)asym_json_get_int(e, "nice"),
-                                                                   .comm = asym_json_get_text(e, "comm"),
-                                                                   .class = asym_json_get_text(e, "class"),
-                                                                   .what = asym_json_get_text(e, "what"),
-                                                                   .reason = asym_json_get_text(e, "reason")});
+    asym_seen_trace_decide(&c->trace, now - ago, e);
 }
 
 /* Says at once what the trace will lack, and keeps it for the JSON: a script may not read stderr. */

@@ -8,6 +8,7 @@
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/text.h"
+#include "report/json.h"
 
 /* Write a text of any bytes as a JSON string. */
 static void put_text(FILE *out, const char *text)
@@ -142,22 +143,24 @@ int asym_seen_trace_add(struct asym_seen_trace *t, const struct asym_snapshot *s
     return r < 0 ? r : ferror(t->out) ? -EIO : 0;
 }
 
-int asym_seen_trace_decide(struct asym_seen_trace *t, const struct asym_seen_decision *d)
+int asym_seen_trace_decide(struct asym_seen_trace *t, asym_usec at, const json_t *decision)
 {
+    const char *what = asym_json_get_text(decision, "what"), *comm = asym_json_get_text(decision, "comm");
+    const int from = (int)asym_json_get_int(decision, "from"), to = (int)asym_json_get_int(decision, "to");
+    const int cpu = to >= 0 ? to : from;
     char name[160];
-    const int32_t cpu = d->to >= 0 ? d->to : d->from;
-    if (d->to >= 0)
-        snprintf(name, sizeof name, "%.60s %.60s to CPU %d", d->what, d->comm, d->to);
+    if (to >= 0)
+        snprintf(name, sizeof name, "%.60s %.60s to CPU %d", what, comm, to);
     else
-        snprintf(name, sizeof name, "%.60s %.60s", d->what, d->comm);
+        snprintf(name, sizeof name, "%.60s %.60s", what, comm);
     fprintf(t->out, ",\n{\"ph\":\"i\",\"s\":\"%s\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"name\":", cpu >= 0 ? "t" : "p",
-            cpu >= 0 ? cpu : 0, d->at > t->first ? (double)(d->at - t->first) : 0.0);
+            cpu >= 0 ? cpu : 0, at > t->first ? (double)(at - t->first) : 0.0);
     put_text(t->out, name);
-    fprintf(t->out, ",\"cat\":\"asymd\",\"args\":{\"tid\":%u,\"from\":%d,\"nice\":%d,\"class\":", d->tid, d->from,
-            d->nice);
-    put_text(t->out, d->class);
+    fprintf(t->out, ",\"cat\":\"asymd\",\"args\":{\"tid\":%d,\"from\":%d,\"nice\":%d,\"class\":",
+            (int)asym_json_get_int(decision, "tid"), from, (int)asym_json_get_int(decision, "nice"));
+    put_text(t->out, asym_json_get_text(decision, "class"));
     fputs(",\"why\":", t->out);
-    put_text(t->out, d->reason);
+    put_text(t->out, asym_json_get_text(decision, "reason"));
     fputs("}}", t->out);
     t->decisions++;
     return ferror(t->out) ? -EIO : 0;

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <jansson.h>
+
 #include <asym/plan.h>
 #include <asym/snapshot.h>
 
@@ -29,19 +31,12 @@ void asym_seen_trace_begin(struct asym_seen_trace *t, FILE *out);
 /** Add a snapshot with its plan. Returns 0; -ENOMEM; -EIO. */
 int asym_seen_trace_add(struct asym_seen_trace *t, const struct asym_snapshot *s, const struct asym_plan *plan);
 
-/** A decision of a running service. Texts may have any bytes. */
-struct asym_seen_decision {
-    asym_usec at; /* by the clock of asym_snapshot.now */
-    uint32_t tid;
-    int32_t from, to, nice; /* from, to: CPUs; -1: none */
-    const char *comm, *class, *what, *reason;
-};
-
 /**
- * Write an instant, after the first snapshot was added. It is on the track of the CPU to, else from, and else on no track. A
+ * Write an instant for a decision of a running service, as its report on decisions has it (org.asymd.Manager(5)), after the first
+ * snapshot was added. at: by the clock of asym_snapshot.now. It is on the track of the CPU to, else from, and else on no track. A
  * decision before the first interval stands at its beginning. Returns 0; -EIO.
  */
-int asym_seen_trace_decide(struct asym_seen_trace *t, const struct asym_seen_decision *d);
+int asym_seen_trace_decide(struct asym_seen_trace *t, asym_usec at, const json_t *decision);
 
 /** Write the end, and free all but the file. Returns 0; -EIO. */
 int asym_seen_trace_end(struct asym_seen_trace *t);

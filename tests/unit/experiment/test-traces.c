@@ -113,21 +113,14 @@ static void add_decisions(void *ctx, size_t number, const struct asym_snapshot *
                           const struct asym_action *actions, size_t n)
 {
     struct tracer *t = ctx;
-    struct asym_seen_decision d = {.at = s->now,
-                                   .tid = 7,
-                                   .from = -1,
-                                   .to = 2,
-                                   .nice = -3,
-                                   .comm = "a\"\x1b\xff",
-                                   .class = "HP",
-                                   .what = "steer",
-                                   .reason = "a spare fast CPU"};
+    json_t *d = json_pack("{s:i, s:i, s:i, s:i, s:o, s:s, s:s, s:s}", "tid", 7, "from", -1, "to", 2, "nice", -3, "comm",
+                          asym_json_text("a\"\x1b\xff"), "class", "HP", "what", "steer", "reason", "a spare fast CPU");
     add(ctx, number, s, plan, actions, n);
-    assert_int_equal(asym_seen_trace_decide(&t->trace, &d), 0);
-    d.to = -1;
-    d.at = 0;
-    d.what = "release";
-    assert_int_equal(asym_seen_trace_decide(&t->trace, &d), 0);
+    assert_int_equal(asym_seen_trace_decide(&t->trace, s->now, d), 0);
+    json_object_set_new(d, "to", json_integer(-1));
+    json_object_set_new(d, "what", json_string("release"));
+    assert_int_equal(asym_seen_trace_decide(&t->trace, 0, d), 0);
+    json_decref(d);
 }
 
 static void check_decision(size_t *n, double length, const json_t *event)
