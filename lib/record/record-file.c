@@ -88,10 +88,12 @@ static int damaged(const char *name, const struct asym_record_content *c, const 
                      c->number, what);
 }
 
-/* Returns 1; 0 if the file ends first; -EIO. */
-static int read_exactly(FILE *in, void *bytes, size_t n)
+/* Returns 1; 0 if the file ends first; -EIO with err. */
+static int read_exactly(FILE *in, const char *name, void *bytes, size_t n, struct asym_error *err)
 {
-    return fread(bytes, 1, n, in) == n ? 1 : ferror(in) ? -EIO : 0;
+    if (fread(bytes, 1, n, in) == n)
+        return 1;
+    return ferror(in) ? asym_fail(err, -EIO, "%.200s: cannot be read", name) : 0;
 }
 
 static int unpack(const char *name, struct asym_record_content *c, const unsigned char *packed, size_t n,
@@ -115,14 +117,11 @@ static int read_body(FILE *in, const char *name, size_t n, struct asym_record_co
     ASYM_AUTO_FREE unsigned char *packed = malloc(n + 1);
     if (!packed)
         return asym_fail(err, -ENOMEM, "no memory");
-    const int r = read_exactly(in, packed, n);
-    if (r < 0)
-        return asym_fail(err, r, "%.200s: cannot be read", name);
-    if (r == 0) {
-        asym_fail(err, 0, "%.200s: byte %" PRIu64 ", segment %u: the file ends inside it", name, c->at, c->number);
-        return 0;
-    }
-    return unpack(name, c, packed, n, err);
+    const int r = read_exactly(in, name, packed, n, err);
+    if (r == 0)
+        return asym_fail(err, 0, "%.200s: byte %" PRIu64 ", segment %u: the file ends inside it", name, c->at,
+                         c->number);
+    return r < 0 ? r : unpack(name, c, packed, n, err);
 }
 
 int asym_record_read_segment(FILE *in, const char *name, struct asym_record_content *content, struct asym_error *err)
@@ -132,13 +131,11 @@ int asym_record_read_segment(FILE *in, const char *name, struct asym_record_cont
     struct asym_record_content c = *content;
     c.number = content->at > 0 ? content->number + 1 : 0;
     c.at = at > 0 ? (uint64_t)at : 0;
-    int r = read_exactly(in, header, sizeof header);
-    if (r < 0)
-        return asym_fail(err, r, "%.200s: cannot be read", name);
-    if (r == 0) {
+    int r = read_exactly(in, name, header, sizeof header, err);
+    if (r == 0)
         asym_fail(err, 0, "%.200s: byte %" PRIu64 ": the file ends without the segment that ends a record", name, c.at);
-        return 0;
-    }
+    if (r <= 0)
+        return r;
     const size_t n = get32(header);
     if (n != (uint32_t)~get32(header + 4) || n > ZSTD_compressBound(ASYM_RECORD_MAX_CONTENT))
         return damaged(name, &c, "its length is wrong", err);
