@@ -10,13 +10,13 @@
 
 #include "base/macro.h"
 
-/** Makes room for one more item in *array, beyond n. *capacity doubles from 4 on. Returns 0; -ENOMEM: nothing has changed. */
-static inline int asym_grow(void *array, size_t n, size_t *capacity, size_t size)
+/** Makes room for n items in *array. *capacity doubles at least, from 4 on. Returns 0; -ENOMEM: nothing has changed. */
+static inline int asym_reserve(void *array, size_t n, size_t *capacity, size_t size)
 {
     void *items;
-    if (n < *capacity)
+    if (n <= *capacity)
         return 0;
-    const size_t doubled = ASYM_MAX(*capacity * 2, (size_t)4), larger = ASYM_MAX(doubled, n + 1);
+    const size_t doubled = ASYM_MAX(*capacity * 2, (size_t)4), larger = ASYM_MAX(doubled, n);
     memcpy(&items, array, sizeof items); /* *array has a type of its own */
     items = reallocarray(items, larger, size);
     if (!items)
@@ -26,18 +26,19 @@ static inline int asym_grow(void *array, size_t n, size_t *capacity, size_t size
     return 0;
 }
 
+/** Makes room for one more item in *array, beyond n. Returns as asym_reserve. */
+static inline int asym_grow(void *array, size_t n, size_t *capacity, size_t size)
+{
+    return asym_reserve(array, n + 1, capacity, size);
+}
+
 /** Copies n items into *array, which has room for *capacity, and grows it if need be. Returns 0; -ENOMEM: nothing has changed. */
 static inline int asym_copy(void *array, size_t *capacity, const void *from, size_t n, size_t size)
 {
     void *items;
+    if (asym_reserve(array, n, capacity, size) < 0)
+        return -ENOMEM;
     memcpy(&items, array, sizeof items);
-    if (n > *capacity) {
-        items = reallocarray(items, ASYM_MAX(n, *capacity * 2), size);
-        if (!items)
-            return -ENOMEM;
-        memcpy(array, &items, sizeof items);
-        *capacity = ASYM_MAX(n, *capacity * 2);
-    }
     if (n > 0)
         memcpy(items, from, n * size);
     return 0;

@@ -327,9 +327,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 }
 
 static const struct asym_option options[] = {
-    ASYM_MONITORING_OPTION_TICK(struct params),
-    ASYM_MONITORING_OPTION_TURN(struct params),
-    ASYM_MONITORING_OPTION_EXECUTION(struct params),
+    ASYM_MONITORING_OPTIONS,
     ASYM_OPTION(struct params, NUMBER, max_ipc, .def = "4", .min = 0.1, .max = 64,
                 .help = "Instructions per cycle that a core of the fastest type can complete at most."),
     ASYM_OPTION(struct params, NUMBER, max_ipc_slow, .def = "0", .min = 0, .max = 64,

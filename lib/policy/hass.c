@@ -178,7 +178,7 @@ static void take_memory(const struct asym_policy_input *in, struct queue *q)
         .estimates = asym_arena_take(in->arena, n, sizeof *q->estimates),
         .gain = asym_arena_take(in->arena, n, sizeof *q->gain),
         .fresh = asym_arena_take(in->arena, n, sizeof *q->fresh),
-        .old = asym_arena_take(in->arena, n, sizeof *q->old),
+        .old = asym_spread_all(in),
         .scratch = asym_arena_take(in->arena, n, sizeof *q->scratch),
     };
 }
@@ -209,8 +209,6 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     if (asym_arena_is_short(in->arena))
         return -ENOBUFS;
     if (in->machine->n_types < 2) {
-        for (size_t t = 0; t < in->n_threads; t++)
-            q.old[t] = (uint32_t)t;
         asym_spread_alike(&sp, q.old, in->n_threads);
         return 0;
     }

@@ -310,9 +310,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 }
 
 static const struct asym_option options[] = {
-    ASYM_MONITORING_OPTION_TICK(struct params),
-    ASYM_MONITORING_OPTION_TURN(struct params),
-    ASYM_MONITORING_OPTION_EXECUTION(struct params),
+    ASYM_MONITORING_OPTIONS,
     {.key = "monitoring",
      .type = ASYM_OPTION_ENUM,
      .offset = offsetof(struct params, trigger),

@@ -16,24 +16,15 @@ struct asym_monitoring {
     unsigned monitor_ticks, execution_ticks;
 };
 
-/** Option rows of asym_monitoring, for a params type that has it as its field monitoring. */
-#define ASYM_MONITORING_OPTION_TICK(params)                                                                            \
-    {                                                                                                                  \
-        .key = "tick", .type = ASYM_OPTION_DURATION, .offset = offsetof(params, monitoring.tick), .def = "10ms",       \
-        .min = 1000, .max = 1e6,                                                                                       \
-        .help = "The unit of monitoring and execution (Nie & Duan 2012, 3.1). Both end at a sample: the interval "     \
-                "rounds them up.",                                                                                     \
-    }
-#define ASYM_MONITORING_OPTION_TURN(params)                                                                            \
-    {                                                                                                                  \
-        .key = "monitor_ticks", .type = ASYM_OPTION_COUNT, .offset = offsetof(params, monitoring.monitor_ticks),       \
-        .def = "5", .min = 1, .max = 1000, .help = "Ticks of a monitoring turn (Nie & Duan 2012, 3.1 and 4.1).",       \
-    }
-#define ASYM_MONITORING_OPTION_EXECUTION(params)                                                                       \
-    {                                                                                                                  \
-        .key = "execution_ticks", .type = ASYM_OPTION_COUNT, .offset = offsetof(params, monitoring.execution_ticks),   \
-        .def = "10", .min = 1, .max = 10000, .help = "Ticks of execution between monitoring (Nie & Duan 2012, 3.1).",  \
-    }
+/** Option rows of asym_monitoring, which stands at the front of the params type. */
+#define ASYM_MONITORING_OPTIONS                                                                                        \
+    ASYM_OPTION(struct asym_monitoring, DURATION, tick, .def = "10ms", .min = 1000, .max = 1e6,                        \
+                .help = "The unit of monitoring and execution (Nie & Duan 2012, 3.1). Both end at a sample: the "      \
+                        "interval rounds them up."),                                                                   \
+        ASYM_OPTION(struct asym_monitoring, COUNT, monitor_ticks, .def = "5", .min = 1, .max = 1000,                   \
+                    .help = "Ticks of a monitoring turn (Nie & Duan 2012, 3.1 and 4.1)."),                             \
+        ASYM_OPTION(struct asym_monitoring, COUNT, execution_ticks, .def = "10", .min = 1, .max = 10000,               \
+                    .help = "Ticks of execution between monitoring (Nie & Duan 2012, 3.1).")
 
 /** Returns the length of a monitoring turn. */
 static inline asym_usec asym_monitoring_turn(const struct asym_monitoring *m)

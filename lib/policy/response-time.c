@@ -18,7 +18,6 @@
 #include <asym/policy.h>
 
 #include "base/macro.h"
-#include "base/mask.h"
 #include "base/nice.h"
 #include "policy/placement/balance.h"
 #include "policy/placement/spread.h"

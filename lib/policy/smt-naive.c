@@ -15,8 +15,6 @@
  */
 #include <asym/policy.h>
 
-#include <stddef.h>
-
 #include "policy/smt/smt.h"
 
 static int place(struct asym_smt *s, const struct asym_policy_input *in, struct asym_assignment *ret)

@@ -11,8 +11,6 @@
  */
 #include <asym/policy.h>
 
-#include <stddef.h>
-
 #include "policy/smt/smt.h"
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/grow.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
@@ -65,14 +66,8 @@ static void read_boot_id(char *buf, size_t size)
 
 static int append(struct asym_ledger *l, const char *text, size_t n)
 {
-    if (l->batch_len + n > l->batch_capacity) {
-        size_t capacity = ASYM_MAX(l->batch_len + n, l->batch_capacity * 2);
-        char *grown = realloc(l->batch, capacity);
-        if (!grown)
-            return -ENOMEM;
-        l->batch = grown;
-        l->batch_capacity = capacity;
-    }
+    if (asym_reserve(&l->batch, l->batch_len + n, &l->batch_capacity, 1) < 0)
+        return -ENOMEM;
     memcpy(l->batch + l->batch_len, text, n);
     l->batch_len += n;
     l->batch_records++;

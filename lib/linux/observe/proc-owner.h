@@ -3,7 +3,6 @@
 #ifndef ASYM_LINUX_OBSERVE_PROC_OWNER_H
 #define ASYM_LINUX_OBSERVE_PROC_OWNER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 

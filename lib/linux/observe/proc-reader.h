@@ -13,7 +13,6 @@
 #ifndef ASYM_LINUX_OBSERVE_PROC_READER_H
 #define ASYM_LINUX_OBSERVE_PROC_READER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

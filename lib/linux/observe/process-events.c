@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/macro.h"
 #include "base/token-bucket.h"
 
@@ -361,14 +362,8 @@ static int receive(struct asym_process_events *b, void (*fn)(void *, const struc
 static void keep(struct asym_process_events *b, const struct asym_process_event *event)
 {
     pthread_mutex_lock(&b->lock);
-    if (b->n_kept == b->kept_capacity && b->n_kept < KEPT_MAX) {
-        size_t capacity = b->kept_capacity ? b->kept_capacity * 2 : KEPT_QUIET;
-        struct asym_process_event *grown = reallocarray(b->kept, capacity, sizeof *grown);
-        if (grown) {
-            b->kept = grown;
-            b->kept_capacity = capacity;
-        }
-    }
+    if (b->n_kept < KEPT_MAX)
+        (void)asym_reserve(&b->kept, ASYM_MAX(b->n_kept + 1, (size_t)KEPT_QUIET), &b->kept_capacity, sizeof *b->kept);
     if (b->n_kept < b->kept_capacity && event->kind != ASYM_PROCESS_EVENT_LOST)
         b->kept[b->n_kept++] = *event;
     else

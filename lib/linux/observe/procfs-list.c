@@ -227,9 +227,8 @@ static void add_to(struct asym_procfs *p, struct asym_app *app, const struct asy
 /* The tasks are ordered by process. Reorder them so that those of one application are adjacent. */
 static int sort_tasks(struct asym_procfs *p)
 {
-    while (p->sorted_capacity < p->n_tasks)
-        if (asym_grow(&p->sorted, p->sorted_capacity, &p->sorted_capacity, sizeof *p->sorted) < 0)
-            return -ENOMEM;
+    if (asym_reserve(&p->sorted, p->n_tasks, &p->sorted_capacity, sizeof *p->sorted) < 0)
+        return -ENOMEM;
     for (size_t i = 0; i < p->n_apps; i++)
         p->apps[i].n_tasks = 0;
     for (size_t i = 0; i < p->n_listed; i++) {

@@ -7,7 +7,6 @@
 #define ASYM_LINUX_PERF_COUNTERS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <asym/error.h>

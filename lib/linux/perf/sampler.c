@@ -113,13 +113,8 @@ static bool take_sample(struct asym_sampler *m, struct watched *w, uint32_t task
 
 static int take_samples(struct asym_sampler *m, struct asym_snapshot *s)
 {
-    if (m->n > m->samples_capacity) {
-        struct asym_sample *grown = reallocarray(m->samples, m->capacity, sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        m->samples = grown;
-        m->samples_capacity = m->capacity;
-    }
+    if (asym_reserve(&m->samples, m->n, &m->samples_capacity, sizeof *m->samples) < 0)
+        return -ENOMEM;
     size_t n = 0;
     for (uint32_t i = 0; m->n > 0 && i < s->n_tasks && n < m->n; i++) {
         struct watched *w = find(m, &s->tasks[i].id);

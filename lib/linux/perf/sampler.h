@@ -12,7 +12,6 @@
 #ifndef ASYM_LINUX_PERF_SAMPLER_H
 #define ASYM_LINUX_PERF_SAMPLER_H
 
-#include <asym/plan.h>
 #include <asym/port.h>
 
 #include "linux/perf/counters.h"

@@ -20,7 +20,6 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>

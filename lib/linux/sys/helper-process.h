@@ -17,9 +17,7 @@
 #ifndef ASYM_LINUX_SYS_HELPER_PROCESS_H
 #define ASYM_LINUX_SYS_HELPER_PROCESS_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include <asym/types.h>

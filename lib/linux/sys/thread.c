@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/macro.h"
-#include "base/mask.h"
 #include "linux/sys/cgroup-mounts.h"
 
 #define FLAG_RESET_ON_FORK 0x01u

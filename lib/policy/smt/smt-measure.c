@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include <asym/snapshot.h>
-
 #include "base/macro.h"
 #include "base/mask.h"
 
