@@ -231,7 +231,7 @@ static int identify(struct asym_service *s, int32_t pid, struct asym_taskid *ret
     return 0;
 }
 
-static bool has_ended(void *ctx, const struct asym_taskid *proc)
+static bool has_ended(const struct asym_taskid *proc)
 {
     struct asym_stat stat;
     return asym_thread_get_stat_of(proc, &stat) == -ESRCH;
@@ -241,7 +241,7 @@ void asym_service_control_housekeeping(struct asym_service *s, asym_usec now)
 {
     if (now - s->control.checked < CHECK_PERIOD)
         return;
-    asym_overrides_forget(s->control.overrides, has_ended, NULL);
+    asym_overrides_forget(s->control.overrides, has_ended);
     s->control.checked = now;
 }
 

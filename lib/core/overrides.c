@@ -190,12 +190,11 @@ size_t asym_overrides_count(const struct asym_overrides *o)
     return n;
 }
 
-void asym_overrides_forget(struct asym_overrides *o, bool (*has_ended)(void *ctx, const struct asym_taskid *proc),
-                           void *ctx)
+void asym_overrides_forget(struct asym_overrides *o, bool (*has_ended)(const struct asym_taskid *proc))
 {
     size_t kept = 0;
     for (size_t i = 0; i < o->n; i++)
-        if (!has_ended(ctx, &o->items[i].id))
+        if (!has_ended(&o->items[i].id))
             o->items[kept++] = o->items[i];
     o->n = kept;
     list_ignored(o);

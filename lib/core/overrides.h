@@ -63,7 +63,6 @@ void asym_overrides_apply(const struct asym_overrides *o, struct asym_proc *proc
 size_t asym_overrides_count(const struct asym_overrides *o);
 
 /** Drop the orders for processes that have ended. */
-void asym_overrides_forget(struct asym_overrides *o, bool (*has_ended)(void *ctx, const struct asym_taskid *proc),
-                           void *ctx);
+void asym_overrides_forget(struct asym_overrides *o, bool (*has_ended)(const struct asym_taskid *proc));
 
 #endif

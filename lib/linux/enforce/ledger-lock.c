@@ -41,14 +41,20 @@ static int lock_file(int fd)
     return r;
 }
 
+static void replace_fd(int *fd, int with)
+{
+    asym_close_p(fd);
+    *fd = with;
+}
+
 /*
  * Only one asymd may run: two would fight over the threads and the file. Only the owner may read the lock file, because
  * every process that can open it can also lock it.
  */
-static int take_lock(struct asym_ledger *l, int dir_fd, int *ret_fd, struct asym_error *err)
+static int take_lock(struct asym_ledger *l, struct asym_error *err)
 {
     char pid[32] = "";
-    ASYM_AUTO_CLOSE int fd = open_lock(dir_fd);
+    ASYM_AUTO_CLOSE int fd = open_lock(l->dir_fd);
     if (fd < 0)
         return asym_fail(err, fd, "%s/lock: %s%s", l->dir, strerror(-fd),
                          fd == -EACCES
@@ -68,7 +74,7 @@ static int take_lock(struct asym_ledger *l, int dir_fd, int *ret_fd, struct asym
     int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
     if (ftruncate(fd, 0) == 0 && pwrite(fd, pid, (size_t)n, 0) < 0)
         pid[0] = '\0';
-    *ret_fd = fd;
+    replace_fd(&l->lock_fd, fd);
     fd = -1;
     return 0;
 }
@@ -105,12 +111,6 @@ bool asym_ledger_is_attached(const struct asym_ledger *l)
            fstatat(l->dir_fd, "lock", &named, AT_SYMLINK_NOFOLLOW) == 0 && is_same(&named, &ours);
 }
 
-static void replace_fd(int *fd, int with)
-{
-    asym_close_p(fd);
-    *fd = with;
-}
-
 /* A new directory under the old name must belong to asymd's user: --restore trusts the ledger in it. */
 static int open_again(const char *dir, struct asym_error *err)
 {
@@ -127,7 +127,6 @@ static int open_again(const char *dir, struct asym_error *err)
 
 int asym_ledger_attach(struct asym_ledger *l, struct asym_error *err)
 {
-    int lock_fd = -1;
     if (asym_ledger_is_attached(l))
         return 0;
     if (!holds_directory(l)) {
@@ -137,8 +136,5 @@ int asym_ledger_attach(struct asym_ledger *l, struct asym_error *err)
         replace_fd(&l->dir_fd, fd);
         replace_fd(&l->lock_fd, -1); /* it is in the old directory */
     }
-    int r = take_lock(l, l->dir_fd, &lock_fd, err);
-    if (r >= 0)
-        replace_fd(&l->lock_fd, lock_fd);
-    return r;
+    return take_lock(l, err);
 }

@@ -268,7 +268,7 @@ TEST_WITH(a_later_process_with_the_number_has_no_order, setup_source, teardown_s
     assert_int_equal(take().n_ignored, 0);
 }
 
-static bool has_ended(void *ctx, const struct asym_taskid *proc)
+static bool has_ended(const struct asym_taskid *proc)
 {
     return proc->tgid != 20;
 }
@@ -285,7 +285,7 @@ TEST_WITH(orders_are_bounded_and_those_of_the_dead_make_room, setup_source, tear
     assert_int_equal(s.n_ignored, ASYM_OVERRIDES_MAX - 1);
     for (size_t i = 1; i < s.n_ignored; i++)
         assert_true(s.ignored[i - 1].tgid < s.ignored[i].tgid);
-    asym_overrides_forget(o, has_ended, NULL);
+    asym_overrides_forget(o, has_ended);
     assert_int_equal(asym_overrides_count(o), 1);
     assert_non_null(asym_overrides_find(o, &p20));
     assert_int_equal(take().n_ignored, 0); /* the rest of them has another rule */
