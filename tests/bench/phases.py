@@ -12,6 +12,8 @@ import sys
 import tempfile
 import time
 
+from bus import cpu_time
+
 build = os.path.abspath(sys.argv[1])
 rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 200
 # The first phases come before the program has settled.
@@ -131,11 +133,6 @@ def print_trace():
               ", ".join(f"{name} after {t[len(t) // 2]:.0f} and {t[len(t) * 99 // 100]:.0f} us" for name, t in zip(names, took)), flush=True)
 
 
-def cpu_seconds(pid):
-    """The CPU time of all threads of a process so far."""
-    return sum(int(open(f"/proc/{pid}/task/{tid}/schedstat", encoding="ascii").read().split()[0]) for tid in os.listdir(f"/proc/{pid}/task")) / 1e9
-
-
 def idle_share(observer):
     """Per cent of a CPU that asymd takes beside 1,000 threads that sleep, once it knows them."""
     with tempfile.TemporaryDirectory() as state:
@@ -145,9 +142,9 @@ def idle_share(observer):
         asymd = subprocess.Popen([f"{build}/daemon/asymd", "--service", f"--slow={os.cpu_count() // 2}", f"--set=asymd.state_dir={state}",
                                   f"--set=asymd.observer={observer}", f"--pid={sleepers.pid}"], stderr=subprocess.DEVNULL)
         time.sleep(5)
-        begun, before = time.monotonic(), cpu_seconds(asymd.pid)
+        begun, before = time.monotonic(), cpu_time(asymd.pid)
         time.sleep(IDLE_SECONDS)
-        share = (cpu_seconds(asymd.pid) - before) / (time.monotonic() - begun) * 100
+        share = (cpu_time(asymd.pid) - before) / (time.monotonic() - begun) * 100
         if asymd.poll() is not None:
             sys.exit(f"asymd has ended with {asymd.returncode}")
         for p in asymd, sleepers:

@@ -8,20 +8,15 @@ import sys
 from lab import CONFIG, figure, figures, mean
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench" / "papers"))
-from sources import PACE_S, TABLE_5_2  # noqa: E402
+from sources import PACE_S, SPEEDS, TABLE_5_2, ideal, least_total  # noqa: E402
 
 COUNTS = (1, 2, 4, 8, 10, 12)
-SPEEDS = range(1, 9)
 STEERED = ("response-time", "throughput", "priority")
 
 
-def ideal(n):
-    """Puts each copy where load plus its own is least by speed: the formula of Roehrich 2007, 3.1.1, from the start."""
-    load = [0] * len(SPEEDS)
-    for _ in range(n):
-        best = min(range(len(SPEEDS)), key=lambda cpu: ((load[cpu] + 1) / SPEEDS[cpu], -SPEEDS[cpu]))
-        load[best] += 1
-    return ",".join(str(cpu) for cpu in range(len(SPEEDS)) for _ in range(load[cpu]))
+def pins(n):
+    """The CPU of each copy, as load-copies takes them."""
+    return ",".join(str(cpu) for cpu, load in enumerate(ideal(n)) for _ in range(load))
 
 
 def calibrate(lab, seconds):
@@ -38,7 +33,7 @@ def measure(lab, args):
         for _ in range(args.runs):
             for mode in found:
                 lab.policy("stock" if mode == "pinned" else mode)
-                where = ideal(n) if mode == "pinned" else ""
+                where = pins(n) if mode == "pinned" else ""
                 found[mode][n].append(figures(lab.timed(f"/opt/load-copies {n} {millions} {where}")))
         note = ", ".join(f"{mode} {mean(found[mode][n], 'turnaround'):.2f} ({mean(found[mode][n], 'cpu'):.2f})" for mode in found)
         print(f"{n} copies, turnaround (CPU time) in s: {note}", flush=True)
@@ -52,23 +47,12 @@ def spread(runs):
 
 def pinned_seconds(n):
     """The mean turnaround of n pinned copies of a task of 1 s on the fastest CPU: those of a CPU share it."""
-    cpus = [int(cpu) for cpu in ideal(n).split(",")]
-    return statistics.mean(cpus.count(cpu) * max(SPEEDS) / SPEEDS[cpu] for cpu in cpus)
+    return sum(load ** 2 * max(SPEEDS) / speed for load, speed in zip(ideal(n), SPEEDS)) / n
 
 
 def task_seconds(found):
     """The length of the task on the fastest CPU, by the pinned copies of every number: nothing moves them."""
     return statistics.mean(mean(runs, "turnaround") / pinned_seconds(n) for n, runs in found["pinned"].items())
-
-
-def bound(found, n):
-    """
-    The least Total of n copies of equal start, in seconds (Horvath, Lam and Sethi 1977): the work of all on all CPUs, or of k
-    copies on the k fastest, whichever takes longer.
-    """
-    speeds = sorted(SPEEDS, reverse=True)
-    work = speeds[0] * task_seconds(found)
-    return max(n * work / sum(speeds), *(k * work / sum(speeds[:k]) for k in range(1, min(n, len(speeds) - 1) + 1)))
 
 
 def named(n):
@@ -94,7 +78,7 @@ def show(found):
             yield line(title, [f"{mean(found[mode][n], key):.2f}" for mode in found])
         for title, key in COLUMNS[1:]:
             yield line(title.replace(" s", ", from to"), [ranges(found[mode][n], key) for mode in found])
-        least = bound(found, n)
+        least = least_total(n, max(SPEEDS) * task_seconds(found))
         yield line("Total over the least possible", [f"{mean(found[mode][n], 'total') / least:.2f}" for mode in found])
         for title, key in (("Turnaround gain %", "turnaround"), ("Gain %", "cpu")):
             yield line(title, ["0", *(f"{gain(found, mode, n, key):.1f}" for mode in list(found)[1:])])

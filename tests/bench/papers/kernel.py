@@ -9,6 +9,7 @@ import statistics
 import marks
 import parameters as P
 from common import SERIAL, T_975, machine, mean, parallel, percent, program, run_section, target
+from sources import SPEEDS as NOMINAL, ideal
 
 EIGHT = ("1,1,1,1,1,1,1,1", "1,2,3,4,5,6,7,8")
 RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "docs", "data", "kernel.md")
@@ -37,14 +38,6 @@ def measured_speeds():
     """Returns the speed of each CPU, the fastest being 8, and the number of runs."""
     rows, runs = block("speeds")
     return [float(row[rows[0].index("measured")]) for row in rows[1:]], runs
-
-
-def ideal(n):
-    """Returns the number of copies on each CPU. Each copy goes where load + 1 over speed is least, as in tests/vm."""
-    load = [0] * 8
-    for _ in range(n):
-        load[min(range(8), key=lambda cpu: ((load[cpu] + 1) / (cpu + 1), -cpu))] += 1
-    return load
 
 
 def vm_text(mode, copies, seconds, speeds):
@@ -77,7 +70,6 @@ def task_seconds(lab, figures, counts, speeds):
     return mean([figures["pinned", n] / mean(simulate(lab, "pinned", n, 1, speeds)[0]) for n in counts])
 
 
-NOMINAL = range(1, 9)
 # The suffix of a column with measured speeds, one CPU at a time.
 AS_MEASURED = " (as measured)"
 # Modes in which asymd steers; and the modes whose figures did not give the length of the task.

@@ -5,7 +5,7 @@ import math
 import kernel
 import parameters as P
 from common import chance, k10, machine, mean, program, ranked, run_section, target
-from sources import PACE_S as PACE, TABLE_5_2
+from sources import PACE_S as PACE, TABLE_5_2, least_total
 
 # All twelve set-ups of 5.3, six of which are not in its table.
 COPIES = range(1, 13)
@@ -86,15 +86,6 @@ class Measured:
                          if abs(self.off(p, n, pace)) > BAR) or "none"
 
 
-def bound(n):
-    """
-    The least Total of n copies of equal start, in seconds (Horvath, Lam and Sethi 1977): the work of all on all CPUs, or of k
-    copies on the k fastest, whichever takes longer.
-    """
-    speeds, work = range(8, 0, -1), float(P.ROEHRICH_WORK.rstrip("G"))
-    return max(n * work / sum(speeds), *(k * work / sum(speeds[:k]) for k in range(1, min(n, 7) + 1)))
-
-
 def seconds(x):
     return f"{x:.2f}" if x is not None else ""
 
@@ -106,7 +97,8 @@ def line(found, n, p):
     cells = [str(n), NAMES[p]]
     for k in (0, 1):
         cells += [seconds(source[k]), seconds(now[k]), seconds(late[k] if late else None)]
-    over = [f"{now[0] / bound(n):.2f}", f"{late[0] / bound(n):.2f}" if late else ""]
+    least = least_total(n, float(P.ROEHRICH_WORK.rstrip("G")))
+    over = [f"{now[0] / least:.2f}", f"{late[0] / least:.2f}" if late else ""]
     if p == "none":
         return [*cells, "", "", "", seconds(now[2]), "", *over, "", "", ""]
     shown = f"{source[2]:.1f}" if len(source) > 2 else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tables of the papers that the simulator and the virtual machine are both compared with."""
+"""Tables of the papers that the simulator and the virtual machine are both compared with, and what follows from their rules."""
 
 # Roehrich 2007, Table 5.2, by instances and strategy: Total and Avg in seconds, and Gain in per cent (Avg against that of "none").
 TABLE_5_2 = {
@@ -13,3 +13,23 @@ TABLE_5_2 = {
 
 # Roehrich 2007, 4.1.1: CPUs compare their queues "at least every two to three seconds". The middle, in seconds.
 PACE_S = 2.5
+
+# The machine of Table 5.2.
+SPEEDS = range(1, 9)
+
+
+def ideal(n):
+    """Returns the number of copies on each CPU, if each goes where load + 1 over speed is least: Roehrich 2007, 3.1.1, from the start."""
+    load = [0] * len(SPEEDS)
+    for _ in range(n):
+        load[min(range(len(SPEEDS)), key=lambda cpu: ((load[cpu] + 1) / SPEEDS[cpu], -SPEEDS[cpu]))] += 1
+    return load
+
+
+def least_total(n, work):
+    """
+    Returns the least Total of n copies of equal start (Horvath, Lam and Sethi 1977): the work of all on all CPUs, or of k copies on
+    the k fastest, whichever takes longer. work: of a copy, in seconds of a CPU of speed 1.
+    """
+    speeds = sorted(SPEEDS, reverse=True)
+    return max(n * work / sum(speeds), *(k * work / sum(speeds[:k]) for k in range(1, min(n, len(speeds) - 1) + 1)))
