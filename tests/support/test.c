@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/test.h"
 
-#include <stdlib.h>
-
 enum { MOST_TESTS = 256 };
 
 static struct CMUnitTest tests[MOST_TESTS];
@@ -24,9 +22,57 @@ void test_add(const struct CMUnitTest *test, int line)
     n_tests++;
 }
 
+/* Returns the next name of a list and its length; NULL at the end. */
+static const char *next_name(const char *list, size_t *ret_length)
+{
+    list += strspn(list, " ");
+    *ret_length = strcspn(list, " ");
+    return *ret_length > 0 ? list : NULL;
+}
+
+static bool is_in(const char *list, const char *name)
+{
+    size_t length;
+    for (const char *at = next_name(list, &length); at; at = next_name(at + length, &length))
+        if (strlen(name) == length && memcmp(at, name, length) == 0)
+            return true;
+    return false;
+}
+
+static bool are_all_known(const char *list, const struct CMUnitTest *known, size_t n)
+{
+    size_t length;
+    for (const char *at = next_name(list, &length); at; at = next_name(at + length, &length)) {
+        size_t i = 0;
+        while (i < n && (strlen(known[i].name) != length || memcmp(at, known[i].name, length) != 0))
+            i++;
+        if (i == n) {
+            fprintf(stderr, "%.*s: no test of this program\n", (int)length, at);
+            return false;
+        }
+    }
+    return true;
+}
+
+int test_select(const struct CMUnitTest *from, size_t n, const char *only, const char *except, struct CMUnitTest *ret)
+{
+    int chosen = 0;
+    if ((only && !are_all_known(only, from, n)) || (except && !are_all_known(except, from, n)))
+        return -ENOENT;
+    for (size_t i = 0; i < n; i++)
+        if ((!only || is_in(only, from[i].name)) && (!except || !is_in(except, from[i].name)))
+            ret[chosen++] = from[i];
+    return chosen;
+}
+
 int test_run(CMFixtureFunction setup, CMFixtureFunction teardown)
 {
-    /* A sanitizer that ends the process must not take the last words with it. */
+    static struct CMUnitTest chosen[MOST_TESTS];
+    const int n = test_select(tests, n_tests, getenv("ASYM_TEST_ONLY"), getenv("ASYM_TEST_EXCEPT"), chosen);
+    /* A sanitizer that ends the process, or ctest at its limit, must not take the last words with it. */
     setvbuf(stdout, NULL, _IOLBF, 0);
-    return _cmocka_run_group_tests("tests", tests, n_tests, setup, teardown);
+    if (n > 0)
+        return _cmocka_run_group_tests("tests", chosen, (size_t)n, setup, teardown);
+    fputs("no test is left to run\n", stderr);
+    return 1;
 }

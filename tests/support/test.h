@@ -111,7 +111,17 @@
 /** Add a test of this program, which stands in that line. For the macros. */
 void test_add(const struct CMUnitTest *test, int line);
 
-/** Run all tests that were added. Returns the exit status. For the macros. */
+/**
+ * Copy the selected tests to ret, in their order; ret has room for n. only has names, or is NULL for all; except has names, or
+ * is NULL for none. Returns their number; -ENOENT if no test has one of the names, so that a renamed test is not lost.
+ */
+int test_select(const struct CMUnitTest *from, size_t n, const char *only, const char *except, struct CMUnitTest *ret);
+
+/**
+ * Run the tests that were added. Returns the exit status. For the macros. The table asym_needs in tests/CMakeLists.txt names the
+ * tests that need root or another privilege. ctest runs these apart from the other tests of their program, by names in
+ * ASYM_TEST_ONLY and ASYM_TEST_EXCEPT. A program that a user starts by hand runs all its tests.
+ */
 int test_run(CMFixtureFunction setup, CMFixtureFunction teardown);
 
 #endif

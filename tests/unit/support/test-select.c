@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* tests/support/select.h: the environment names the tests of a program that run. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+/* The environment names the tests of a program that run. */
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
-#include "base/macro.h"
-#include "support/select.h"
+#include "support/test.h"
 
 static const struct CMUnitTest some[] = {{.name = "one"}, {.name = "one_more"}, {.name = "two"}};
 
-static void the_tests_that_are_named_are_chosen_in_their_order(void **state)
+TEST(the_tests_that_are_named_are_chosen_in_their_order)
 {
     static const struct {
         const char *only, *except, *chosen;
@@ -31,7 +20,7 @@ static void the_tests_that_are_named_are_chosen_in_their_order(void **state)
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct CMUnitTest chosen[ASYM_LENGTH(some)];
         char names[64] = "";
-        const int n = asym_select(some, ASYM_LENGTH(some), rows[i].only, rows[i].except, chosen);
+        const int n = test_select(some, ASYM_LENGTH(some), rows[i].only, rows[i].except, chosen);
         assert_int_equal(n, rows[i].n);
         for (int k = 0; k < n; k++)
             strcat(strcat(names, chosen[k].name), " ");
@@ -41,7 +30,7 @@ static void the_tests_that_are_named_are_chosen_in_their_order(void **state)
 }
 
 /* This program has two tests. When ctest selects only the other one, or none, this one must not run. */
-static void a_program_runs_what_its_environment_says(void **state)
+TEST(a_program_runs_what_its_environment_says)
 {
     const char *const program = ASYM_TEST_BIN "/tests/unit-select";
     char command[512];
@@ -62,11 +51,4 @@ static void a_program_runs_what_its_environment_says(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_tests_that_are_named_are_chosen_in_their_order),
-        cmocka_unit_test(a_program_runs_what_its_environment_says),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN
