@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests of lib/base: masks and their text formats, parsers, escaping, the stable sort, the binary search, the arena, the errno table. */
+/* Tests of lib/base: masks and their text formats, parsers, escaping, sort and binary search, the arena, the errno table. */
 
 #include <asym/plan.h>
 
