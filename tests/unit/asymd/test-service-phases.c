@@ -14,6 +14,8 @@
 static struct {
     int fd;
     bool changes, is_paused, follows, wants;
+    bool may_doze, dozes; /* the answers of asym_phases_doze() and asym_phases_dozes() */
+    asym_usec again;
     enum asym_bpf_hears hears;
     unsigned n_taken, n_cycles;
     asym_usec takes, charged; /* CPU time that a cycle seems to take */
@@ -54,6 +56,26 @@ WRAPPED(bool, asym_overrides_is_paused, const struct asym_overrides *o)
 WRAPPED(void, asym_prompt_want, struct asym_asker *asker, bool wants)
 {
     fake.wants = wants;
+}
+
+WRAPPED(struct asym_phases *, asym_bpf_kernel, const struct asym_source *source)
+{
+    return NULL;
+}
+
+WRAPPED(bool, asym_phases_doze, struct asym_phases *p)
+{
+    return fake.may_doze;
+}
+
+WRAPPED(bool, asym_phases_dozes, const struct asym_phases *p)
+{
+    return fake.dozes;
+}
+
+WRAPPED(asym_usec, asym_engine_again, const struct asym_engine *e)
+{
+    return fake.again;
 }
 
 /* --- the service --- */
@@ -186,6 +208,50 @@ TEST_WITH(without_the_observer_there_is_nothing_to_hear, NULL, NULL)
     asym_service_phases_housekeeping(&none);
     assert_null(none.phases.asker.io);
     asym_service_phases_detach(&none);
+}
+
+TEST_F(asymd_dozes_only_where_the_last_sample_shows_no_program)
+{
+    const struct asym_proc procs[] = {{.flags = ASYM_PROC_SELF}, {.ppid = 1}};
+    const asym_usec soon = 1100, late = 1000 + ASYM_SERVICE_HOUSEKEEPING;
+    s.cycle.snapshot = (struct asym_snapshot){.procs = procs, .n_procs = 1};
+    fake.may_doze = true;
+    assert_int_equal(asym_service_phases_sleep(&s, 1000, 100), late);
+    s.cycle.snapshot.n_procs = 2;
+    assert_int_equal(asym_service_phases_sleep(&s, 1000, 100), soon);
+    /* After a failed sample the last one is not looked at. */
+    s.cycle.snapshot = (struct asym_snapshot){.procs = NULL, .n_procs = 1};
+    s.failing_since = 1;
+    assert_int_equal(asym_service_phases_sleep(&s, 1000, 100), soon);
+    s.failing_since = 0;
+    s.cycle.snapshot.n_procs = 0;
+    fake.again = 1;
+    assert_int_equal(asym_service_phases_sleep(&s, 1000, 100), soon);
+    fake.again = 0;
+    fake.may_doze = false;
+    assert_int_equal(asym_service_phases_sleep(&s, 1000, 100), soon);
+}
+
+TEST_F(a_doze_ends_when_a_program_runs)
+{
+    const asym_usec begun = asym_clock_now(), late = begun + 2 * ASYM_SERVICE_HOUSEKEEPING;
+    uint64_t due;
+    assert_int_equal(sd_event_add_time(s.event, &s.timer, CLOCK_MONOTONIC, late, 0, NULL, NULL), 0);
+    fake.may_doze = fake.dozes = true;
+    (void)asym_service_phases_sleep(&s, begun, 100);
+    asym_service_phases_wake_up(&s);
+    assert_int_equal(sd_event_source_get_time(s.timer, &due), 0);
+    assert_int_equal(due, late);
+    fake.dozes = false;
+    s.sampling = true;
+    asym_service_phases_wake_up(&s);
+    assert_int_equal(sd_event_source_get_time(s.timer, &due), 0);
+    assert_int_equal(due, late);
+    s.sampling = false;
+    asym_service_phases_wake_up(&s);
+    assert_int_equal(sd_event_source_get_time(s.timer, &due), 0);
+    assert_int_equal(due, begun + 100);
+    sd_event_source_unref(s.timer);
 }
 
 TEST_MAIN
