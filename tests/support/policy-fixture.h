@@ -24,10 +24,10 @@ struct policy_fixture_app {
 };
 
 struct policy_fixture_thread {
-    unsigned app, proc;                     /**< proc: of its process in the application */
-    bool here;                              /**< runnable: the policy sees it */
-    bool alone, master, in_phase, spinning; /**< as in struct asym_policy_thread */
-    int nice;                               /**< its own nice value */
+    unsigned app, proc;                            /**< proc: of its process in the application */
+    bool here;                                     /**< runnable: the policy sees it */
+    bool alone, awake, master, in_phase, spinning; /**< as in struct asym_policy_thread */
+    int nice;                                      /**< its own nice value */
     uint32_t nice_group;
     uint64_t start; /**< start time of its id; the thread's index unless set */
     double runnable;
@@ -43,6 +43,7 @@ struct policy_fixture {
     const struct asym_policy *policy;
     struct asym_machine machine;
     asym_usec now, unmeasured; /**< unmeasured: the time since the last plan with new measurements */
+    asym_usec swap_period;     /**< as in struct asym_policy_input */
     const void *params;
     double unsteered;  /**< runnable threads that asymd does not steer */
     double light_from; /**< threads that run for less than this share are light; 0: none is */

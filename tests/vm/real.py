@@ -88,7 +88,7 @@ ROWS |= {f"{name}-observers": ROWS[name]._replace(modes=OBSERVERS)
 ROWS["phases-observers"] = Row("8 threads alone, who wait asleep; 30 % of the work is serial, 20 ms at a time", "",
                                "frames 8 20000 373000 46600 0 0", FPS, modes=OBSERVERS)
 # As OpenMP's threads wait: they sleep, spin for 200 us and then sleep, or spin. In the last case the program may report it (RTX).
-# asymd's own time alone delays a barrier: none observes, and steers nothing. asym tries turns for nine seconds.
+# asymd's own time alone delays a barrier: none observes, and steers nothing. asym tries turns for some seconds.
 WAITING = ("stock", "none", "pa", "asym asymd.observer=procfs", "asym asymd.observer=bpf")
 TRIED_MS = 15000
 WAITS = {"sleep": ("asleep", "0 0"), "mixed": ("awake for 200 us, then asleep", "200 0"), "spin": ("awake", "-1 0"),

@@ -74,6 +74,12 @@ static const struct asym_reason takes_turn = {
                 "lately, and they take turns on the best CPUs",
     .several = "their program waits for all of its threads: they take turns on the best CPUs",
     .rotates = true};
+static const struct asym_reason rests = {
+    .text = "waited for %.0f %% of its time, for too short to take turns: any CPU",
+    .sentence =
+        "is waited for during %.0f %% of its time; the threads of its program wait for each other so often that turns "
+        "gain nothing, so it may use any CPU",
+    .several = "their program waits for all of its threads, for too short to take turns: any CPU"};
 static const struct asym_reason shares = {
     .text = "waited for %.0f %%, has had %.0f %% of a fast CPU: shares CPUs with others",
     .sentence = "is waited for during %.0f %% of its time and had %.0f %% of a fast CPU lately; there are more threads "
@@ -119,6 +125,8 @@ static enum asym_pin width_of(const struct asym_seats *q, size_t t, bool leads)
         return q->of[t].roams ? ASYM_PIN_ALL : ASYM_PIN_TYPE;
     if (leads)
         return keeps ? ASYM_PIN_CPU : ASYM_PIN_TYPE;
+    if (s->rests)
+        return ASYM_PIN_ALL;
     if (!q->crowded && !q->presses)
         return ASYM_PIN_CPU;
     /* Threads that get another type while they sleep often wake on its first CPU: those of a round would share it. */
@@ -167,7 +175,7 @@ static const struct asym_reason *reason_of(const struct asym_seats *q, size_t t)
     if (a->nice_delta != 0)
         return s->duty < SLEEPS_BELOW ? &sleeps : &runs_first;
     if (s->coupled)
-        return &takes_turn;
+        return s->rests ? &rests : &takes_turn;
     if (a->width == ASYM_PIN_ALL)
         return &any_cpu;
     if (s->kind == 0)

@@ -59,8 +59,9 @@ struct asym_seats_thread {
         in_step; /**< of a team: how often its threads woke at the same time, of the intervals in which several woke */
     double period;          /**< of a team: mean time between two rounds in seconds, tau_couple; 0: not known */
     asym_usec round_at;     /**< when the last round began; 0: none did */
-    asym_usec quick_since;  /**< since then its team's rounds are too short for the plans of the engine; 0: no */
-    asym_usec rests_until;  /**< until then it asks for no early plans and takes no turns, while its rounds are short */
+    asym_usec tried;        /**< of a team: for how long it has tried quick turns, and counted its rounds */
+    uint32_t tried_rounds;  /**< the rounds in these */
+    asym_usec rests_until;  /**< until then it may use all CPUs and takes no turns, while its rounds are short */
     double work;            /**< seconds of progress, in all */
     double exec, stall;     /**< seconds of an instruction on a CPU of speed 1; of its misses. exec 0: not known */
     double left;            /**< of the seats that it left since `last`, in exchanges: speed by microseconds */
@@ -76,6 +77,7 @@ struct asym_seats_thread {
     bool counts;            /**< its program needs enough of a CPU to have seats */
     bool short_rounds;      /**< the threads of its process sleep in most intervals */
     bool sleeps;            /**< they do in some */
+    bool rests;             /**< so it does */
     bool leads;             /**< its process waits for it more than for any other of its threads, on whatever seats */
 };
 

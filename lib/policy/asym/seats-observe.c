@@ -119,10 +119,11 @@ static void observe_progress(struct asym_seats *q, size_t t, const struct interv
     const struct asym_policy_thread *thread = &q->in->threads[t];
     struct asym_seats_thread *s = asym_seats_of(q, t);
     const double needed = ASYM_MAX(thread->runnable, thread->running);
+    if (!s->roams || s->rests)
+        s->usual += i->couple * (thread->runnable - s->usual);
     if (!s->roams) {
         s->work += done * i->seconds;
         s->pace += i->couple * (done - s->pace);
-        s->usual += i->couple * (thread->runnable - s->usual);
     }
     if (needed < RATE_FROM)
         return;
@@ -171,7 +172,7 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
     s->needed += i->couple * (thread->runnable - s->needed);
     s->partial += i->couple * ((away <= q->in->interval && thread->runnable < PARTIAL_BELOW) - s->partial);
     s->seen += q->in->interval;
-    s->coupled = s->coupled && !s->roams;
+    s->coupled = s->coupled && (!s->roams || s->rests);
     if (!asym_mask_has(&m->usable, s->given))
         return;
     if (away <= q->in->interval)

@@ -131,10 +131,11 @@ static void weigh_app(struct asym_seats *q, size_t a)
 
 /*
  * Where a round is shorter than an interval, it looks as long as an interval. So the policy tries quick turns, and rests where a
- * round has less than so many of the shortest intervals: there turns gain nothing.
+ * round has less than so many of the shortest intervals: there turns gain nothing, and a thread that keeps to one CPU makes all
+ * others wait when anything else runs there.
  */
-#define QUICK_SHORT 2.5
-#define QUICK_TRIAL (9 * ASYM_SEC)
+#define QUICK_SHORT 1.8
+#define QUICK_TRIAL (3 * ASYM_SEC / 2)
 #define QUICK_RESTS (300 * ASYM_SEC)
 
 /* Sums over the threads of a program that take part in its work. */
@@ -146,8 +147,9 @@ struct team {
     size_t awake, woke;
     double period;     /* mean time between two rounds, in seconds; 0: not known */
     double slow, fast; /* the least and the largest speed of a seat of theirs */
-    asym_usec round_at, quick_since, rests_until;
+    asym_usec round_at, tried, rests_until;
     double partial;
+    uint32_t tried_rounds;
     size_t n, coupled, short_rounds, sleeping;
 };
 
@@ -159,7 +161,7 @@ struct span {
 static bool takes_part(const struct asym_seats *q, size_t t)
 {
     const struct asym_seats_thread *s = asym_seats_of(q, t);
-    return s->usual >= USUAL_FROM && s->work > WORK_FROM && !s->roams;
+    return s->usual >= USUAL_FROM && s->work > WORK_FROM && (!s->roams || s->rests);
 }
 
 static double speed_of_seat(const struct asym_seats *q, const struct asym_seats_thread *s)
@@ -200,7 +202,8 @@ static struct team sum_up(const struct asym_seats *q, struct span proc)
         sum.fast = ASYM_MAX(sum.fast, speed_of_seat(q, s));
         sum.period = ASYM_MAX(sum.period, s->period);
         sum.round_at = ASYM_MAX(sum.round_at, s->round_at);
-        sum.quick_since = ASYM_MAX(sum.quick_since, s->quick_since);
+        sum.tried = ASYM_MAX(sum.tried, s->tried);
+        sum.tried_rounds = ASYM_MAX(sum.tried_rounds, s->tried_rounds);
         sum.rests_until = ASYM_MAX(sum.rests_until, s->rests_until);
         sum.weight += q->weight[t];
         sum.duty += s->duty;
@@ -232,23 +235,38 @@ static bool is_short(const struct asym_seats *q, const struct team *sum)
     return sum->period > 0 && sum->period < limit && (double)(q->in->now - sum->round_at) / (double)ASYM_SEC < limit;
 }
 
-/*
- * Asks for the plans that its turns need, if the engine makes fewer. On equal seats there is nothing to take turns for. Returns
- * whether it has rounds that short.
- */
-static bool ask_for_plans(const struct asym_seats *q, struct team *sum)
+/* Its paces are not known while its threads may run anywhere: it is coupled until its rounds are longer, or the rest is over. */
+static bool rests_now(const struct asym_seats *q, const struct team *sum)
 {
-    const asym_usec now = q->in->now;
-    if (!is_short(q, sum) || sum->slow >= sum->fast || now < sum->rests_until)
+    return q->in->now < sum->rests_until && is_short(q, sum);
+}
+
+/*
+ * Counts the rounds while it plans for them. The count says sooner than the mean of before how long a round is. Returns whether it
+ * is too short for turns.
+ */
+static bool is_too_short(const struct asym_seats *q, struct team *sum)
+{
+    sum->tried += q->in->interval;
+    sum->tried_rounds += sum->since > 0;
+    if (sum->tried < QUICK_TRIAL || sum->tried_rounds == 0)
         return false;
-    if (sum->quick_since != 0 && now - sum->quick_since >= QUICK_TRIAL &&
-        sum->period * (double)ASYM_SEC < QUICK_SHORT * (double)q->p->quick) {
-        sum->rests_until = now + QUICK_RESTS;
-        return false;
+    sum->period = (double)sum->tried / (double)ASYM_SEC / sum->tried_rounds;
+    sum->tried = sum->tried_rounds = 0;
+    return sum->period * (double)ASYM_SEC < QUICK_SHORT * (double)q->p->quick;
+}
+
+/* Asks for the plans that its turns need, if the engine makes fewer. On equal seats there is nothing to take turns for. */
+static void ask_for_plans(const struct asym_seats *q, struct team *sum)
+{
+    if (!is_short(q, sum) || sum->slow >= sum->fast)
+        return;
+    if (is_too_short(q, sum)) {
+        sum->rests_until = q->in->now + QUICK_RESTS;
+        return;
     }
     const asym_usec wanted = ASYM_MAX((asym_usec)(sum->period / PLANS_A_ROUND * (double)ASYM_SEC), q->p->quick);
     *q->in->again = *q->in->again == 0 ? wanted : ASYM_MIN(*q->in->again, wanted);
-    return true;
 }
 
 static void begin_round(const struct asym_seats *q, struct team *sum)
@@ -300,15 +318,18 @@ static double turn_of(const struct asym_seats *q, const struct asym_seats_thread
 }
 
 /* Nothing is known of a team while none of its threads takes part. */
-static void remember_team(const struct asym_seats *q, struct span proc, const struct team *sum, asym_usec quick_since)
+static void remember_team(const struct asym_seats *q, struct span proc, const struct team *sum)
 {
+    const bool rests = rests_now(q, sum);
     for (uint32_t t = proc.first; t < proc.end && sum->n > 0; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
         s->in_step = sum->in_step;
         s->round_at = sum->round_at;
         s->period = sum->period;
         s->rests_until = sum->rests_until;
-        s->quick_since = s->coupled ? quick_since : 0;
+        s->rests = s->coupled && rests;
+        s->tried = sum->tried;
+        s->tried_rounds = sum->tried_rounds;
         s->short_rounds = asym_seats_passes(sum->partial, sum->short_rounds > 0, SHORT_ROUNDS * (double)sum->n);
         s->sleeps = asym_seats_passes(sum->partial, sum->sleeping > 0, SLEEPS_FROM * (double)sum->n);
     }
@@ -322,11 +343,9 @@ static void couple(struct asym_seats *q, struct span proc)
     struct team sum = sum_up(q, proc);
     if (sum.n > 0)
         count_round(q, proc, &sum);
-    const bool is = sum.n >= 2 && is_coupled(&sum);
-    const bool quick = is && ask_for_plans(q, &sum);
-    /* Turns gain nothing within rounds that are too short for them. */
-    const bool rests = q->in->now < sum.rests_until && is_short(q, &sum);
-    const asym_usec quick_since = !quick ? 0 : sum.quick_since != 0 ? sum.quick_since : q->in->now;
+    const bool is = sum.n >= 2 && (rests_now(q, &sum) || is_coupled(&sum));
+    if (is && q->in->now >= sum.rests_until)
+        ask_for_plans(q, &sum);
     for (uint32_t t = proc.first; t < proc.end; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
         s->coupled = is && takes_part(q, t);
@@ -336,9 +355,9 @@ static void couple(struct asym_seats *q, struct span proc)
         if (!s->coupled)
             continue;
         q->density[t] = sum.weight / ASYM_MAX(sum.duty, DUTY_LEAST);
-        q->behind[t] = rests ? 0 : turn_of(q, s, &sum);
+        q->behind[t] = rests_now(q, &sum) ? 0 : turn_of(q, s, &sum);
     }
-    remember_team(q, proc, &sum, quick_since);
+    remember_team(q, proc, &sum);
 }
 
 /* Returns whether its pace is known. Where other programs take most of the CPUs, it is known before it has done much. */

@@ -414,29 +414,33 @@ TEST(rounds_shorter_than_some_plans_are_planned_sooner)
 {
     static const struct {
         double period;
-        asym_usec since;        /* of the quick turns */
-        int32_t slow;           /* the seat of the two others */
-        asym_usec again, rests; /* rests: before the plan, or after it */
-        asym_usec open;         /* since the last round began */
+        asym_usec tried; /* before the plan, in ms; its interval is 100 ms */
+        uint32_t rounds; /* in these */
+        int32_t slow;    /* the seat of the two others */
+        asym_usec again;
+        bool is_rest;          /* the rest begins */
+        asym_usec rests, open; /* until when it rests already; since the last round began */
     } rows[] = {
-        {0.2, 0, 4, 66666, 0, 0},
-        {0.1, 0, 4, 33333, 0, 0},
-        {0.2, 0, 2, 0, 0, 0},                  /* on equal seats turns gain nothing */
-        {0.3, 0, 4, 0, 0, 0},                  /* the plans of the engine are enough */
-        {0, 0, 4, 0, 0, 0},                    /* not known */
-        {0.2, 700 * ASYM_SEC, 4, 66666, 0, 0}, /* quick turns last as long as the rounds are short */
-        {0.05, 992 * ASYM_SEC, 4, 30000, 0, 0},
-        {0.05, 990 * ASYM_SEC, 4, 0, 1300 * ASYM_SEC, 0}, /* after 9 s the rounds are known: too short for `quick` */
-        {0.1, 0, 4, 0, 1001 * ASYM_SEC, 0},               /* in long intervals they do not look as short */
-        {0.1, 0, 4, 33333, 999 * ASYM_SEC, 0},            /* the rest is over */
-        {0.2, 0, 4, 66666, 0, 200 * ASYM_MSEC},
-        {0.2, 0, 4, 0, 0, 220 * ASYM_MSEC}, /* no rounds any more, or a long one */
+        {.period = 0.2, .slow = 4, .again = 66666},
+        {.period = 0.1, .slow = 4, .again = 33333},
+        {.period = 0.2, .slow = 2}, /* on equal seats turns gain nothing */
+        {.period = 0.3, .slow = 4}, /* the plans of the engine are enough */
+        {.period = 0, .slow = 4},   /* not known */
+        {.period = 0.05, .tried = 1399, .rounds = 1000, .slow = 4, .again = 30000}, /* the trial lasts for 1.5 s */
+        {.period = 0.2, .tried = 1400, .rounds = 28, .slow = 4, .is_rest = true},   /* less than 54 ms a round */
+        {.period = 0.2, .tried = 1400, .rounds = 27, .slow = 4, .again = 30000},
+        {.period = 0.2, .tried = 1400, .rounds = 12, .slow = 4, .again = 41666}, /* it says how long a round is */
+        {.period = 0.2, .tried = 1400, .slow = 4, .again = 66666},
+        {.period = 0.1, .slow = 4, .rests = 1001 * ASYM_SEC},
+        {.period = 0.1, .slow = 4, .again = 33333, .rests = 999 * ASYM_SEC}, /* the rest is over */
+        {.period = 0.2, .slow = 4, .again = 66666, .open = 200 * ASYM_MSEC},
+        {.period = 0.2, .slow = 4, .open = 220 * ASYM_MSEC}, /* no rounds any more, or a long one */
     };
     begin(2, 4, 1, 4);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct bench b;
         prepare(&b, (const double[]){0.5, 0.5, 1, 1}, 4);
-        b.in.swap_period = 100 * ASYM_MSEC;
+        b.in.interval = b.in.swap_period = 100 * ASYM_MSEC;
         b.in.now = 1000 * ASYM_SEC;
         for (unsigned t = 0; t < 4; t++) {
             b.states[t].pace = 0.3;
@@ -445,8 +449,9 @@ TEST(rounds_shorter_than_some_plans_are_planned_sooner)
             b.states[t].rate = 0.5;
             b.states[t].period = rows[i].period;
             b.states[t].round_at = b.in.now - rows[i].open;
-            b.states[t].quick_since = rows[i].since;
-            b.states[t].rests_until = rows[i].rests <= 1001 * ASYM_SEC ? rows[i].rests : 0;
+            b.states[t].tried = rows[i].tried * ASYM_MSEC;
+            b.states[t].tried_rounds = rows[i].rounds;
+            b.states[t].rests_until = rows[i].rests;
             b.states[t].last = b.in.now - ASYM_SEC;
             b.states[t].given = t < 2 ? (int32_t)t : rows[i].slow + (int32_t)t - 2;
             b.states[t].smt = 1;
@@ -454,10 +459,13 @@ TEST(rounds_shorter_than_some_plans_are_planned_sooner)
         asym_seats_weigh(&b.q);
         assert_true(b.states[0].coupled);
         assert_int_equal(b.again, rows[i].again);
-        assert_int_equal(b.states[0].quick_since, !rows[i].again ? 0 : rows[i].since ? rows[i].since : b.in.now);
-        assert_int_equal(b.states[0].rests_until, rows[i].rests);
+        const bool tries = rows[i].again != 0 && (rows[i].tried < 1400 || rows[i].rounds == 0);
+        assert_int_equal(b.states[0].tried, tries ? rows[i].tried * ASYM_MSEC + b.in.interval : 0);
+        assert_int_equal(b.states[0].tried_rounds, tries ? rows[i].rounds : 0);
+        assert_int_equal(b.states[0].rests_until, rows[i].is_rest ? b.in.now + 300 * ASYM_SEC : rows[i].rests);
         /* While it rests no thread takes a turn. Else those who sleep come last. */
-        assert_near(b.q.behind[0], rows[i].rests > b.in.now ? 0 : -1);
+        assert_int_equal(b.states[0].rests, b.states[0].rests_until > b.in.now);
+        assert_near(b.q.behind[0], b.states[0].rests ? 0 : -1);
     }
 }
 
@@ -646,6 +654,38 @@ TEST(threads_swap_when_the_ranks_differ_by_sticky)
         policy_fixture_plan_again(&w);
         assert_int_equal(w.moved, rows[i].moved);
     }
+}
+
+static void assert_width(unsigned n, enum asym_pin width)
+{
+    for (unsigned t = 0; t < n; t++)
+        assert_int_equal(w.threads[t].answer.width, width);
+}
+
+/* Its threads wake in each interval, so its rounds are short until they do not. */
+TEST(a_program_that_rests_may_use_all_cpus_until_its_rounds_are_long)
+{
+    begin(2, 2, 1, 2);
+    w.swap_period = 100 * ASYM_MSEC;
+    enter(4, 0.6);
+    for (unsigned t = 0; t < 4; t++)
+        w.threads[t].awake = true;
+    plan_times(15);
+    assert_width(4, ASYM_PIN_CPU);
+    for (unsigned t = 0; t < 4; t++) {
+        state_of(t)->work = 2;
+        state_of(t)->rests_until = w.now + 300 * ASYM_SEC;
+    }
+    plan_times(2);
+    for (unsigned n = 0; n < 50; n++) {
+        policy_fixture_plan(&w);
+        assert_width(4, ASYM_PIN_ALL);
+        assert_true(is_why(w.threads[n % 4].answer.reason, "too short to take turns"));
+    }
+    for (unsigned t = 0; t < 4; t++)
+        w.threads[t].runnable = 1;
+    plan_times(4);
+    assert_width(4, ASYM_PIN_CPU);
 }
 
 /* Two workers of a game on a fast and a slow CPU: who has the slow one needs it longer, and looks more waited for. */
