@@ -161,7 +161,6 @@ static int give_order(struct asym_phases *p, int32_t tgid, uint32_t app)
     p->shared->app = app;
     p->shared->n_met = p->shared->n_failed = 0;
     p->shared->apps[app].holey = 1;
-    p->is_new = true;
     return run_for(p->bpf->progs.iter_follow, tgid);
 }
 
@@ -176,6 +175,7 @@ int asym_phases_follow(struct asym_phases *p, int32_t tgid, uint32_t app)
         asym_phases_unfollow(p, tgid);
         return -ENOSPC;
     }
+    p->is_new |= p->shared->n_met > 0;
     return p->shared->n_met > 0 ? 0 : -ESRCH;
 }
 
