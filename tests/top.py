@@ -497,7 +497,7 @@ class Test:
             assert terminal.end() == 0
 
     def what_is_no_terminal(self):
-        """test-top-verb.c has the terminals that cannot."""
+        """test-verb-parts.c has the terminals that cannot."""
         done = self.run("top")
         assert done.returncode == 2 and "--once" in done.stderr, done
 

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of lib/base: masks and their text formats, parsers, escaping, sort and binary search, the arena, the errno table. */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
 
 #include <asym/plan.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
+#include "base/io.h"
 #include "base/mask.h"
 #include "base/parse.h"
 #include "base/sort.h"
 #include "base/text.h"
+#include "base/token-bucket.h"
+#include "linux/sys/proc-parse.h"
 #include "support/test.h"
 
 static void check_list(const char *text, const char *canonical)
@@ -340,6 +347,334 @@ TEST(nothing_is_searched_where_there_are_no_items)
 {
     const struct item *items = NULL;
     assert_int_equal(ASYM_LOWER_BOUND(items, 0, id.number, 1), 0);
+}
+
+/* -- the clocks: their unit, and the time that each counts -- */
+
+static uint64_t ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+TEST(a_clock_counts_microseconds)
+{
+    const clockid_t clocks[] = {CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_THREAD_CPUTIME_ID, CLOCK_PROCESS_CPUTIME_ID};
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
+        const uint64_t before = ns(clocks[i]);
+        const asym_usec t = asym_clock_read(clocks[i]);
+        assert_in_range(t, before / 1000, ns(clocks[i]) / 1000);
+    }
+}
+
+static void *use_cpu(void *arg)
+{
+    while (asym_clock_thread_cpu() < 20 * ASYM_MSEC) {
+    }
+    return NULL;
+}
+
+TEST(each_clock_counts_its_own_time)
+{
+    pthread_t thread;
+    const asym_usec now = asym_clock_now(), cpu = asym_clock_thread_cpu(), all = asym_clock_process_cpu();
+    usleep(10000);
+    assert_true(asym_clock_now() - now >= 10 * ASYM_MSEC);
+    assert_int_equal(pthread_create(&thread, NULL, use_cpu, NULL), 0);
+    pthread_join(thread, NULL);
+    assert_true(asym_clock_process_cpu() - all >= 20 * ASYM_MSEC);
+    assert_true(asym_clock_thread_cpu() - cpu < 20 * ASYM_MSEC);
+}
+
+TEST(a_clock_that_is_none_reads_0)
+{
+    assert_int_equal(asym_clock_read(-1000), 0);
+    assert_int_equal(asym_clock_read(12345), 0);
+}
+
+/* -- reads and writes that take several system calls -- */
+
+/* More than a pipe holds, so that a blocking write needs a reader. */
+enum { SIZE = 1 << 18 };
+
+static char sent[SIZE], got[SIZE + 1];
+
+/* Sends in two parts: one read returns no more than the first. */
+static void *send_all(void *fd)
+{
+    const int r = asym_write_all(*(int *)fd, sent, SIZE / 2);
+    usleep(1000);
+    const int second = asym_write_all(*(int *)fd, sent + SIZE / 2, SIZE / 2);
+    close(*(int *)fd);
+    return (void *)(intptr_t)(r | second);
+}
+
+TEST(all_bytes_arrive_in_order)
+{
+    static const size_t sizes[] = {SIZE - 1, SIZE, SIZE + 1};
+    for (size_t i = 0; i < SIZE; i++)
+        sent[i] = (char)(i * 7 + i / 251);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int ends[2];
+        pthread_t sender;
+        void *r;
+        memset(got, 0, sizeof got);
+        assert_int_equal(pipe(ends), 0);
+        assert_int_equal(pthread_create(&sender, NULL, send_all, &ends[1]), 0);
+        assert_int_equal(asym_read_all(ends[0], got, sizes[i]), sizes[i] < SIZE ? sizes[i] : SIZE);
+        assert_memory_equal(got, sent, sizes[i] < SIZE ? sizes[i] : SIZE);
+        while (asym_read_all(ends[0], got, sizeof got) > 0)
+            ;
+        pthread_join(sender, &r);
+        assert_null(r);
+        close(ends[0]);
+    }
+}
+
+static void on_alarm(int signal)
+{
+}
+
+/* A signal ends a system call early, with a part of the bytes or with EINTR. */
+TEST(signals_lose_no_bytes)
+{
+    const struct sigaction action = {.sa_handler = on_alarm}; /* no SA_RESTART */
+    struct sigaction before;
+    const struct itimerval often = {.it_interval = {.tv_usec = 100}, .it_value = {.tv_usec = 100}}, never = {0};
+    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    for (int i = 0; i < 5; i++)
+        all_bytes_arrive_in_order(state);
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+}
+
+TEST(errors_are_returned)
+{
+    char c = 0;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(asym_read_all(ends[1], &c, 1), -EBADF);
+    assert_int_equal(asym_write_all(ends[0], &c, 1), -EBADF);
+    assert_int_equal(asym_write_synced(ends[0], &c, 1), -EBADF);
+    /* A pipe cannot be on a disk. */
+    assert_int_equal(asym_write_synced(ends[1], &c, 1), -EINVAL);
+    assert_int_equal(asym_write_all(ends[1], &c, 0), 0);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* -- the runnable time of threads by their lines of schedstat and their states -- */
+
+#define MS       1000000ull
+#define INTERVAL 100 /* ms */
+
+/* The ms that the kernel credits in an interval, the turns that began in it, and the state at its end. */
+struct interval {
+    unsigned run, wait, turns;
+    char state;
+    unsigned counts; /* ms */
+};
+
+struct row {
+    const char *name;
+    char state; /* before the first interval */
+    struct interval intervals[12];
+};
+
+static const struct row rows[] = {
+    {"a thread that sleeps", 'S', {{0, 0, 0, 'S', 0}, {0, 0, 0, 'S', 0}}},
+    {"one that spins alone: the counters lag by up to one tick",
+     'R',
+     {{96, 0, 0, 'R', 100}, {104, 0, 0, 'R', 100}, {100, 0, 0, 'R', 100}, {97, 0, 0, 'R', 100}, {103, 0, 0, 'R', 100}}},
+    /* docs/known-limits.md */
+    {"one that spins: the time that a host steals is neither run nor wait",
+     'R',
+     {{40, 0, 1, 'R', 40}, {40, 0, 1, 'R', 40}, {40, 0, 1, 'R', 40}}},
+    {"one that waits for its turn: no credit for three samples, then all at once",
+     'R',
+     {{0, 0, 0, 'R', 100},
+      {0, 0, 0, 'R', 100},
+      {0, 0, 0, 'R', 100},
+      {32, 300, 1, 'R', 100},
+      {0, 0, 0, 'R', 100},
+      {0, 0, 0, 'R', 100},
+      {0, 0, 0, 'R', 100},
+      {32, 368, 1, 'R', 100}}},
+    {"one of eight that share a CPU: 4 ms each, and the wait under way is up to 28 ms",
+     'R',
+     {{16, 64, 3, 'R', 100},
+      {12, 92, 3, 'R', 100},
+      {12, 80, 3, 'R', 100},
+      {12, 84, 3, 'R', 100},
+      {12, 96, 3, 'R', 100}}},
+    {"a frame loop of 8.7 of 10 ms, in state R at most samples",
+     'R',
+     {{87, 0, 10, 'R', 87}, {86, 0, 10, 'R', 86}, {88, 0, 10, 'S', 88}, {86, 0, 10, 'R', 86}, {89, 0, 10, 'R', 89}}},
+    {"the same beside a hog: the waits under way come and go, and the sum stays",
+     'R',
+     {{60, 20, 10, 'R', 84}, {60, 20, 10, 'R', 80}, {60, 20, 10, 'S', 76}, {60, 20, 10, 'S', 80}}},
+    {"one in state R at each sample by chance", 'R', {{10, 0, 1, 'R', 10}, {10, 0, 1, 'R', 10}, {10, 0, 1, 'R', 10}}},
+    {"one never in state R at a sample", 'S', {{10, 5, 1, 'S', 15}, {10, 5, 1, 'S', 15}}},
+    {"one that woke in the interval and waits: its wait counts when it ends",
+     'S',
+     {{2, 0, 0, 'R', 2}, {10, 40, 1, 'S', 50}, {0, 0, 0, 'S', 0}}},
+    {"credit that was counted ahead does not count again",
+     'R',
+     {{0, 0, 0, 'R', 100}, {0, 0, 0, 'R', 100}, {10, 210, 1, 'S', 20}, {0, 0, 0, 'S', 0}}},
+    {"time counted ahead that no credit follows is not taken back: a thread that ran was runnable",
+     'R',
+     {{0, 0, 0, 'R', 100}, {40, 5, 1, 'S', 40}, {40, 5, 1, 'S', 45}}},
+    {"a credit of several intervals counts for at most two",
+     'S',
+     {{10, 500, 1, 'R', 100}, {10, 0, 1, 'R', 100}, {10, 0, 1, 'R', 20}, {10, 0, 1, 'R', 10}}},
+    {"of one that sleeps no credit is left over", 'S', {{80, 500, 1, 'S', 100}, {10, 0, 1, 'S', 10}}},
+    {"one that ran for longer than the interval: the clocks differ", 'S', {{104, 0, 1, 'S', 100}, {96, 0, 1, 'S', 96}}},
+};
+
+static void read_line(struct asym_schedstat *s, const struct interval *n)
+{
+    char line[96];
+    snprintf(line, sizeof line, "%llu %llu %llu\n", (unsigned long long)(s->run_ns + n->run * MS),
+             (unsigned long long)(s->wait_ns + n->wait * MS), (unsigned long long)s->slices + n->turns);
+    assert_int_equal(asym_parse_schedstat(line, strlen(line), s), 0);
+}
+
+TEST(a_thread_counts_for_what_it_ran_and_waited)
+{
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct asym_schedstat before = {0}, now = {0};
+        int64_t balance = 0;
+        char was = rows[i].state;
+        for (const struct interval *n = rows[i].intervals; n->state; n++) {
+            read_line(&now, n);
+            const uint64_t count = asym_runnable_credited(&before, &now, was, n->state, INTERVAL * MS, &balance);
+            if (count != n->counts * MS)
+                fail_msg("%s, interval %d: %.1f ms, not %u", rows[i].name, (int)(n - rows[i].intervals) + 1,
+                         (double)count / (double)MS, n->counts);
+            assert_true(count >= ASYM_MIN(n->run, INTERVAL) * MS);
+            before = now;
+            was = n->state;
+        }
+    }
+}
+
+/* -- the rate, the capacity, the debt and the overdraft of a token bucket -- */
+
+/* A caller that works whenever the bucket allows it gets the rate and the capacity, and not more. */
+TEST(the_rate_is_kept_in_the_long_run)
+{
+    struct asym_token_bucket b = asym_token_bucket_full(0.01, 100 * ASYM_MSEC, ASYM_SEC);
+    asym_usec spent = 0;
+    b.resume = 2 * ASYM_MSEC;
+    for (asym_usec now = ASYM_SEC; now < 101 * ASYM_SEC; now += 100)
+        if (asym_token_bucket_has(&b, now)) {
+            asym_token_bucket_charge(&b, 90, now);
+            spent += 90;
+        }
+    assert_in_range(spent, 1090 * ASYM_MSEC, 1101 * ASYM_MSEC);
+}
+
+/* After the overdraft the caller sleeps until the bucket holds tokens for a while, and not for each call. */
+TEST(an_overdrawn_bucket_says_when_it_allows_work_again)
+{
+    struct asym_token_bucket b = asym_token_bucket_full(0.01, 100 * ASYM_MSEC, ASYM_SEC);
+    b.resume = 2 * ASYM_MSEC;
+    assert_true(asym_token_bucket_due(&b) <= ASYM_SEC);
+    asym_token_bucket_charge(&b, 101 * ASYM_MSEC, ASYM_SEC);
+    assert_false(asym_token_bucket_has(&b, ASYM_SEC));
+    const asym_usec due = asym_token_bucket_due(&b);
+    assert_in_range(due, ASYM_SEC + 299 * ASYM_MSEC, ASYM_SEC + 301 * ASYM_MSEC);
+    assert_false(asym_token_bucket_has(&b, due - 10 * ASYM_MSEC));
+    assert_true(b.tokens > 0);
+    assert_true(asym_token_bucket_has(&b, due));
+    /* A bucket that is not overdrawn allows work down to 0 tokens. */
+    asym_token_bucket_add(&b, -b.tokens);
+    assert_true(asym_token_bucket_has(&b, due));
+    asym_token_bucket_add(&b, -1);
+    assert_false(asym_token_bucket_has(&b, due));
+}
+
+TEST(without_resume_an_overdraft_ends_at_no_tokens)
+{
+    struct asym_token_bucket b = asym_token_bucket_full(1, 1000, 500);
+    asym_token_bucket_charge(&b, 1010, 500);
+    assert_in_range(asym_token_bucket_due(&b), 510, 511);
+    assert_false(asym_token_bucket_has(&b, 509));
+    assert_true(asym_token_bucket_has(&b, 510));
+    /* The time is rounded up. */
+    b.rate = 0.3;
+    asym_token_bucket_charge(&b, 10, 510);
+    assert_true(asym_token_bucket_has(&b, asym_token_bucket_due(&b)));
+}
+
+TEST(a_debt_has_a_bound_if_it_was_given_one)
+{
+    struct asym_token_bucket b = asym_token_bucket_full(0.01, 100 * ASYM_MSEC, ASYM_SEC), bounded = b;
+    bounded.most_debt = 10 * ASYM_MSEC;
+    asym_token_bucket_charge(&b, 10 * ASYM_SEC, ASYM_SEC);
+    asym_token_bucket_charge(&bounded, 10 * ASYM_SEC, ASYM_SEC);
+    assert_true(b.tokens == 100.0 * ASYM_MSEC - 10.0 * ASYM_SEC);
+    assert_true(asym_token_bucket_due(&b) > 900 * ASYM_SEC);
+    assert_true(bounded.tokens == -10.0 * ASYM_MSEC);
+    assert_in_range(asym_token_bucket_due(&bounded), 2 * ASYM_SEC, 2300 * ASYM_MSEC);
+}
+
+/* No time helps, so the caller asks again in a second. */
+TEST(a_bucket_without_a_rate_is_due_once_a_second)
+{
+    struct asym_token_bucket b = asym_token_bucket_full(0, 1000, 500);
+    asym_token_bucket_charge(&b, 1001, 500);
+    assert_int_equal(asym_token_bucket_due(&b), 500 + ASYM_SEC);
+    assert_false(asym_token_bucket_has(&b, 500 + ASYM_SEC));
+}
+
+TEST(it_holds_no_more_than_its_capacity)
+{
+    struct asym_token_bucket b = asym_token_bucket_full(0.5, 1000, 0);
+    asym_token_bucket_charge(&b, 1, 1000 * ASYM_SEC);
+    asym_token_bucket_charge(&b, 1000, 1000 * ASYM_SEC);
+    assert_false(asym_token_bucket_has(&b, 1000 * ASYM_SEC));
+    assert_true(b.tokens == -1);
+    asym_token_bucket_add(&b, 5000);
+    assert_true(b.tokens == 1000);
+    assert_true(asym_token_bucket_has(&b, 0));
+}
+
+/* The charge falls on the full bucket: what it earned beyond its capacity before that is lost. */
+TEST(a_charge_fills_first)
+{
+    struct asym_token_bucket b = asym_token_bucket_full(1, 1000, 0);
+    asym_token_bucket_charge(&b, 400, 300);
+    assert_true(b.tokens == 600);
+    asym_token_bucket_charge(&b, 50, 400);
+    assert_true(b.tokens == 650);
+    /* At an overdraft the tokens after the charge count. */
+    b.resume = 100;
+    asym_token_bucket_charge(&b, 651, 400);
+    assert_true(b.is_overdrawn);
+    asym_token_bucket_charge(&b, 30, 520);
+    assert_true(b.tokens == 89 && b.is_overdrawn);
+}
+
+TEST(a_clock_that_stands_or_runs_backwards_earns_nothing)
+{
+    struct asym_token_bucket b = asym_token_bucket_full(1, 1000, 500);
+    asym_token_bucket_charge(&b, 2000, 500);
+    assert_false(asym_token_bucket_has(&b, 500));
+    assert_false(asym_token_bucket_has(&b, 400));
+    asym_token_bucket_fill(&b, 500);
+    assert_true(b.tokens == -1000 && b.at == 500);
+}
+
+TEST(a_changed_rate_counts_from_the_last_time_on)
+{
+    struct asym_token_bucket b = asym_token_bucket_full(0, 1000, 0);
+    asym_token_bucket_charge(&b, 1000, 100);
+    b.rate = 2;
+    asym_token_bucket_fill(&b, 150);
+    assert_true(b.tokens == 100);
 }
 
 TEST_MAIN
