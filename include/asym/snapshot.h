@@ -87,8 +87,11 @@ struct asym_proc {
     asym_usec last_fork; /**< when it last created a process; 0: not since asymd started */
     asym_usec last_exec; /**< when it last executed a program; 0: not since asymd started */
     asym_usec adopted;   /**< when the user last told asymd to steer it whatever masks it has; 0: never */
-    int32_t
-        nice_group; /**< its session where the kernel's autogroups are on: nice values count within it only; 0: off */
+    /**
+     * Nice values count within it only: a number above all sessions for its cgroup with the controller cpu (version 2); if it is in
+     * none, its session where the kernel's autogroups are on; 0: neither.
+     */
+    int32_t nice_group;
     enum asym_rule_action rule;
     const char *rule_name; /**< name of the rule that matched; NULL: none. Borrowed from the settings */
     const struct asym_rule_facts *rule_facts; /**< further facts of that rule; NULL: none. Borrowed from the settings */

@@ -264,7 +264,7 @@ static int read_autogroup(const struct asym_root *root, struct asym_fact *ret)
         on = 0;
     }
     return say_switch(ret, on != 0, "sysctl kernel.sched_autogroup_enabled=0",
-                      "on: nice acts only inside a session; between two asym gives CPUs in place of a boost",
+                      "on: outside of cgroups with the cpu controller nice acts only inside a session",
                       "off: nice acts across sessions");
 }
 

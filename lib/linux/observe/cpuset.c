@@ -101,6 +101,16 @@ static bool leads_out(const char *path)
     return strncmp(path, "/..", 3) == 0 && (path[3] == '/' || path[3] == '\0');
 }
 
+static uint32_t find_nice_group(struct asym_cgroups *c, uint32_t id)
+{
+    const struct asym_cgroup *g = &c->groups[id - 1];
+    size_t len;
+    if (g->hierarchy != ASYM_HIERARCHY_UNIFIED || leads_out(g->path) ||
+        !asym_cgroup_has_cpu(c->root, &c->mounts, g->path, strlen(g->path), &len))
+        return 0;
+    return asym_cgroups_find(c, ASYM_HIERARCHY_UNIFIED, g->path, len);
+}
+
 const struct asym_mask *asym_cgroups_cpus(struct asym_cgroups *c, uint32_t id, asym_usec now,
                                           struct asym_mask_table *pool)
 {
@@ -119,6 +129,9 @@ const struct asym_mask *asym_cgroups_cpus(struct asym_cgroups *c, uint32_t id, a
         cpus = c->possible;
     g->cpus = asym_mask_table_get(pool, &cpus);
     g->read_at = now;
+    const uint32_t nice_group = find_nice_group(c, id);
+    g = &c->groups[id - 1]; /* the table may have grown */
+    g->nice_group = nice_group;
     return g->cpus;
 }
 

@@ -60,6 +60,7 @@ struct asym_cgroup {
     enum asym_hierarchy hierarchy;
     const struct asym_mask *cpus; /* from the mask table; NULL: to be read */
     asym_usec read_at;
+    uint32_t nice_group; /* number of the cgroup within which nice values count; 0: none */
     bool is_unit; /* a service, a container or the scope of one program: not the root, a slice, or a login session */
     struct asym_members members; /* for the caller */
 };

@@ -119,6 +119,16 @@ void asym_procfs_count(struct asym_procfs *p, const struct asym_process *proc)
         name_job(&p->jobs.jobs[place.job - 1], proc);
 }
 
+/* The kernel's PID_MAX_LIMIT. */
+#define PID_MAX (4 << 20)
+
+/* The kernel has autogroups for processes without a cgroup of the controller cpu only. */
+static int32_t nice_group_of(const struct asym_procfs *p, const struct asym_process *proc)
+{
+    const uint32_t group = proc->cpuset ? p->cgroups.groups[proc->cpuset - 1].nice_group : 0;
+    return group ? PID_MAX + (int32_t)group : p->autogroups ? proc->session : 0;
+}
+
 int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *proc,
                              const struct asym_process_sums *sums)
 {
@@ -138,7 +148,7 @@ int asym_procfs_list_process(struct asym_procfs *p, const struct asym_process *p
         .born = proc->born,
         .last_fork = proc->last_fork,
         .last_exec = proc->last_exec,
-        .nice_group = p->autogroups ? proc->session : 0,
+        .nice_group = nice_group_of(p, proc),
     };
     asym_procfs_take_rule(p, proc, &p->out_procs[p->n_listed]);
     for (uint32_t i = 0; i < sums->n_tasks; i++)

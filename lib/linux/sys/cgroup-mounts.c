@@ -186,17 +186,48 @@ static int read_cpus(const struct asym_root *root, const struct asym_cgroup_moun
     return -ENOENT;
 }
 
+/* "/a/b" is in "/a"; the root has length 0. */
+static size_t length_of_parent(const char *path, size_t len)
+{
+    while (len > 0 && path[len - 1] != '/')
+        len--;
+    while (len > 0 && path[len - 1] == '/')
+        len--;
+    return len;
+}
+
 int asym_cgroup_cpus(const struct asym_root *root, const struct asym_cgroup_mounts *mounts, enum asym_cgroup_kind kind,
                      const char *path, size_t len, struct asym_mask *ret)
 {
-    for (;;) {
-        while (len > 0 && path[len - 1] == '/')
-            len--;
-        if (read_cpus(root, mounts, kind, path, len, ret) == 0)
-            return 0;
+    while (read_cpus(root, mounts, kind, path, len, ret) < 0) {
         if (len == 0)
             return -ENOENT;
-        while (len > 0 && path[len - 1] != '/')
-            len--;
+        len = length_of_parent(path, len);
     }
+    return 0;
+}
+
+static bool has_cpu(const struct asym_root *root, const struct asym_cgroup_mounts *mounts, const char *path, size_t len)
+{
+    char file[8192];
+    const struct asym_cgroup_mount *m;
+    for (size_t i = 0; (m = asym_cgroup_mounts_next(mounts, ASYM_CGROUP_UNIFIED, &i)); i++) {
+        const int n = snprintf(file, sizeof file, "%s%.*s/cpu.weight", m->path, (int)len, path);
+        ASYM_AUTO_CLOSE int fd = n < 0 || (size_t)n >= sizeof file ? -1 : asym_root_openat(root, file, O_PATH);
+        if (fd >= 0)
+            return true;
+    }
+    return false;
+}
+
+bool asym_cgroup_has_cpu(const struct asym_root *root, const struct asym_cgroup_mounts *mounts, const char *path,
+                         size_t len, size_t *ret_len)
+{
+    while (!has_cpu(root, mounts, path, len)) {
+        if (len == 0)
+            return false;
+        len = length_of_parent(path, len);
+    }
+    *ret_len = len;
+    return true;
 }

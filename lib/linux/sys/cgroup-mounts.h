@@ -3,6 +3,7 @@
 #ifndef ASYM_LINUX_SYS_CGROUP_MOUNTS_H
 #define ASYM_LINUX_SYS_CGROUP_MOUNTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <asym/types.h>
@@ -46,5 +47,12 @@ const struct asym_cgroup_mount *asym_cgroup_mounts_next(const struct asym_cgroup
  */
 int asym_cgroup_cpus(const struct asym_root *root, const struct asym_cgroup_mounts *mounts, enum asym_cgroup_kind kind,
                      const char *path, size_t len, struct asym_mask *ret);
+
+/**
+ * Find the cgroup of version 2 within which nice values count: the cgroup itself, or its nearest ancestor, with the controller cpu,
+ * which the root of the machine never has. Returns whether there is one; it is the first ret_len bytes of the path.
+ */
+bool asym_cgroup_has_cpu(const struct asym_root *root, const struct asym_cgroup_mounts *mounts, const char *path,
+                         size_t len, size_t *ret_len);
 
 #endif

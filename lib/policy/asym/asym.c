@@ -30,8 +30,8 @@ static const struct asym_reason of_its_own = {
     .several = "waited for most of the time: CPUs of their own"};
 static const struct asym_reason of_its_own_apart = {
     .text = "waited for %.0f %% of its time: CPU %.0f of its own, as nice does not count",
-    .sentence = "is waited for during %.0f %% of its time, and a nice value does not count between sessions here "
-                "(autogroup), so it has CPU %.0f to itself",
+    .sentence = "is waited for during %.0f %% of its time, and its nice value does not count against the others here "
+                "(autogroup or cgroup), so it has CPU %.0f to itself",
     .several = "waited for most of the time, and nice does not count: CPUs of their own",
     .holds_core = true};
 static const struct asym_reason of_its_own_core = {
@@ -53,10 +53,10 @@ static const struct asym_reason sleeps = {
     .sentence = "sleeps %.0f %% of the time, so it shares CPU %.0f, and runs there before the others when it wakes",
     .several = "sleep most of the time: share CPUs and run there first"};
 static const struct asym_reason takes_share = {
-    .text = "a thread of its program has a CPU alone: gets that one's share of the session",
-    .sentence = "gets the share of its session (autogroup) that another thread of it does not need, because "
+    .text = "a thread of its program has a CPU alone: gets that one's share of the session or cgroup",
+    .sentence = "gets the share of its session or cgroup that another thread of it does not need, because "
                 "that one has a CPU to itself",
-    .several = "another thread of the program has a CPU alone: they get its share of the session"};
+    .several = "another thread of the program has a CPU alone: they get its share of the session or cgroup"};
 static const struct asym_reason fast_cpu = {
     .text = "waited for %.0f %%, has had %.0f %% of a fast CPU: a fast CPU",
     .sentence = "is waited for during %.0f %% of its time and had %.0f %% of a fast CPU lately, so it has one of the "
@@ -137,7 +137,7 @@ static enum asym_pin width_of(const struct asym_seats *q, size_t t, bool leads)
 }
 
 /*
- * Where nice values count within a session only, a boost takes from the share that its other threads have on other CPUs. A thread
+ * Where nice values count within a session or cgroup only, a boost takes from the share that its other threads have on other CPUs. A thread
  * that is alone needs none of it, unless threads that asymd does not steer enter its CPU: the others of its program get it.
  */
 static int boost_of(const struct asym_seats *q, size_t t, bool leads)

@@ -2095,18 +2095,27 @@ TEST_F(rules_that_change_between_two_pieces_apply_to_the_full_sample)
     asym_settings_free(after);
 }
 
+static void put_cgroup(const struct fixture *f, int pid, const char *text)
+{
+    char file[64];
+    snprintf(file, sizeof file, "proc/%d/cgroup", pid);
+    tree_write(&f->tree, file, "%s", text);
+}
+
+static void put_in_cgroup(const struct fixture *f, int pid, const char *text)
+{
+    put(f, (struct thread){.pid = pid, .tid = pid, .comm = "x", .state = 'R', .mask = "ff"});
+    put_cgroup(f, pid, text);
+}
+
 TEST_F(a_rule_for_cgroups_matches_the_processes_of_that_one)
 {
     enum { N = 4 };
     f->settings = load_rules(f, "[rule \"batch\"]\nmatch_cgroup = /batch\naction = ignore\n");
     const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .rules = f->settings->rules};
-    static const char *const groups[N] = {"/user", "/batch", "/batch/job", "/user"};
-    for (int i = 0; i < N; i++) {
-        char file[64];
-        put(f, (struct thread){.pid = 10 + i, .tid = 10 + i, .comm = "x", .state = 'R'});
-        snprintf(file, sizeof file, "proc/%d/cgroup", 10 + i);
-        tree_write(&f->tree, file, "0::%s\n", groups[i]);
-    }
+    static const char *const groups[N] = {"0::/user\n", "0::/batch\n", "0::/batch/job\n", "0::/user\n"};
+    for (int i = 0; i < N; i++)
+        put_in_cgroup(f, 10 + i, groups[i]);
     assert_int_equal(asym_procfs_new(&config, &f->source, &f->err), 0);
     sample_has(f, n_apps, N);
     for (int i = 0; i < N; i++)
@@ -2183,14 +2192,6 @@ TEST_F(a_cpu_that_goes_offline_and_comes_back_stays_in_the_masks)
     affinity.ctx = &affinity;
     sample_with(f, t);
     assert_int_equal(task_of(f, t.pid)->mask->w[0], 0xff);
-}
-
-static void put_in_cgroup(const struct fixture *f, int pid, const char *text)
-{
-    char file[64];
-    put(f, (struct thread){.pid = pid, .tid = pid, .comm = "x", .state = 'R', .mask = "ff"});
-    snprintf(file, sizeof file, "proc/%d/cgroup", pid);
-    tree_write(&f->tree, file, "%s", text);
 }
 
 TEST_F(a_cpuset_is_that_of_the_nearest_cgroup_that_has_one)
@@ -2344,6 +2345,27 @@ TEST_F(where_autogroups_are_on_the_session_is_the_nice_group)
     }
 }
 
+/* systemd gives app.slice a weight, and its programs none: their nice values count among them. Each has a session of its own. */
+TEST_F(a_cgroup_with_the_controller_cpu_is_the_nice_group_in_place_of_the_session)
+{
+    static const char *const cgroups[] = {"0::/app/a\n", "0::/app\n", "0::/game\n", "2:cpuset:/app\n0::/\n",
+                                          "0::/../app\n"};
+    tree_write(&f->tree, "proc/sys/kernel/sched_autogroup_enabled", "1\n");
+    tree_write(&f->tree, "sys/fs/cgroup/app/cpu.weight", "100\n");
+    tree_write(&f->tree, "sys/fs/cgroup/game/cpu.weight", "100\n");
+    for (int i = 0; i < 5; i++) {
+        put(f,
+            (struct thread){.pid = 20 + i, .tid = 20 + i, .comm = "a", .state = 'R', .session = 2 + i, .mask = "ff"});
+        put_cgroup(f, 20 + i, cgroups[i]);
+    }
+    sample(f);
+    const int32_t app = proc_of(f, 20)->nice_group;
+    assert_true(app > 4 << 20 && proc_of(f, 21)->nice_group == app);
+    assert_true(proc_of(f, 22)->nice_group > 4 << 20 && proc_of(f, 22)->nice_group != app);
+    assert_int_equal(proc_of(f, 23)->nice_group, 5);
+    assert_int_equal(proc_of(f, 24)->nice_group, 6);
+}
+
 /* Opening a file takes ten times as long as reading it, in each sample of a machine on which all sleep. */
 TEST_F(a_live_machine_s_switches_are_read_anew_and_opened_once)
 {
@@ -2430,11 +2452,8 @@ TEST_F(one_without_a_terminal_belongs_to_its_service_or_container)
         put_job(f, 30, 30, "leader", 'R');
         put(f, (struct thread){.pid = 31, .tid = 31, .comm = "x", .state = 'R', .pgrp = cases[i].pgrp});
         put(f, (struct thread){.pid = 32, .tid = 32, .comm = "x", .state = 'R', .pgrp = cases[i].pgrp});
-        for (int pid = 30; pid < 33; pid++) {
-            char file[64];
-            snprintf(file, sizeof file, "proc/%d/cgroup", pid);
-            tree_write(&f->tree, file, "%s\n", cases[i].cgroup);
-        }
+        for (int pid = 30; pid < 33; pid++)
+            put_cgroup(f, pid, cases[i].cgroup);
         open_source(f, ASYM_GROUP_JOB, NULL, 0);
         sample(f);
         expect_job(f, 30, 30, 7, !cases[i].is_unit && cases[i].pgrp > 0 ? 3 : 1, "leader");
