@@ -2327,43 +2327,34 @@ TEST_F(a_command_line_of_a_shell_is_one_application)
     expect_job(f, 22, 22, 7, 1, "cc1");
 }
 
-/* Also of two sessions in one job, and while no event makes asymd list the processes again. */
-TEST_F(where_autogroups_are_on_the_session_is_the_nice_group)
+/*
+ * systemd gives app.slice a weight, and its programs none: their nice values count among them. Also of sessions in one job, and while
+ * no event makes asymd list the processes again.
+ */
+TEST_F(the_nice_group_is_the_cgroup_with_the_controller_cpu_or_else_the_session)
 {
     static const char *const switches[] = {NULL, "0\n", "1\n", "0\n"};
-    for (int pid = 20; pid < 22; pid++)
+    static const char *const cgroups[] = {"0::/app/a\n", "0::/app\n", "0::/game\n", "2:cpuset:/app\n0::/\n",
+                                          "0::/../cgroup/app\n"};
+    tree_write(&f->tree, "sys/fs/cgroup/app/cpu.weight", "100\n");
+    tree_write(&f->tree, "sys/fs/cgroup/game/cpu.weight", "100\n");
+    for (int pid = 20; pid < 25; pid++) {
         put(f, (struct thread){
                    .pid = pid, .tid = pid, .comm = "a", .state = 'R', .pgrp = 20, .has_tty = true, .session = pid - 8});
+        put_cgroup(f, pid, cgroups[pid - 20]);
+    }
     open_source(f, ASYM_GROUP_JOB, NULL, 0);
     asym_procfs_of(f->source)->config.process_events = (struct asym_process_events *)(void *)&connector;
     for (size_t i = 0; i < ASYM_LENGTH(switches); i++) {
         if (switches[i])
             tree_write(&f->tree, "proc/sys/kernel/sched_autogroup_enabled", "%s", switches[i]);
         sample_has(f, n_apps, 1);
-        for (int pid = 20; pid < 22; pid++)
+        const int32_t app = proc_of(f, 20)->nice_group, game = proc_of(f, 22)->nice_group;
+        assert_true(app > 4 << 20 && game > 4 << 20 && app != game);
+        assert_int_equal(proc_of(f, 21)->nice_group, app);
+        for (int pid = 23; pid < 25; pid++)
             assert_int_equal(proc_of(f, pid)->nice_group, i == 2 ? pid - 8 : 0);
     }
-}
-
-/* systemd gives app.slice a weight, and its programs none: their nice values count among them. Each has a session of its own. */
-TEST_F(a_cgroup_with_the_controller_cpu_is_the_nice_group_in_place_of_the_session)
-{
-    static const char *const cgroups[] = {"0::/app/a\n", "0::/app\n", "0::/game\n", "2:cpuset:/app\n0::/\n",
-                                          "0::/../app\n"};
-    tree_write(&f->tree, "proc/sys/kernel/sched_autogroup_enabled", "1\n");
-    tree_write(&f->tree, "sys/fs/cgroup/app/cpu.weight", "100\n");
-    tree_write(&f->tree, "sys/fs/cgroup/game/cpu.weight", "100\n");
-    for (int i = 0; i < 5; i++) {
-        put(f,
-            (struct thread){.pid = 20 + i, .tid = 20 + i, .comm = "a", .state = 'R', .session = 2 + i, .mask = "ff"});
-        put_cgroup(f, 20 + i, cgroups[i]);
-    }
-    sample(f);
-    const int32_t app = proc_of(f, 20)->nice_group;
-    assert_true(app > 4 << 20 && proc_of(f, 21)->nice_group == app);
-    assert_true(proc_of(f, 22)->nice_group > 4 << 20 && proc_of(f, 22)->nice_group != app);
-    assert_int_equal(proc_of(f, 23)->nice_group, 5);
-    assert_int_equal(proc_of(f, 24)->nice_group, 6);
 }
 
 /* Opening a file takes ten times as long as reading it, in each sample of a machine on which all sleep. */
