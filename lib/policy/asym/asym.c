@@ -137,8 +137,8 @@ static enum asym_pin width_of(const struct asym_seats *q, size_t t, bool leads)
 }
 
 /*
- * Where nice values count within a session or cgroup only, a boost takes from the share that its other threads have on other CPUs. A thread
- * that is alone needs none of it, unless threads that asymd does not steer enter its CPU: the others of its program get it.
+ * Where nice values count within a session or cgroup only, a boost takes from the share that its other threads have on other CPUs.
+ * A thread that is alone needs none of it, unless threads that asymd does not steer enter its CPU: its mates get it.
  */
 static int boost_of(const struct asym_seats *q, size_t t, bool leads)
 {

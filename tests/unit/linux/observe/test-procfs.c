@@ -2328,8 +2328,8 @@ TEST_F(a_command_line_of_a_shell_is_one_application)
 }
 
 /*
- * systemd gives app.slice a weight, and its programs none: their nice values count among them. Also of sessions in one job, and while
- * no event makes asymd list the processes again.
+ * systemd gives app.slice a weight, and its programs none: their nice values count among them. Also of sessions in one job, and
+ * while no event makes asymd list the processes again.
  */
 TEST_F(the_nice_group_is_the_cgroup_with_the_controller_cpu_or_else_the_session)
 {
