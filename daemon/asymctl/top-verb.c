@@ -11,6 +11,7 @@
 
 #include "app/command-line.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/macro.h"
 #include "client/client.h"
 #include "daemon/asymctl/long-verb.h"
@@ -153,7 +154,7 @@ static int print_explanation(const json_t *why, char **ret_text)
         fputc('\n', out);
     json_array_foreach(evidence, i, item)
         fprintf(out, "%s: %s\n", asym_json_get_text(item, "name"), asym_json_get_text(item, "value"));
-    if (fclose(out) != 0) {
+    if (asym_close_text(out, &text) < 0) {
         free(text);
         return -ENOMEM;
     }

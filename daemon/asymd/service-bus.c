@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "daemon/asymd/service-internal.h"
@@ -93,7 +94,7 @@ static int get_configuration(void *userdata, sd_bus_message *m, const struct asy
     sd_bus_message *reply = NULL;
     FILE *out = open_memstream(&text, &size);
     int r = out ? asym_settings_print(s->run->settings, out) : -ENOMEM;
-    if (out && fclose(out) != 0 && r >= 0)
+    if (out && asym_close_text(out, &text) < 0 && r >= 0)
         r = -ENOMEM;
     if (r >= 0)
         r = sd_bus_message_new_method_return(m, &reply);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,6 +53,12 @@ static inline int asym_read_file(int dir_fd, const char *path, int flags, size_t
     *ret_text = ASYM_TAKE(text);
     *ret_len = (size_t)len;
     return 0;
+}
+
+/** Closes a stream of open_memstream. Returns 0; -ENOMEM, also where fclose returns 0 although there was no memory for the text. */
+static inline int asym_close_text(FILE *out, char *const *text)
+{
+    return fclose(out) != 0 || !*text ? -ENOMEM : 0;
 }
 
 /** Writes all bytes. Returns 0; -errno, with some of them written. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "core/task-table.h"
@@ -342,7 +343,7 @@ static int write_scenario(struct asym_record_reader *reader, struct reading *r, 
         put_program(r, list[i], name_program(names, i, list[i]), out);
     put_settings(asym_record_reader_head(reader), out);
     put_notes(r, list, n, machine != NULL, notes);
-    const bool failed = fclose(ASYM_TAKE(out)) != 0 || fclose(ASYM_TAKE(notes)) != 0;
+    const bool failed = asym_close_text(ASYM_TAKE(out), &s.text) < 0 || asym_close_text(ASYM_TAKE(notes), &s.notes) < 0;
     if (failed)
         asym_record_scenario_done(&s);
     else

@@ -72,7 +72,7 @@ static int compose(const char *old, size_t len, const struct asym_profile_entry 
     print_section(out, p);
     fwrite(old + to, 1, len - to, out);
     bool failed = ferror(out) != 0;
-    return fclose(out) != 0 || failed ? -ENOMEM : 0;
+    return asym_close_text(out, ret_text) < 0 || failed ? -ENOMEM : 0;
 }
 
 /* Check that the new text reads back as the same profile. This finds a name that would read back as another one. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/io.h"
 #include "base/macro.h"
 #include "base/mask.h"
 #include "base/parse.h"
@@ -69,7 +70,7 @@ static int save(const struct asym_asymmetry *a)
                     h->cpu, asym_mask_format_list(&h->cpus, cpus, sizeof cpus), h->original.low, h->original.high,
                     h->set.low, h->set.high, h->state == ASYM_UNIT_SET ? "set" : "pending");
     }
-    return !f || fclose(f) != 0 ? -ENOMEM : asym_ledger_set_caps(a->ledger, text);
+    return !f || asym_close_text(f, &text) < 0 ? -ENOMEM : asym_ledger_set_caps(a->ledger, text);
 }
 
 static bool take_numbers(char *const *field, struct asym_capped_unit *ret)

@@ -101,6 +101,15 @@ static void close_it(struct fixture *f)
     asym_ledger_close(f->ledger);
 }
 
+/* The C library had no memory for the text at the end of the stream, where its fclose returns 0. */
+static bool no_text;
+FILE *__real_open_memstream(char **ret_text, size_t *ret_size);
+FILE *__wrap_open_memstream(char **ret_text, size_t *ret_size);
+FILE *__wrap_open_memstream(char **ret_text, size_t *ret_size)
+{
+    return no_text ? fopen("/dev/null", "w") : __real_open_memstream(ret_text, ret_size);
+}
+
 /* Eight CPUs, two to a frequency domain. */
 static void set_up(struct fixture *f)
 {
@@ -171,9 +180,12 @@ TEST_F(slow_cpus_are_held_and_given_back)
     assert_int_equal(asym_machine_cap(&m, asym_asymmetry_caps(f->a)), 0);
     assert_true(m.cpus[0].speed > 1.999 && m.cpus[0].speed < 2.001 && m.cpus[7].speed < 1.001);
     assert_int_equal(m.types[1].origin, ASYM_ORIGIN_CAP);
+    no_text = true; /* asymd crashed here: ./dev faults, the third allocation of its stop */
     asym_asymmetry_restore(f->a, &report);
+    no_text = false;
     assert_int_equal(report.restored, 2);
-    assert_true(as_before());
+    assert_true(as_before() && is_recorded(f));
+    asym_asymmetry_restore(f->a, &report);
     assert_false(is_recorded(f));
     assert_true(asym_mask_empty(&asym_asymmetry_caps(f->a)->cpus));
 }
