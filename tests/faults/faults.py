@@ -34,6 +34,7 @@ FOREVER = 1 << 40
 CAP_SYS_PTRACE = 1 << 19
 ORDERS_FD, REPORTS_FD = 3, 4
 TURNS = 8  # of asymd's loop, after which a fault has had its effect
+DOZE = 15  # seconds after which an asymd that steers nothing has had the time to do so in fewer turns
 
 
 def read_calls():
@@ -207,8 +208,10 @@ class Bench:
         return self.wait(process, lambda: self.turns() >= before + TURNS)
 
     def begin(self, process):
-        """Until asymd steers, or has had the time to do so."""
-        return self.wait(process, lambda: self.programs.changed() or self.turns() > 12 * TURNS)
+        """Until asymd steers, or has had the time to do so. Where a fault hides all programs, it dozes: a turn takes a second."""
+        dozes = time.monotonic() + DOZE
+        return self.wait(process, lambda: self.programs.changed() or self.turns() > 12 * TURNS or (
+            self.turns() > TURNS and time.monotonic() > dozes))
 
     def finish(self, process):
         """The exit status; None: it hangs."""
