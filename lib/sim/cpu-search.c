@@ -203,12 +203,11 @@ static struct asym_mask least_loaded(const struct asym_sim *s, const struct asym
             return least;
     }
     ASYM_MASK_FOREACH (c, allowed) {
-        const double load = sim_load(s, (uint32_t)c, 0);
-        if (load > most)
+        if (s->loads[c] > most)
             continue;
-        if (load < most)
+        if (s->loads[c] < most)
             least = (struct asym_mask){0};
-        most = load;
+        most = s->loads[c];
         asym_mask_set(&least, (unsigned)c);
     }
     return least;

@@ -122,7 +122,7 @@ static uint32_t heard_alone(const struct sim_team *team)
 
 uint32_t sim_alone_of(const struct asym_sim *s, uint32_t thread)
 {
-    return heard_alone(&leader_of(s, thread)->team);
+    return s->criticals ? heard_alone(&leader_of(s, thread)->team) : 0;
 }
 
 void sim_phases_seen(struct asym_sim *s, bool refreshed)

@@ -29,6 +29,8 @@ static uint32_t movable(const struct asym_sim *s, uint32_t from, uint32_t cpu)
             return t;
         refused = s->threads[t].mask;
     }
+    /* Where many threads wait, a queue is seldom empty: without this each search would walk it again. */
+    asym_mask_clear(&s->cpus[from].pullers, cpu);
     return SIM_NONE;
 }
 
@@ -38,17 +40,19 @@ static uint32_t movable(const struct asym_sim *s, uint32_t from, uint32_t cpu)
  */
 static uint32_t busiest(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t *ret_thread)
 {
-    uint32_t best = SIM_NONE, first, end;
+    uint32_t best = SIM_NONE, first, end, near = cpu, near_end = cpu + 1;
     double most = sim_load(s, cpu, 1) * (1 + 1e-9);
+    if (reach > SIM_REACH_LLC)
+        sim_span(s, cpu, reach - 1, &near, &near_end);
     sim_span(s, cpu, reach, &first, &end);
-    for (uint32_t from = cpu; (from = from + 1 < end ? from + 1 : first) != cpu;) {
-        if (sim_load(s, from, 0) <= most || s->cpus[from].n_queued == 0 || !reaches(s, cpu, from, reach))
+    for (uint32_t from = near_end; (from = from < end ? from : first) != near; from++) {
+        if (s->loads[from] <= most || s->cpus[from].n_queued == 0)
             continue;
         const uint32_t thread = movable(s, from, cpu);
         if (thread == SIM_NONE)
             continue;
         best = from;
-        most = sim_load(s, from, 0);
+        most = s->loads[from];
         *ret_thread = thread;
     }
     return best;

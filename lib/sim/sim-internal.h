@@ -191,6 +191,7 @@ struct asym_sim {
     struct sim_program *programs;
     struct sim_llc *llcs;
     struct sim_core *cores;
+    double *loads; /* by CPU, as of sim_recount: a search reads them all */
     uint32_t *by_llc, *pending;
     uint64_t *alive;              /* a bit per process, so that a snapshot skips processes that do not run */
     struct asym_mask_table masks; /* of threads */
@@ -325,7 +326,7 @@ void sim_set_mask(struct asym_sim *s, uint32_t thread, const struct asym_mask *m
 void sim_stop(struct asym_sim *s, uint32_t thread, enum sim_state state);
 /** Moves a running or queued thread to a CPU that its mask allows. */
 void sim_move(struct asym_sim *s, uint32_t thread, uint32_t cpu);
-/** Updates the CPU's level. To be called after each change of its number of threads, before a search for a CPU. */
+/** Updates the CPU's level and load. To be called after each change of its number of threads, before a search for a CPU. */
 void sim_recount(struct asym_sim *s, uint32_t cpu);
 /** Marks the CPU for sim_settle. */
 void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt);

@@ -155,6 +155,7 @@ static int allocate(struct asym_sim *s)
     s->cores = calloc(s->n_cpus, sizeof *s->cores);
     s->by_llc = calloc(s->n_cpus, sizeof *s->by_llc);
     s->pending = calloc(s->n_cpus, sizeof *s->pending);
+    s->loads = calloc(s->n_cpus, sizeof *s->loads);
     s->alive = calloc(s->n_procs / 64 + 1, sizeof *s->alive);
     s->newborn = calloc(s->n_threads + 1, sizeof *s->newborn);
     const bool is_bpf = s->scenario->settings->daemon.observer == ASYM_OBSERVE_BPF;
@@ -163,7 +164,7 @@ static int allocate(struct asym_sim *s)
     if (s->threads)
         memset(s->threads, 0, (s->n_threads + 1) * sizeof *s->threads);
     return (s->criticals || !is_bpf) && s->machine && s->cpus && s->threads && s->procs && s->programs && s->llcs &&
-                   s->cores && s->by_llc && s->pending && s->alive && s->newborn
+                   s->cores && s->by_llc && s->pending && s->loads && s->alive && s->newborn
                ? 0
                : -ENOMEM;
 }
@@ -224,8 +225,8 @@ void asym_sim_free(struct asym_sim *s)
         free(s->programs[i].waiting);
     sim_heap_done(&s->heap);
     asym_mask_table_done(&s->masks);
-    void *owned[] = {s->criticals, s->machine, s->cpus,   s->threads, s->procs, s->programs,
-                     s->llcs,      s->cores,   s->by_llc, s->pending, s->alive, s->newborn};
+    void *owned[] = {s->criticals, s->machine, s->cpus,    s->threads, s->procs, s->programs, s->llcs,
+                     s->cores,     s->by_llc,  s->pending, s->loads,   s->alive, s->newborn};
     for (size_t i = 0; i < ASYM_LENGTH(owned); i++)
         free(owned[i]);
     free(s);

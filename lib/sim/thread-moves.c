@@ -23,8 +23,11 @@ static void link_between(struct asym_sim *s, struct sim_cpu *c, uint32_t thread,
 static void queue_open(struct asym_sim *s, const struct sim_thread *t)
 {
     struct sim_cpu *c = &s->cpus[t->cpu];
+    const uint32_t beside = t->prev != SIM_NONE ? t->prev : t->next;
     const struct asym_mask *mask = asym_mask_table_at(&s->masks, t->mask);
-    c->pullers = c->n_queued > 1 ? asym_mask_or(&c->pullers, mask) : *mask;
+    /* Most neighbours have the same mask. */
+    if (beside == SIM_NONE || s->threads[beside].mask != t->mask)
+        c->pullers = beside == SIM_NONE ? *mask : asym_mask_or(&c->pullers, mask);
 }
 
 void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread)
@@ -161,6 +164,7 @@ void sim_recount(struct asym_sim *s, uint32_t cpu)
     asym_mask_clear(&s->levels[c->level], cpu);
     asym_mask_set(&s->levels[level], cpu);
     c->level = level;
+    s->loads[cpu] = sim_load(s, cpu, 0);
 }
 
 void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt)
