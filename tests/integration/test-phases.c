@@ -4,11 +4,11 @@
  * faster reaction comes from the observer bpf.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "support/live.h"
@@ -23,11 +23,7 @@
  */
 #define ENOUGH (ASYM_TALKER_LAST * 3 / 4)
 
-static struct asym_talker start_silent(void)
-{
-    static const char *const command[] = {"tests/load-silent", NULL};
-    return asym_talker_start(command);
-}
+static const char *const silent[] = {"tests/load-silent", NULL};
 
 /* The option comes last, so it may also name another observer. */
 static pid_t start_service(pid_t target, const char *option)
@@ -36,67 +32,61 @@ static pid_t start_service(pid_t target, const char *option)
     return asym_service_start(target, argv);
 }
 
-/* After a restart of asymd the kernel's programs are there again. */
+/*
+ * After a restart of asymd the kernel's programs are there again. Morad 2008, 6: serial-first reschedules the newly serial thread at
+ * once.
+ */
 TEST_WITH(a_serial_phase_that_nobody_tells_has_its_cpu_long_before_the_next_sample, asym_service_set_up,
           asym_service_tear_down)
 {
     char text[1024];
-    struct asym_talker talker = start_silent();
+    struct asym_talker talker = asym_talker_start(silent);
     pid_t asymd = start_service(talker.pid, "--policy=pa");
     asym_talker_await_answer(&talker);
-    assert_true(asym_talker_answered(&talker) >= ENOUGH);
+    assert_true(asym_talker_answers(&talker, ENOUGH));
     asym_live_end(asymd, SIGKILL);
     assert_int_equal(asym_service_restore(text, sizeof text), 0);
-    asymd = start_service(talker.pid, "--policy=pa");
+    asymd = start_service(talker.pid, "--policy=serial-first");
     asym_talker_await_answer(&talker);
-    assert_true(asym_talker_answered(&talker) >= ENOUGH);
+    assert_true(asym_talker_answers(&talker, ASYM_TALKER_LAST / 2));
     asym_talker_stop(&talker, asymd);
 }
 
 /* The same by samples of /proc: the reactions in the test above come from the kernel's programs. */
 TEST_WITH(without_bpf_it_has_none, asym_service_set_up, asym_service_tear_down)
 {
-    struct asym_talker talker = start_silent();
+    struct asym_talker talker = asym_talker_start(silent);
     pid_t asymd = start_service(talker.pid, "--set=asymd.observer=procfs");
     asym_talker_await_known(&talker);
-    assert_true(asym_talker_answered(&talker) < ENOUGH);
+    assert_false(asym_talker_answers(&talker, ENOUGH));
+    asym_talker_stop(&talker, asymd);
+}
+
+/* Of the machine's CPUs only the last one is slow. */
+static void serve(const char *const *command, const char *interval, const char *policy, const char *workers,
+                  const char *serial_ms, const char *parallel_ms)
+{
+    const char *slow = asym_live_text("--slow=%d", asym_live_cpus() - 1);
+    const char *const argv[] = {interval, "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf", policy, slow, NULL};
+    struct asym_talker talker = asym_talker_start_with(command, workers, serial_ms, parallel_ms);
+    const pid_t asymd = asym_service_start_alike(talker.pid, argv);
+    asym_talker_await_answer(&talker);
+    assert_true(asym_talker_answers(&talker, ENOUGH));
     asym_talker_stop(&talker, asymd);
 }
 
 /* The main thread of an OpenMP program waits for all others like this, for longer than a sample. */
-static void serve_one_that_slept(const char *policy, const char *workers, const char *serial_ms,
-                                 const char *parallel_ms)
-{
-    static const char *const command[] = {"tests/load-silent", "manager", NULL};
-    const char *slow = asym_live_text("--slow=%d", asym_live_cpus() - 1);
-    const char *const argv[] = {
-        "--interval=100ms", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf", policy, slow, NULL};
-    struct asym_talker talker = asym_talker_start_with(command, workers, serial_ms, parallel_ms);
-    const pid_t asymd = asym_service_start_alike(talker.pid, argv);
-    asym_talker_await_answer(&talker);
-    assert_true(asym_talker_answered(&talker) >= ENOUGH);
-    asym_talker_stop(&talker, asymd);
-}
+static const char *const manager[] = {"tests/load-silent", "manager", NULL};
 
 TEST_WITH(a_thread_that_slept_through_the_sample_is_served, asym_service_set_up, asym_service_tear_down)
 {
-    serve_one_that_slept("--policy=pa", "3", "20", "200");
+    serve(manager, "--interval=100ms", "--policy=pa", "3", "20", "200");
 }
 
 /* Its threads outnumber the CPUs, so all have wide masks. asymd waits without real-time priority here: the phases are longer. */
 TEST_WITH(asym_serves_a_thread_that_slept_through_the_sample, asym_service_set_up, asym_service_tear_down)
 {
-    serve_one_that_slept("--policy=asym", "2", "60", "150");
-}
-
-/* Morad 2008, 6: the newly serial thread is rescheduled at once. */
-TEST_WITH(serial_first_serves_it_as_soon, asym_service_set_up, asym_service_tear_down)
-{
-    struct asym_talker talker = start_silent();
-    const pid_t asymd = start_service(talker.pid, "--policy=serial-first");
-    asym_talker_await_answer(&talker);
-    assert_true(asym_talker_answered(&talker) >= ASYM_TALKER_LAST / 2);
-    asym_talker_stop(&talker, asymd);
+    serve(manager, "--interval=100ms", "--policy=asym", "2", "60", "150");
 }
 
 /*
@@ -105,15 +95,7 @@ TEST_WITH(serial_first_serves_it_as_soon, asym_service_set_up, asym_service_tear
  */
 TEST_WITH(asym_serves_it_as_soon, asym_service_set_up, asym_service_tear_down)
 {
-    static const char *const command[] = {"tests/load-silent", NULL};
-    const char *slow = asym_live_text("--slow=%d", asym_live_cpus() - 1);
-    const char *const argv[] = {
-        "--interval=1s", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf", "--policy=asym", slow, NULL};
-    struct asym_talker talker = asym_talker_start_with(command, "1", "20", "40");
-    const pid_t asymd = asym_service_start_alike(talker.pid, argv);
-    asym_talker_await_answer(&talker);
-    assert_true(asym_talker_answered(&talker) >= ENOUGH);
-    asym_talker_stop(&talker, asymd);
+    serve(silent, "--interval=1s", "--policy=asym", "1", "20", "40");
 }
 
 static unsigned long count_samples(void)
@@ -136,7 +118,8 @@ TEST_WITH(while_its_program_sleeps_asymd_dozes_until_it_runs, asym_service_set_u
 {
     enum { ROUNDS = 10 };
     asym_service_export_bus();
-    const pid_t load = asym_service_spin("1"), asymd = start_service(load, "--interval=50ms");
+    const pid_t load = asym_service_spin("1");
+    start_service(load, "--interval=50ms");
     assert_true(asym_live_await(asym_live_narrow_threads, load, asym_live_cpus(), 1, ASYM_LIVE_PATIENCE));
     assert_int_equal(asym_process_stop(load), 0);
     asym_live_sleep(0.5);
@@ -146,9 +129,11 @@ TEST_WITH(while_its_program_sleeps_asymd_dozes_until_it_runs, asym_service_set_u
     int n_soon = 0;
     for (int i = 0; i < ROUNDS; i++) {
         const unsigned long before = count_samples();
+        bool is_soon = false;
         asym_live_signal(load, SIGCONT);
-        asym_live_sleep(0.3);
-        n_soon += count_samples() > before;
+        for (const double end = asym_live_now() + 0.3; !is_soon && asym_live_now() < end;)
+            is_soon = count_samples() > before;
+        n_soon += is_soon;
         assert_int_equal(asym_process_stop(load), 0);
         asym_live_sleep(0.4);
     }
@@ -158,9 +143,6 @@ TEST_WITH(while_its_program_sleeps_asymd_dozes_until_it_runs, asym_service_set_u
         assert_true(asleep - begin <= 20 && n_soon >= ROUNDS - 2);
     else
         assert_true(asleep - begin >= 10);
-    unsetenv("ASYMD_BUS");
-    asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
 }
 
 /* Two threads that spin. The first one sleeps when it is told to, and the second one ends. */
@@ -220,8 +202,7 @@ static pid_t replace_the_second(pid_t load)
     const pid_t number = pair->second, parent = getpid();
     const double end = asym_live_now() + ASYM_LIVE_PATIENCE;
     pair->sleeps = true;
-    while (asym_live_now() < end && asym_process_state(load) != 'S')
-        asym_live_sleep(0.01);
+    ASYM_LIVE_AWAIT(asym_process_state(load) == 'S');
     pair->ends = true;
     const struct clone_args args = {.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&number, .set_tid_size = 1};
     long pid;
@@ -242,10 +223,9 @@ static pid_t replace_the_second(pid_t load)
  */
 TEST_WITH(a_thread_that_dies_between_event_and_plan_is_not_steered, asym_service_set_up, asym_service_tear_down)
 {
-    char path[128], text[65536];
+    char text[65536];
     asym_service_export_bus();
-    snprintf(path, sizeof path, "%s/said", asym_service_dir());
-    const int out = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const int out = memfd_create("said", MFD_CLOEXEC);
     const pid_t load = start_pair();
     const char *const argv[] = {"--interval=1s", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf", NULL};
     const pid_t asymd = asym_service_start_to(load, argv, out);
@@ -262,9 +242,7 @@ TEST_WITH(a_thread_that_dies_between_event_and_plan_is_not_steered, asym_service
     assert_true(n >= 0);
     text[n] = '\0';
     assert_null(strstr(text, "serial phase"));
-    unsetenv("ASYMD_BUS");
     close(out);
-    asym_live_end(asymd, SIGTERM);
     asym_live_end(number, SIGKILL);
     asym_live_end(load, SIGKILL);
 }

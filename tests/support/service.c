@@ -45,6 +45,7 @@ int asym_service_set_up(void **state)
 int asym_service_tear_down(void **state)
 {
     char command[128];
+    unsetenv("ASYMD_BUS");
     while (n_started > 0) {
         n_started--;
         /* The test may have ended it: then its number is free. */

@@ -25,7 +25,7 @@ const char *asym_service_dir(void);
 /** Returns the option that names it. */
 const char *asym_service_dir_option(void);
 
-/** Programs of this test find the bus of this asymd (ASYMD_BUS), until unsetenv(3). */
+/** Programs of this test find the bus of this asymd (ASYMD_BUS), until the tear-down. */
 void asym_service_export_bus(void);
 
 /**

@@ -7,6 +7,7 @@
 #ifndef ASYM_TESTS_SUPPORT_TALKER_H
 #define ASYM_TESTS_SUPPORT_TALKER_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -42,10 +43,10 @@ void asym_talker_await_answer(struct asym_talker *t);
 void asym_talker_await_known(struct asym_talker *t);
 
 /**
- * Returns in how many of the next ASYM_TALKER_LAST serial phases the master got CPUs for itself, and prints that. When the host
- * took CPU time from them, it counts as many more.
+ * Returns whether the master gets CPUs for itself in at least so many of the next ASYM_TALKER_LAST serial phases. It counts until
+ * the others cannot change that, and prints what it has counted. When the host took CPU time from them, it counts anew.
  */
-int asym_talker_answered(struct asym_talker *t);
+bool asym_talker_answers(struct asym_talker *t, int least);
 
 void asym_talker_end(struct asym_talker *t);
 
