@@ -159,7 +159,6 @@ TEST(a_locked_memory_delays_nothing)
     assert_int_equal(asym_process_signal_group(attacker, SIGKILL), 0);
     asym_live_wait(attacker);
     asym_live_end(reader, SIGKILL);
-    asym_live_end(spin, SIGKILL);
     assert_true(is_locked);
     assert_true(stop >= 0);
     assert_true(steered);

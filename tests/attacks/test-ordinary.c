@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "linux/sys/thread.h"
@@ -32,21 +33,11 @@ static void run_phases(void *arg)
     spin(arg);
 }
 
-static size_t read_all(int fd, char *text, size_t size)
-{
-    size_t used = 0;
-    for (ssize_t n; used < size - 1 && (n = read(fd, text + used, size - 1 - used)) > 0;)
-        used += (size_t)n;
-    text[used] = '\0';
-    return used;
-}
-
 /* With this sp_boost: checks the thread while asymd runs and after it, and the log of asymd. */
 static void boost_by(const char *sp_boost)
 {
-    char text[4096];
-    const int own = getpriority(PRIO_PROCESS, 0);
-    int fds[2];
+    char text[4096] = "";
+    const int own = getpriority(PRIO_PROCESS, 0), out = memfd_create("said", MFD_CLOEXEC);
     pid_t victim = asym_stranger_start(run_phases, NULL);
     const char *const argv[] = {ASYM_SERVICE,
                                 "--service",
@@ -60,15 +51,14 @@ static void boost_by(const char *sp_boost)
                                 "--set=rtx.listen=no",
                                 NULL};
     assert_int_equal(chown(asym_service_dir(), asym_stranger_uid(), (gid_t)-1), 0);
-    assert_int_equal(pipe(fds), 0);
-    pid_t asymd = asym_stranger_exec(argv, fds[1]);
-    close(fds[1]);
+    assert_true(out >= 0);
+    pid_t asymd = asym_stranger_exec(argv, out);
     const int narrow = asym_live_await(asym_live_narrow_threads, victim, asym_live_cpus(), 1, ASYM_LIVE_PATIENCE);
     asym_live_sleep(PARALLEL_SECONDS + 1.5);
     asym_live_signal(asymd, SIGTERM);
     const int status = asym_live_wait(asymd);
-    read_all(fds[0], text, sizeof text);
-    close(fds[0]);
+    assert_true(pread(out, text, sizeof text - 1, 0) >= 0);
+    close(out);
     struct asym_thread_sched after;
     assert_int_equal(asym_thread_get_sched(victim, &after), 0);
     print_message("%s: steered %d; afterwards nice %d, reset-on-fork %d, exit status %d\n", sp_boost, narrow,

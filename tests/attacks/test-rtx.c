@@ -14,7 +14,6 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -27,6 +26,7 @@
 #include "linux/rtx/rtx-server-internal.h"
 #include "linux/rtx/rtx-server.h"
 #include "support/fuse.h"
+#include "support/limit-files.h"
 #include "support/live.h"
 #include "support/must.h"
 #include "support/process.h"
@@ -662,14 +662,6 @@ static void is_there(void)
 }
 
 /* asymd keeps a descriptor for each user, and raises its limit at the start; a login session has 1,024. */
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    limit.rlim_cur = limit.rlim_max;
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-}
-
 /* Subordinate user IDs. The 1,025th user is refused, and asymd logs it. */
 TEST_WITH(many_users_have_a_directory_each, set_up, tear_down)
 {

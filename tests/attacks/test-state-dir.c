@@ -93,7 +93,6 @@ static void restore_behind(void (*obstacle)(void))
     obstacle();
     const int status = asym_service_restore(text, sizeof text);
     const int narrow = asym_live_narrow_threads(load, asym_live_cpus());
-    asym_live_end(load, SIGKILL);
     if (status != 0 || narrow != 0)
         fail_msg("status %d, %d of 4 still narrow: %s", status, narrow, text);
 }
@@ -120,9 +119,7 @@ TEST_WITH(a_service_starts_on_a_full_one_and_steers_when_there_is_room, set_up, 
     pid_t load = leave_steered();
     fill();
     pid_t asymd = asym_service_start(load, NULL);
-    double end = asym_live_now() + ASYM_LIVE_PATIENCE;
-    while (asym_live_narrow_threads(load, cpus) > 0 && asym_live_now() < end)
-        asym_live_sleep(0.01);
+    ASYM_LIVE_AWAIT(asym_live_narrow_threads(load, cpus) == 0);
     assert_int_equal(asym_live_narrow_threads(load, cpus), 0);
     asym_live_sleep(0.5);
     assert_int_equal(asym_live_narrow_threads(load, cpus), 0);

@@ -227,7 +227,6 @@ TEST_WITH(asymctl_shows_the_service_and_its_decisions, set_up, tear_down)
     for (size_t i = 0; i < ASYM_LENGTH(heads); i++)
         assert_non_null(strstr(text, heads[i]));
     watch_decisions(bus);
-    unsetenv("ASYMD_BUS");
     sd_bus_close_unref(bus);
 }
 
@@ -342,7 +341,7 @@ TEST_WITH(decisions_are_read_on_the_socket_and_on_the_bus, set_up, tear_down)
 /* asymd looks for the bus again, and asks for its name again after the bus has ended. */
 TEST_WITH(asymd_finds_a_bus_that_starts_later, set_up, tear_down)
 {
-    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    const pid_t load = asym_service_steer("3", NULL);
     sd_bus *direct = asym_bus_daemon_direct(asym_service_dir());
     await_steered(direct, 1, 4);
     asym_bus_daemon_start();
@@ -352,8 +351,6 @@ TEST_WITH(asymd_finds_a_bus_that_starts_later, set_up, tear_down)
     asym_bus_daemon_stop();
     ask_everything(direct, load);
     sd_bus_close_unref(direct);
-    asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
     asym_bus_daemon_prepare();
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The service beside another process that changes the cpuset of steered threads. Needs two CPUs. */
-#include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 
 #include "base/mask.h"
 #include "linux/sys/thread.h"
@@ -23,15 +23,14 @@ static int unpinned_threads(pid_t pid, int cpus)
  */
 TEST_WITH(a_cpuset_that_comes_and_goes_loses_no_thread, asym_service_set_up, asym_service_tear_down)
 {
-    char both[32], one[16], said[160], text[8192] = "";
+    char both[32], one[16], text[8192] = "";
     struct asym_mask all_cpus;
     assert_int_equal(asym_thread_get_mask(0, &all_cpus), 0);
     const int first = asym_mask_next(&all_cpus, 0);
     snprintf(both, sizeof both, "%d,%d", first, asym_mask_next(&all_cpus, first + 1));
     snprintf(one, sizeof one, "%d", asym_mask_next(&all_cpus, first + 1));
-    snprintf(said, sizeof said, "%s/said", asym_service_dir());
     const char *const more[] = {"--policy=rr", "--set=enforce.pin=cpu", "--interval=20ms", NULL};
-    int out = open(said, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int out = memfd_create("said", MFD_CLOEXEC);
     asym_cpuset_make(both);
     pid_t load = asym_service_spin("2");
     asym_cpuset_join(load);

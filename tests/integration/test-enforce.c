@@ -241,9 +241,7 @@ TEST_WITH(children_and_grandchildren_of_a_burst_are_all_repaired, steered_set_up
         assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
         s->go = 1;
         await(&s->done, 2 * BURST);
-        double end = asym_live_now() + ASYM_LIVE_PATIENCE;
-        while (narrow_of_burst(s) > 0 && asym_live_now() < end)
-            asym_live_sleep(0.001);
+        ASYM_LIVE_AWAIT(narrow_of_burst(s) == 0);
         if (narrow_of_burst(s) > 0)
             fail_msg("round %d: %d of %d stay narrow", round, narrow_of_burst(s), 2 * BURST);
         assert_true(has(pid, &all_cpus));

@@ -3,8 +3,8 @@
  * A thread that sets its own mask first, but does not run for a long time, as on a busy machine. If asymd steered it before
  * that, asymd would take its mask for a change by another process.
  */
-#include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 
 #include "support/live.h"
 #include "support/service.h"
@@ -30,11 +30,10 @@ static void await_all_but_one(pid_t load, int cpus)
 TEST_WITH(a_thread_that_sets_its_mask_late_is_steered_like_any_other, asym_service_set_up, asym_service_tear_down)
 {
     const int cpus = asym_live_cpus();
-    char said[160], text[8192] = "", printed[64] = "";
+    char text[8192] = "", printed[64] = "";
     int output;
     long ran = -1;
-    snprintf(said, sizeof said, "%s/said", asym_service_dir());
-    const int out = open(said, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    const int out = memfd_create("said", MFD_CLOEXEC);
     const pid_t load = asym_live_start_piped((const char *const[]){"tests/load-ownmask", NULL}, &output);
     /* asymd plans at every sample, but only one plan concerns the waiting thread, and asymd releases nothing meanwhile. */
     const char *const more[] = {"--set=enforce.swap_period=10ms", "--set=enforce.release=100s", NULL};

@@ -33,8 +33,8 @@ static pid_t start_service(pid_t target, const char *option)
 }
 
 /*
- * After a restart of asymd the kernel's programs are there again. Morad 2008, 6: serial-first reschedules the newly serial thread at
- * once.
+ * After a restart of asymd the kernel's programs are there again. serial-first reschedules the newly serial thread at once (Morad
+ * 2008, 6).
  */
 TEST_WITH(a_serial_phase_that_nobody_tells_has_its_cpu_long_before_the_next_sample, asym_service_set_up,
           asym_service_tear_down)
@@ -62,7 +62,7 @@ TEST_WITH(without_bpf_it_has_none, asym_service_set_up, asym_service_tear_down)
     asym_talker_stop(&talker, asymd);
 }
 
-/* Of the machine's CPUs only the last one is slow. */
+/* Only the last CPU is slow. */
 static void serve(const char *const *command, const char *interval, const char *policy, const char *workers,
                   const char *serial_ms, const char *parallel_ms)
 {

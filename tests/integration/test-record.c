@@ -177,7 +177,7 @@ TEST_WITH(a_record_has_the_machine_of_a_running_service_and_a_trace_its_decision
     tree_make(&tree);
     snprintf(path, sizeof path, "%s/a.json", tree.path);
     snprintf(part, sizeof part, "%s.part", path);
-    const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
+    const pid_t load = asym_service_steer("3", NULL);
     await_steered(load);
     asym_service_export_bus();
     const char *pid = asym_live_pid_option(load);
@@ -192,12 +192,9 @@ TEST_WITH(a_record_has_the_machine_of_a_running_service_and_a_trace_its_decision
     assert_int_equal(asym_live_narrow_threads(load, asym_live_cpus()), 0);
     asym_live_signal(trace, SIGINT);
     assert_int_equal(asym_live_wait(trace), 0);
-    unsetenv("ASYMD_BUS");
     read_file(path);
     assert_said("\"name\":\"release load-spin\"");
     assert_said("\"cat\":\"asymd\"");
-    asym_live_end(asymd, SIGTERM);
-    asym_live_end(load, SIGKILL);
     tree_remove(&tree);
 }
 

@@ -32,7 +32,6 @@ static int tear_down(void **state)
     sd_bus_flush_close_unref(bus);
     asym_live_end(asymd, SIGTERM);
     asym_live_end(load, SIGKILL);
-    unsetenv("ASYMD_BUS");
     return asym_service_tear_down(state);
 }
 

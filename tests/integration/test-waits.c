@@ -232,20 +232,16 @@ TEST_WITH(why_says_who_waits_for_whom_and_measures_only_then, asym_service_set_u
         assert_true(asym_live_await(detached, asymd, 0, 1, ASYM_LIVE_PATIENCE));
         assert_true(is_attached(asymd, "sched_switch"));
     }
-    asym_live_end(asymd, SIGTERM);
     asym_live_end(load, SIGKILL);
-    unsetenv("ASYMD_BUS");
 }
 
 TEST_WITH(without_bpf_why_says_that_it_is_not_known, asym_service_set_up, asym_service_tear_down)
 {
     const pid_t load = start_load("pipeline");
     asym_live_settle(load, 4);
-    const pid_t asymd = start_service(load, "--set=asymd.observer=procfs");
+    start_service(load, "--set=asymd.observer=procfs");
     await_answer(load, "Who waits for whom is not known: asymd observes without BPF programs");
-    asym_live_end(asymd, SIGTERM);
     asym_live_end(load, SIGKILL);
-    unsetenv("ASYMD_BUS");
 }
 
 TEST_MAIN

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/listener.h"
 #include "support/live.h"
+#include "support/process.h"
 #include "support/test.h"
 
 #include <fcntl.h>
@@ -71,6 +72,20 @@ void asym_listener_done(struct asym_listener *l)
     if (l->events >= 0)
         asym_listener_close(l);
     rmdir(l->dir);
+}
+
+void asym_listener_run(struct asym_listener *l, void (*program)(void))
+{
+    asym_listener_open(l);
+    fflush(NULL);
+    const pid_t pid = asym_process_fork();
+    if (pid == 0) {
+        alarm(60);
+        program();
+        _exit(0);
+    }
+    assert_int_equal(asym_live_wait(pid), 0);
+    asym_listener_done(l);
 }
 
 static bool is_known(const struct asym_listener *l, const char *name)

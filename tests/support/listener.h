@@ -31,6 +31,8 @@ void asym_listener_open(struct asym_listener *l);
 void asym_listener_close(struct asym_listener *l);
 void asym_listener_reopen(struct asym_listener *l);
 void asym_listener_done(struct asym_listener *l);
+/** Run the program in a process of its own, with l open. The process must end by itself, with status 0. */
+void asym_listener_run(struct asym_listener *l, void (*program)(void));
 
 /** Wait at most so many seconds until a client announces a file, which no earlier call has taken. */
 bool asym_listener_take(struct asym_listener *l, double seconds, struct asym_handed *ret);

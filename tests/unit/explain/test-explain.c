@@ -4,56 +4,19 @@
 #include <glob.h>
 
 #include "core/overrides.h"
-#include "explain/explain.h"
-#include "support/engine-fixture.h"
+#include "support/monitor-fixture.h"
 #include "support/reason-text.h"
 #include "support/test.h"
 
-#define TICK (100 * ASYM_MSEC)
-
-struct explain_fixture {
-    struct engine_fixture w;
-    struct asym_monitor *m;
-    struct asym_explanation e;
-    char text[4096]; /* sentences, or lines NAME=VALUE */
-};
-
-static void setup(struct explain_fixture *f)
-{
-    engine_fixture_init(&f->w);
-    assert_int_equal(asym_monitor_new(&f->m), 0);
-}
-
-static void teardown(struct explain_fixture *f)
-{
-    engine_fixture_done(&f->w);
-    asym_monitor_free(f->m);
-}
-
-static void start_over(struct explain_fixture *f)
+static void start_over(struct monitor_fixture *f)
 {
     teardown(f);
-    *f = (struct explain_fixture){0};
+    *f = (struct monitor_fixture){0};
     setup(f);
 }
 
-#define TEST_F(name) TEST_IN(name, struct explain_fixture, f, setup, teardown)
-
-/* The monitor takes the last step of the engine. */
-static void record(struct explain_fixture *f)
-{
-    const struct asym_feedback feedback = {&f->w.snapshot, f->w.plan, f->w.actions, f->w.outcomes, f->w.n};
-    asym_monitor_record(f->m, &feedback);
-}
-
-static void run(struct explain_fixture *f, asym_usec dt)
-{
-    engine_fixture_run(&f->w, dt);
-    record(f);
-}
-
 /* A program whose threads all run, on the given CPUs in turn. */
-static void program(struct explain_fixture *f, const char *comm, int32_t pid, int32_t n, int32_t first, int32_t n_cpus)
+static void program(struct monitor_fixture *f, const char *comm, int32_t pid, int32_t n, int32_t first, int32_t n_cpus)
 {
     const unsigned p = engine_fixture_proc(&f->w, pid);
     for (int32_t i = 0; i < n; i++) {
@@ -64,7 +27,7 @@ static void program(struct explain_fixture *f, const char *comm, int32_t pid, in
 }
 
 /* The fixture calls every application "app"; the monitor takes the name of the snapshot: here that of its first thread. */
-static void run_named(struct explain_fixture *f)
+static void run_named(struct monitor_fixture *f)
 {
     engine_fixture_run(&f->w, TICK);
     for (size_t i = f->w.n_threads; i-- > 0;)
@@ -73,20 +36,20 @@ static void run_named(struct explain_fixture *f)
 }
 
 /* Another program changes the mask of a thread, and asymd leaves the thread alone. */
-static void change_mask(struct explain_fixture *f, size_t thread, const char *mask)
+static void change_mask(struct monitor_fixture *f, size_t thread, const char *mask)
 {
     f->w.threads[thread].mask = engine_fixture_cpus(mask);
     for (int i = 0; i < 4; i++)
         run(f, TICK);
 }
 
-static void set_rule(struct explain_fixture *f, enum asym_rule_action action, const char *name)
+static void set_rule(struct monitor_fixture *f, enum asym_rule_action action, const char *name)
 {
     f->w.procs[0].rule = action;
     f->w.procs[0].rule_name = name;
 }
 
-static void set_hp_threshold(struct explain_fixture *f, unsigned threshold)
+static void set_hp_threshold(struct monitor_fixture *f, unsigned threshold)
 {
     f->w.config.classify.hp_threshold = threshold;
     assert_int_equal(asym_engine_configure(f->w.engine, &f->w.config), 0);
@@ -94,7 +57,7 @@ static void set_hp_threshold(struct explain_fixture *f, unsigned threshold)
 
 static void add_sentence(void *ctx, const char *sentence)
 {
-    struct explain_fixture *f = ctx;
+    struct monitor_fixture *f = ctx;
     const size_t used = strlen(f->text);
     assert_true(sentence[0] && sentence[strlen(sentence) - 1] == '.');
     snprintf(f->text + used, sizeof f->text - used, "%s%s", used ? "\n" : "", sentence);
@@ -102,13 +65,13 @@ static void add_sentence(void *ctx, const char *sentence)
 
 static void add_row(void *ctx, const char *name, const char *value)
 {
-    struct explain_fixture *f = ctx;
+    struct monitor_fixture *f = ctx;
     const size_t used = strlen(f->text);
     snprintf(f->text + used, sizeof f->text - used, "%s=%s\n", name, value);
 }
 
 /* The process of a thread, as the service would find it. */
-static const struct asym_proc *proc_of(const struct explain_fixture *f, int32_t tid)
+static const struct asym_proc *proc_of(const struct monitor_fixture *f, int32_t tid)
 {
     int32_t tgid = tid;
     for (unsigned i = 0; i < f->w.n_threads; i++)
@@ -120,7 +83,7 @@ static const struct asym_proc *proc_of(const struct explain_fixture *f, int32_t 
 }
 
 /* context: what the service knows beyond the machine, the configuration and the process. */
-static const char *explain(struct explain_fixture *f, int32_t id, struct asym_explain_context context)
+static const char *explain(struct monitor_fixture *f, int32_t id, struct asym_explain_context context)
 {
     context.machine = &f->w.machine;
     context.config = &f->w.config;
@@ -132,14 +95,14 @@ static const char *explain(struct explain_fixture *f, int32_t id, struct asym_ex
 }
 
 /* The evidence of the last explanation. */
-static const char *evidence(struct explain_fixture *f)
+static const char *evidence(struct monitor_fixture *f)
 {
     *f->text = '\0';
     asym_explain_evidence(&f->e, add_row, f);
     return f->text;
 }
 
-static const char *why(struct explain_fixture *f, int32_t id)
+static const char *why(struct monitor_fixture *f, int32_t id)
 {
     return explain(f, id, (struct asym_explain_context){.paused = f->w.paused});
 }
@@ -275,7 +238,7 @@ TEST_F(an_only_fast_cpu_and_a_lonely_holder)
 
 /* Once asymctl said that all fast CPUs belonged to the one other program, while this one had all but one of them. */
 /* A program of eight threads on the first CPUs, and one of a thread on the last one. */
-static void build_and_spin(struct explain_fixture *f, int32_t n_cpus)
+static void build_and_spin(struct monitor_fixture *f, int32_t n_cpus)
 {
     set_hp_threshold(f, 5);
     program(f, "build", 300, 8, 0, n_cpus);
@@ -283,7 +246,7 @@ static void build_and_spin(struct explain_fixture *f, int32_t n_cpus)
     run_named(f);
 }
 
-static void assert_a_slow_thread_is_told(struct explain_fixture *f, int32_t first, int32_t n, const char *words)
+static void assert_a_slow_thread_is_told(struct monitor_fixture *f, int32_t first, int32_t n, const char *words)
 {
     for (int32_t tid = first; tid < first + n; tid++) {
         why(f, tid);
@@ -457,7 +420,7 @@ TEST_F(a_process_that_sleeps_has_the_reason_of_the_rules_of_today)
     assert_null(strstr(f->text, "has left the thread alone for"));
 }
 
-static const char *why_with(struct explain_fixture *f, const struct asym_override *order, const char *own)
+static const char *why_with(struct monitor_fixture *f, const struct asym_override *order, const char *own)
 {
     const struct asym_mask own_mask = engine_fixture_cpus(own);
     return explain(f, 300, (struct asym_explain_context){.order = order, .own_mask = &own_mask});
@@ -578,7 +541,7 @@ TEST_F(a_rule_for_a_program_that_is_too_new_will_have_its_effect)
     assert_int_equal(f->e.standing, ASYM_STANDING_STEERED_SLOW);
 }
 
-static const char *why_thread_with(struct explain_fixture *f, int32_t tid, const char *own)
+static const char *why_thread_with(struct monitor_fixture *f, int32_t tid, const char *own)
 {
     const struct asym_mask own_mask = engine_fixture_cpus(own);
     return explain(f, tid, (struct asym_explain_context){.own_mask = &own_mask});

@@ -3,43 +3,9 @@
  * The monitor's memory of cycles that the engine has planned and the test has carried out, and the changes of class that have a
  * line in the log.
  */
-#include "explain/monitor.h"
 #include "support/captured-log.h"
-#include "support/engine-fixture.h"
+#include "support/monitor-fixture.h"
 #include "support/test.h"
-
-#define TICK (100 * ASYM_MSEC)
-
-struct monitor_fixture {
-    struct engine_fixture w;
-    struct asym_monitor *m;
-};
-
-static void setup(struct monitor_fixture *f)
-{
-    engine_fixture_init(&f->w);
-    assert_int_equal(asym_monitor_new(&f->m), 0);
-}
-
-static void teardown(struct monitor_fixture *f)
-{
-    engine_fixture_done(&f->w);
-    asym_monitor_free(f->m);
-}
-
-#define TEST_F(name) TEST_IN(name, struct monitor_fixture, f, setup, teardown)
-
-static void record(struct monitor_fixture *f)
-{
-    const struct asym_feedback feedback = {&f->w.snapshot, f->w.plan, f->w.actions, f->w.outcomes, f->w.n};
-    asym_monitor_record(f->m, &feedback);
-}
-
-static void run(struct monitor_fixture *f, asym_usec dt)
-{
-    engine_fixture_run(&f->w, dt);
-    record(f);
-}
 
 static void run_times(struct monitor_fixture *f, unsigned n, asym_usec dt)
 {

@@ -32,23 +32,6 @@ static void join_in_time(void)
     MUST(asym_rtx_is_joined());
 }
 
-/* Returns the exit status of the child, which must not end by a signal. */
-static void in_process(void (*program)(void))
-{
-    int status;
-    asym_listener_open(&listener);
-    fflush(NULL);
-    pid_t pid = asym_process_fork();
-    if (pid == 0) {
-        alarm(60);
-        program();
-        _exit(0);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    asym_listener_done(&listener);
-    assert_int_equal(status, 0);
-}
-
 static void limit(__rlimit_resource_t what, rlim_t to)
 {
     struct rlimit l;
@@ -81,7 +64,7 @@ static void has_no_memory(void)
 
 TEST(without_memory_nothing_is_reported_until_there_is_some)
 {
-    in_process(has_no_memory);
+    asym_listener_run(&listener, has_no_memory);
 }
 
 /* A file longer than the limit would raise SIGXFSZ. */
@@ -99,7 +82,7 @@ static void may_write_no_file(void)
 
 TEST(under_a_limit_on_files_nothing_is_reported)
 {
-    in_process(may_write_no_file);
+    asym_listener_run(&listener, may_write_no_file);
 }
 
 /* The program has its own page, and gets no memory for asymd's page. */
@@ -122,7 +105,7 @@ static void can_map_no_more(void)
 
 TEST(a_page_that_cannot_be_mapped_is_left_alone)
 {
-    in_process(can_map_no_more);
+    asym_listener_run(&listener, can_map_no_more);
 }
 
 /* A slot's address from the parent stays valid in the child, with or without a page. */
@@ -146,7 +129,7 @@ static void forks_without_memory(void)
 
 TEST(a_child_without_memory_reports_nothing)
 {
-    in_process(forks_without_memory);
+    asym_listener_run(&listener, forks_without_memory);
 }
 
 TEST_MAIN

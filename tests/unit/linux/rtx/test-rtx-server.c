@@ -21,6 +21,7 @@
 #include "linux/rtx/rtx-server-internal.h"
 #include "linux/rtx/rtx-server.h"
 #include "linux/sys/thread.h"
+#include "support/limit-files.h"
 #include "support/process.h"
 #include "support/rtx-raw.h"
 #include "support/test.h"
@@ -115,17 +116,9 @@ WRAPPED(ssize_t, pread, int fd, void *buf, size_t size, off_t offset)
 }
 
 /* This process has both ends of each connection, which are more than the usual 1,024. asymd raises its limit, too. */
-static void raise_limit(void)
-{
-    struct rlimit limit;
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    limit.rlim_cur = limit.rlim_max;
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-}
-
 static int set_up(void **state)
 {
-    raise_limit();
+    raise_descriptor_limit();
     memset(refused, 0, sizeof refused);
     for (size_t i = 0; i < PAGES; i++)
         pages[i].fd = -1;

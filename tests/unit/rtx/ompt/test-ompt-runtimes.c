@@ -5,7 +5,6 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
-#include <sys/wait.h>
 
 #include <asym/rtx.h>
 
@@ -97,23 +96,20 @@ static uint64_t state_of(void)
     return word() & ASYM_RTX_STATE;
 }
 
-static void in_process(void (*program)(void))
+static void (*program)(void);
+
+static void start(void)
 {
-    int status;
-    asym_listener_open(&listener);
-    fflush(NULL);
-    pid_t pid = asym_process_fork();
-    if (pid == 0) {
-        alarm(60);
-        start_tool(&a);
-        start_tool(&b);
-        MUST(asym_listener_take(&listener, 10, &handed));
-        program();
-        _exit(0);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
-    asym_listener_done(&listener);
+    start_tool(&a);
+    start_tool(&b);
+    MUST(asym_listener_take(&listener, 10, &handed));
+    program();
+}
+
+static void in_process(void (*calls)(void))
+{
+    program = calls;
+    asym_listener_run(&listener, start);
 }
 
 static void second_begins_in_region(void)
