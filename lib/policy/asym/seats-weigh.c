@@ -242,8 +242,8 @@ static bool rests_now(const struct asym_seats *q, const struct team *sum)
 }
 
 /*
- * Counts the rounds while it plans for them. The count says sooner than the mean of before how long a round is. Returns whether it
- * is too short for turns.
+ * Counts the rounds while it plans for them. Where they turn out to be far shorter than they looked, it plans sooner from now on.
+ * Returns whether they are too short for turns.
  */
 static bool is_too_short(const struct asym_seats *q, struct team *sum)
 {
@@ -251,9 +251,10 @@ static bool is_too_short(const struct asym_seats *q, struct team *sum)
     sum->tried_rounds += sum->since > 0;
     if (sum->tried < QUICK_TRIAL || sum->tried_rounds == 0)
         return false;
-    sum->period = (double)sum->tried / (double)ASYM_SEC / sum->tried_rounds;
+    const double round = (double)sum->tried / (double)ASYM_SEC / sum->tried_rounds;
+    sum->period = ASYM_MIN(sum->period, 2 * round);
     sum->tried = sum->tried_rounds = 0;
-    return sum->period * (double)ASYM_SEC < QUICK_SHORT * (double)q->p->quick;
+    return round * (double)ASYM_SEC < QUICK_SHORT * (double)q->p->quick;
 }
 
 /* Asks for the plans that its turns need, if the engine makes fewer. On equal seats there is nothing to take turns for. */

@@ -428,8 +428,8 @@ TEST(rounds_shorter_than_some_plans_are_planned_sooner)
         {.period = 0, .slow = 4},   /* not known */
         {.period = 0.05, .tried = 1399, .rounds = 1000, .slow = 4, .again = 30000}, /* the trial lasts for 1.5 s */
         {.period = 0.2, .tried = 1400, .rounds = 28, .slow = 4, .is_rest = true},   /* less than 54 ms a round */
-        {.period = 0.2, .tried = 1400, .rounds = 27, .slow = 4, .again = 30000},
-        {.period = 0.2, .tried = 1400, .rounds = 12, .slow = 4, .again = 41666}, /* it says how long a round is */
+        {.period = 0.2, .tried = 1400, .rounds = 27, .slow = 4, .again = 37037},    /* twice its length */
+        {.period = 0.2, .tried = 1400, .rounds = 12, .slow = 4, .again = 66666},
         {.period = 0.2, .tried = 1400, .slow = 4, .again = 66666},
         {.period = 0.1, .slow = 4, .rests = 1001 * ASYM_SEC},
         {.period = 0.1, .slow = 4, .again = 33333, .rests = 999 * ASYM_SEC}, /* the rest is over */
