@@ -32,10 +32,7 @@ static pid_t start_service(pid_t target, const char *option)
     return asym_service_start(target, argv);
 }
 
-/*
- * After a restart of asymd the kernel's programs are there again. serial-first reschedules the newly serial thread at once (Morad
- * 2008, 6).
- */
+/* After a restart of asymd the kernel's programs are there again. */
 TEST_WITH(a_serial_phase_that_nobody_tells_has_its_cpu_long_before_the_next_sample, asym_service_set_up,
           asym_service_tear_down)
 {
@@ -46,9 +43,9 @@ TEST_WITH(a_serial_phase_that_nobody_tells_has_its_cpu_long_before_the_next_samp
     assert_true(asym_talker_answers(&talker, ENOUGH));
     asym_live_end(asymd, SIGKILL);
     assert_int_equal(asym_service_restore(text, sizeof text), 0);
-    asymd = start_service(talker.pid, "--policy=serial-first");
+    asymd = start_service(talker.pid, "--policy=pa");
     asym_talker_await_answer(&talker);
-    assert_true(asym_talker_answers(&talker, ASYM_TALKER_LAST / 2));
+    assert_true(asym_talker_answers(&talker, ENOUGH));
     asym_talker_stop(&talker, asymd);
 }
 
@@ -87,6 +84,16 @@ TEST_WITH(a_thread_that_slept_through_the_sample_is_served, asym_service_set_up,
 TEST_WITH(asym_serves_a_thread_that_slept_through_the_sample, asym_service_set_up, asym_service_tear_down)
 {
     serve(manager, "--interval=100ms", "--policy=asym", "2", "60", "150");
+}
+
+/* Morad 2008, 6: the newly serial thread is rescheduled at once. */
+TEST_WITH(serial_first_serves_it_as_soon, asym_service_set_up, asym_service_tear_down)
+{
+    struct asym_talker talker = asym_talker_start(silent);
+    const pid_t asymd = start_service(talker.pid, "--policy=serial-first");
+    asym_talker_await_answer(&talker);
+    assert_true(asym_talker_answers(&talker, ASYM_TALKER_LAST / 2));
+    asym_talker_stop(&talker, asymd);
 }
 
 /*

@@ -15,9 +15,6 @@
 /* Processes that one snapshot may begin to follow, and as many that it may leave. Each takes 70 us in the kernel. */
 #define ORDERS 16
 
-/* For so long no snapshot asks for a program that the kernel does not show: it has ended, or a sandbox hides its first process. */
-#define UNSEEN_FOR ASYM_SEC
-
 /* CPU time that the answers to the programs of a user may use at once, microseconds: some 100 answers. */
 #define BURST (20 * ASYM_MSEC)
 
@@ -276,9 +273,7 @@ static int begin(struct asym_bpf *b, const struct asym_snapshot *s, const struct
     const bool is_new = number == 0;
     number = is_new ? add_app(b, &app->id, user) : number;
     const int r = number == 0 ? -ENOMEM : follow(b, &proc->id, number, s->now);
-    if (r == -ESRCH && is_new)
-        b->apps[number - 1].rests_until = s->now + UNSEEN_FOR;
-    else if (r < 0 && is_new && number != 0)
+    if (r < 0 && is_new && number != 0)
         drop_app(b, number);
     return r == -ENOSPC ? r : 0;
 }

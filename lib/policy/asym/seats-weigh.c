@@ -136,7 +136,7 @@ static void weigh_app(struct asym_seats *q, size_t a)
  */
 #define QUICK_SHORT 1.8
 #define QUICK_TRIAL (3 * ASYM_SEC / 2)
-#define QUICK_RESTS (300 * ASYM_SEC)
+#define QUICK_RESTS (60 * ASYM_SEC)
 
 /* Sums over the threads of a program that take part in its work. */
 struct team {
@@ -235,7 +235,7 @@ static bool is_short(const struct asym_seats *q, const struct team *sum)
     return sum->period > 0 && sum->period < limit && (double)(q->in->now - sum->round_at) / (double)ASYM_SEC < limit;
 }
 
-/* Its paces are not known while its threads may run anywhere: it is coupled until its rounds are longer, or the rest is over. */
+/* Its paces are not known while its threads may run anywhere: it is coupled until the rest is over. */
 static bool rests_now(const struct asym_seats *q, const struct team *sum)
 {
     return q->in->now < sum->rests_until && is_short(q, sum);
@@ -344,12 +344,15 @@ static void couple(struct asym_seats *q, struct span proc)
     struct team sum = sum_up(q, proc);
     if (sum.n > 0)
         count_round(q, proc, &sum);
+    if (!is_short(q, &sum))
+        sum.rests_until = 0;
     const bool is = sum.n >= 2 && (rests_now(q, &sum) || is_coupled(&sum));
     if (is && q->in->now >= sum.rests_until)
         ask_for_plans(q, &sum);
     for (uint32_t t = proc.first; t < proc.end; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
         s->coupled = is && takes_part(q, t);
+        s->rests = s->rests && s->coupled;
         /* No turn comes within a round that is so short: none of them is behind. */
         if (s->coupled || (s->short_rounds && sum.n > 0))
             s->rate = sum.rate / (double)sum.n;

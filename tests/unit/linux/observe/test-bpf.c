@@ -1164,18 +1164,6 @@ TEST_F(without_a_place_a_program_is_sampled_and_it_says_so)
     assert_int_equal(kernel.n_followed, 1);
 }
 
-TEST_F(a_program_that_the_kernel_does_not_show_rests_for_a_second)
-{
-    kernel.refuses = -ESRCH;
-    take();
-    kernel.refuses = 0;
-    take_after(ASYM_SEC - 1);
-    assert_int_equal(kernel.n_followed, 0);
-    take_after(1);
-    assert_int_equal(kernel.n_followed, 1);
-    assert_int_equal(kernel.app_of[0], 1);
-}
-
 TEST_F(a_snapshot_that_is_not_there_is_handed_on)
 {
     inner_returns = -EINPROGRESS;

@@ -462,7 +462,7 @@ TEST(rounds_shorter_than_some_plans_are_planned_sooner)
         const bool tries = rows[i].again != 0 && (rows[i].tried < 1400 || rows[i].rounds == 0);
         assert_int_equal(b.states[0].tried, tries ? rows[i].tried * ASYM_MSEC + b.in.interval : 0);
         assert_int_equal(b.states[0].tried_rounds, tries ? rows[i].rounds : 0);
-        assert_int_equal(b.states[0].rests_until, rows[i].is_rest ? b.in.now + 300 * ASYM_SEC : rows[i].rests);
+        assert_int_equal(b.states[0].rests_until, rows[i].is_rest ? b.in.now + 60 * ASYM_SEC : rows[i].rests);
         /* While it rests no thread takes a turn. Else those who sleep come last. */
         assert_int_equal(b.states[0].rests, b.states[0].rests_until > b.in.now);
         assert_near(b.q.behind[0], b.states[0].rests ? 0 : -1);
@@ -674,7 +674,9 @@ TEST(a_program_that_rests_may_use_all_cpus_until_its_rounds_are_long)
     assert_width(4, ASYM_PIN_CPU);
     for (unsigned t = 0; t < 4; t++) {
         state_of(t)->work = 2;
-        state_of(t)->rests_until = w.now + 300 * ASYM_SEC;
+        state_of(t)->period = 0.1;
+        state_of(t)->round_at = w.now;
+        state_of(t)->rests_until = w.now + 60 * ASYM_SEC;
     }
     plan_times(2);
     for (unsigned n = 0; n < 50; n++) {
@@ -685,6 +687,10 @@ TEST(a_program_that_rests_may_use_all_cpus_until_its_rounds_are_long)
     for (unsigned t = 0; t < 4; t++)
         w.threads[t].runnable = 1;
     plan_times(4);
+    assert_width(4, ASYM_PIN_CPU);
+    for (unsigned t = 0; t < 4; t++)
+        w.threads[t].runnable = 0.6;
+    plan_times(4); /* not without a new trial */
     assert_width(4, ASYM_PIN_CPU);
 }
 
