@@ -192,17 +192,18 @@ int sim_idle_near(const struct asym_sim *s, uint32_t cpu, const struct asym_mask
     return found;
 }
 
-/* The CPUs of allowed with the least load: from the sets by their number of threads, if that is the load. */
+/* The CPUs of allowed, which is not empty, with the least load. */
 static struct asym_mask least_loaded(const struct asym_sim *s, const struct asym_mask *allowed)
 {
     struct asym_mask least = {0};
     double most = (double)INFINITY;
-    for (uint32_t n = 0; n < SIM_LAST_LEVEL && !s->by_speed; n++) {
-        least = asym_mask_and(allowed, &s->levels[n]);
-        if (!asym_mask_empty(&least))
-            return least;
-    }
-    ASYM_MASK_FOREACH (c, allowed) {
+    uint32_t n = 0;
+    while (!asym_mask_meets(allowed, &s->levels[n]))
+        n++;
+    const struct asym_mask some = asym_mask_and(allowed, &s->levels[n]);
+    if (!s->by_speed && n < SIM_LAST_LEVEL)
+        return some;
+    ASYM_MASK_FOREACH (c, &some) {
         if (s->loads[c] > most)
             continue;
         if (s->loads[c] < most)

@@ -34,28 +34,50 @@ static uint32_t movable(const struct asym_sim *s, uint32_t from, uint32_t cpu)
     return SIM_NONE;
 }
 
+/* A search for the most loaded CPU from which cpu may pull. */
+struct pull {
+    uint32_t cpu, from, thread; /* from: SIM_NONE: none yet */
+    double most;                /* the load of from */
+};
+
+/* Searches the CPUs of a level from first to end - 1. */
+static void search(const struct asym_sim *s, struct pull *p, const struct asym_mask *level, uint32_t first,
+                   uint32_t end)
+{
+    uint64_t from_first = ~UINT64_C(0) << first % 64;
+    for (uint32_t word = first / 64; word * 64 < end; word++, from_first = ~UINT64_C(0)) {
+        for (uint64_t bits = level->w[word] & from_first; bits; bits &= bits - 1) {
+            const uint32_t from = word * 64 + (uint32_t)__builtin_ctzll(bits);
+            if (from >= end)
+                return;
+            const uint32_t thread = s->loads[from] > p->most ? movable(s, from, p->cpu) : SIM_NONE;
+            if (thread == SIM_NONE)
+                continue;
+            *p = (struct pull){.cpu = p->cpu, .from = from, .thread = thread, .most = s->loads[from]};
+        }
+    }
+}
+
 /*
  * Searches the CPUs at exactly that distance with a thread that cpu may pull, so that cpu becomes less loaded than they were.
  * Returns the most loaded one, and that thread; on a tie the first in order after cpu. SIM_NONE: none.
  */
-static uint32_t busiest(const struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t *ret_thread)
+static uint32_t busiest(struct asym_sim *s, uint32_t cpu, enum sim_reach reach, uint32_t *ret_thread)
 {
-    uint32_t best = SIM_NONE, first, end, near = cpu, near_end = cpu + 1;
-    double most = sim_load(s, cpu, 1) * (1 + 1e-9);
+    struct pull p = {.cpu = cpu, .from = SIM_NONE, .most = sim_load(s, cpu, 1) * (1 + 1e-9)};
+    uint32_t first, end, near = cpu, near_end = cpu + 1;
     if (reach > SIM_REACH_LLC)
         sim_span(s, cpu, reach - 1, &near, &near_end);
     sim_span(s, cpu, reach, &first, &end);
-    for (uint32_t from = near_end; (from = from < end ? from : first) != near; from++) {
-        if (s->loads[from] <= most || s->cpus[from].n_queued == 0)
-            continue;
-        const uint32_t thread = movable(s, from, cpu);
-        if (thread == SIM_NONE)
-            continue;
-        best = from;
-        most = s->loads[from];
-        *ret_thread = thread;
+    while (s->top_level > 0 && asym_mask_empty(&s->levels[s->top_level]))
+        s->top_level--;
+    for (uint32_t n = s->top_level; p.from == SIM_NONE && (n == SIM_LAST_LEVEL || n > p.most); n--) {
+        search(s, &p, &s->levels[n], near_end, end);
+        search(s, &p, &s->levels[n], first, near);
     }
-    return best;
+    if (p.from != SIM_NONE)
+        *ret_thread = p.thread;
+    return p.from;
 }
 
 bool sim_pull(struct asym_sim *s, uint32_t cpu)

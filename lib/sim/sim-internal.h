@@ -70,7 +70,7 @@ uint32_t sim_heap_take(struct sim_heap *h);
 
 enum { SIM_MAX_DEPTH = 4 };
 
-/** CPUs are kept in sets by their number of threads, so that thousands of threads find a CPU each. The last set is not searched. */
+/** CPUs are kept in sets by their load: a search for the one with the most or the least reads few others. */
 enum { SIM_LEVELS = 64, SIM_LAST_LEVEL = SIM_LEVELS - 1 };
 
 enum sim_state { SIM_NEW /* before its start or after its end */, SIM_ASLEEP, SIM_QUEUED, SIM_RUNNING };
@@ -207,7 +207,8 @@ struct asym_sim {
     const volatile sig_atomic_t *stop; /* borrowed; NULL: none */
     uint32_t polled;
     struct asym_mask idle;               /* idle CPUs */
-    struct asym_mask levels[SIM_LEVELS]; /* CPUs by their number of threads; the last: that many or more */
+    struct asym_mask levels[SIM_LEVELS]; /* CPUs by their load, rounded up; the last: that much or more */
+    uint32_t top_level;                  /* no level above it has CPUs */
     uint32_t n_waiting;                  /* threads in all queues */
     uint32_t *newborn, n_newborn;        /* threads that begin at this instant, in the order of their programs */
     uint32_t starter;                    /* CPU of the starter at this instant (cpu-search.c); SIM_NONE: none */
@@ -288,6 +289,13 @@ static inline uint32_t sim_count(const struct asym_sim *s, uint32_t cpu)
 {
     return s->cpus[cpu].n_queued + (s->cpus[cpu].running != SIM_NONE);
 }
+/** Without SSE4.1, ceil is a function call. */
+static inline uint64_t sim_round_up(double x)
+{
+    const uint64_t whole = (uint64_t)x;
+    return whole + ((double)whole < x);
+}
+
 /** Returns the threads of the CPU, and that many more; per speed if the scheduler knows the speeds. */
 static inline double sim_load(const struct asym_sim *s, uint32_t cpu, uint32_t more)
 {

@@ -160,11 +160,13 @@ void sim_set_mask(struct asym_sim *s, uint32_t thread, const struct asym_mask *m
 void sim_recount(struct asym_sim *s, uint32_t cpu)
 {
     struct sim_cpu *c = &s->cpus[cpu];
-    const uint32_t level = ASYM_MIN(sim_count(s, cpu), (uint32_t)SIM_LAST_LEVEL);
+    const double load = sim_load(s, cpu, 0);
+    const uint32_t level = (uint32_t)ASYM_MIN(sim_round_up(load), (uint64_t)SIM_LAST_LEVEL);
     asym_mask_clear(&s->levels[c->level], cpu);
     asym_mask_set(&s->levels[level], cpu);
+    s->top_level = ASYM_MAX(s->top_level, level);
     c->level = level;
-    s->loads[cpu] = sim_load(s, cpu, 0);
+    s->loads[cpu] = load;
 }
 
 void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt)

@@ -200,13 +200,6 @@ static uint64_t next_tick(const struct asym_sim *s, uint32_t cpu, uint64_t after
     return after < phase ? phase : phase + ((after - phase) / tick + 1) * tick;
 }
 
-/* Without SSE4.1, ceil is a function call. */
-static uint64_t round_up(double x)
-{
-    const uint64_t whole = (uint64_t)x;
-    return whole + ((double)whole < x);
-}
-
 void sim_schedule(struct asym_sim *s, uint32_t cpu)
 {
     const struct sim_cpu *c = &s->cpus[cpu];
@@ -218,7 +211,7 @@ void sim_schedule(struct asym_sim *s, uint32_t cpu)
     }
     const struct sim_thread *t = &s->threads[c->running];
     const double lasts = t->debt + ASYM_MAX(t->left, 0) / c->rate;
-    uint64_t when = lasts < 1e18 ? s->now + round_up(lasts) : SIM_NEVER;
+    uint64_t when = lasts < 1e18 ? s->now + sim_round_up(lasts) : SIM_NEVER;
     if (c->n_queued > 0) {
         const uint64_t used = ASYM_MAX(s->now, c->slice_from + s->scenario->scheduler.slice - 1);
         if (when > used)
