@@ -31,8 +31,9 @@ void sim_heap_done(struct sim_heap *h)
 
 static bool before(struct sim_heap_item a, struct sim_heap_item b)
 {
-    /* The branch predictor cannot guess the result, so the comparison uses no branches. */
-    return (a.time < b.time) | ((a.time == b.time) & (a.slot < b.slot));
+    /* The branch predictor cannot guess the result, so this is one comparison of both fields, without branches. */
+    __extension__ typedef unsigned __int128 both;
+    return ((both)a.time << 64 | a.slot) < ((both)b.time << 64 | b.slot);
 }
 
 static void put(struct sim_heap *h, uint32_t i, struct sim_heap_item item)
