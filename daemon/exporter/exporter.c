@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/macro.h"
 #include "base/text.h"
 #include "client/client.h"
@@ -83,7 +84,7 @@ static char *make_text(const json_t *counters, bool is_open)
     FILE *out = open_memstream(&text, &size);
     ASYM_AUTO_FREE struct asym_metric *metrics = asym_metrics_read(counters, &n);
     const int r = out && metrics ? asym_openmetrics_print(metrics, n, is_open, out) : -ENOMEM;
-    if (out && fclose(out) == 0 && r >= 0)
+    if (out && asym_close_text(out, &text) == 0 && r >= 0)
         return text;
     free(text);
     return NULL;

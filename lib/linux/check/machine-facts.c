@@ -115,8 +115,8 @@ static int read_cgroups(const struct asym_root *root, struct asym_fact *ret)
         return -ENODATA;
     count(root, path, 0, &t);
     if (t.n == 0)
-        asym_facts_say(ret, ASYM_FACT_GOOD, "", "version %d, no cgroup with the cpu controller: nice acts across all",
-                       version);
+        asym_facts_say(ret, ASYM_FACT_GOOD, "",
+                       "version %d, none has the cpu controller: a cgroup is no limit for nice", version);
     else
         asym_facts_say(ret, ASYM_FACT_NOTE, "to favour a whole service, set its CPUWeight=",
                        "version %d, the cpu controller divides the CPUs between %u cgroups (%u without the "
@@ -265,7 +265,7 @@ static int read_autogroup(const struct asym_root *root, struct asym_fact *ret)
     }
     return say_switch(ret, on != 0, "sysctl kernel.sched_autogroup_enabled=0",
                       "on: outside of cgroups with the cpu controller nice acts only inside a session",
-                      "off: nice acts across sessions");
+                      "off: a session is no limit for nice");
 }
 
 static int read_hidepid(const struct asym_root *root, struct asym_fact *ret)

@@ -441,6 +441,7 @@ TEST_WITH(eshmp_chooses_no_thread_that_spins_before_one_that_works, set_up, tear
     w.threads[0].spinning = true;
     for (unsigned k = 0; k < 60; k++) {
         run(TICK);
+        assert_why(w.threads[0].answer.reason, "spins");
         for (unsigned t = 1; t < 5; t++)
             assert_false(is_why(w.threads[t].answer.reason, "shares a CPU until its turn"));
     }

@@ -116,7 +116,7 @@ TEST_F(cgroups_with_weights_of_their_own_are_counted)
 {
     const struct tree *t = &f->tree;
     tree_write(t, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu io\n");
-    expect_fact(f, "cgroups", ASYM_FACT_GOOD, "version 2, no cgroup");
+    expect_fact(f, "cgroups", ASYM_FACT_GOOD, "version 2, none has the cpu controller");
     tree_write(t, "sys/fs/cgroup/system.slice/cpu.weight", "100\n");
     tree_write(t, "sys/fs/cgroup/system.slice/a.service/cpu.weight", "300\n");
     tree_write(t, "sys/fs/cgroup/user.slice/cpu.weight", "50\n");
@@ -202,7 +202,7 @@ TEST_F(cgroups_of_version_1_are_counted)
     const struct tree *t = &f->tree;
     tree_write(t, "proc/mounts", "cgroup /cgroup/cpu cgroup rw,relatime,cpuacct,cpu 0 0\n");
     tree_write(t, "cgroup/cpu/cpu.shares", "1024\n");
-    expect_fact(f, "cgroups", ASYM_FACT_GOOD, "version 1, no cgroup");
+    expect_fact(f, "cgroups", ASYM_FACT_GOOD, "version 1, none has the cpu controller");
     tree_write(t, "cgroup/cpu/docker/cpu.shares", "512\n");
     expect_fact(f, "cgroups", ASYM_FACT_NOTE,
                 "version 1, the cpu controller divides the CPUs between 1 cgroups (1 with");
