@@ -622,6 +622,7 @@ TEST_F(evidence_has_the_figures_and_thresholds)
                                         "class=mildly parallel, for ",
                                         "reason=ordered (for ",
                                         "threads steered=3, 3 of them to fast CPUs\n",
+                                        "sequential part=about 0 % of its active time",
                                         "thread=x (301)\n",
                                         "given CPU=5\n",
                                         "affinity=4-7\n",
