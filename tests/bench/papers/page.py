@@ -312,8 +312,9 @@ def nie(data):
                                                               ("7", "others", "+5 to +19 %", (5, 19), means[1], chance[1])):
         met, within = (all(least - by <= x <= most + by for x, by in zip(mean[3:], some)) for some in ([0] * 3, strays[3:]))
         yield f"Figure {figure}: over HASS, {kind}", source, f"{span(mean[3:])} %", likely(met, within)
-    apart, strays = [max(mean[3:]) - min(mean[3:]) for mean in means], [most_and_least(mean[3:], x[3:]) for mean, x in zip(means, chance)]
-    yield ("Figures 6, 7: points between core types", "below 2", both(apart, "{:.1f}"),
+    apart = [number(data.row("eshmp", f"greatest less least mean over HASS, {kind}, points")[4]) for kind in kinds]
+    strays = [most_and_least(mean[3:], x[3:]) for mean, x in zip(means, chance)]
+    yield ("Figures 6, 7: points between core types", "below 2", both(apart, "{:.2f}"),
            likely(max(apart) < 2, all(x - by < 2 for x, by in zip(apart, strays))))
     phased = [[number(data.row("eshmp", name)[k]) for name in ("4MP", "3MP-1SP", "2MP-2SP", "1MP-3SP")] for k in (4, 5, 6)]
     held = sum(x == sorted(x, reverse=True) for x in phased)

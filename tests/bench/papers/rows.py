@@ -618,6 +618,10 @@ def nie_means(sums):
     lines = [[f"mean, {'multi- and mix-phased' if phased else 'single-phased'}"] +
              [percent(mean(sums[o, m, phased])) for o in ("ipc-driven", "hass") for m in NIE_MACHINES]
              for phased in (False, True)]
+    # The difference of two cells would be known to 0.1 only.
+    for phased, kind in enumerate(("single-phased", "multi- and mix-phased")):
+        means = [mean(sums["hass", m, phased]) for m in NIE_MACHINES]
+        lines.append([f"greatest less least mean over HASS, {kind}, points", "", "", "", f"{100 * (max(means) - min(means)):.2f}", "", ""])
     lines.append(["source, single-phased", "<= +11 %", "> 13 points more", "<= 11 more", "-2 to 0 %", "the same", "the same"])
     lines.append(["source, multi- and mix-phased", "<= +11 %", "> 13 points more", "<= 11 more", "+5 to +19 %", "the same",
                   "the same"])
