@@ -184,8 +184,9 @@ static int overlay_next(struct asym_source *source, struct asym_snapshot *ret)
     struct overlay_source *t = of(source);
     const struct asym_rtxd_program_report *program_reports;
     struct asym_snapshot s;
-    /* Ask before and after the sample: a wait that both answers contain is not short. */
-    t->config.provider->ask(t->config.provider, t->config.now(), t->refresh ? ASYM_ASK_REFRESH : 0, &program_reports);
+    /* Ask before and after the sample: a wait that both answers contain is not short. A refresh takes no time. */
+    if (!t->refresh)
+        t->config.provider->ask(t->config.provider, t->config.now(), 0, &program_reports);
     t->refresh = false;
     int r = source->inner->next(source->inner, &s);
     if (r <= 0)
