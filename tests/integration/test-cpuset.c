@@ -31,6 +31,7 @@ TEST_WITH(a_cpuset_that_comes_and_goes_loses_no_thread, asym_service_set_up, asy
     snprintf(one, sizeof one, "%d", asym_mask_next(&all_cpus, first + 1));
     const char *const more[] = {"--policy=rr", "--set=enforce.pin=cpu", "--interval=20ms", NULL};
     int out = memfd_create("said", MFD_CLOEXEC);
+    assert_true(out >= 0);
     asym_cpuset_make(both);
     pid_t load = asym_service_spin("2");
     asym_cpuset_join(load);

@@ -34,6 +34,7 @@ TEST_WITH(a_thread_that_sets_its_mask_late_is_steered_like_any_other, asym_servi
     int output;
     long ran = -1;
     const int out = memfd_create("said", MFD_CLOEXEC);
+    assert_true(out >= 0);
     const pid_t load = asym_live_start_piped((const char *const[]){"tests/load-ownmask", NULL}, &output);
     /* asymd plans at every sample, but only one plan concerns the waiting thread, and asymd releases nothing meanwhile. */
     const char *const more[] = {"--set=enforce.swap_period=10ms", "--set=enforce.release=100s", NULL};

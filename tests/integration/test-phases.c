@@ -233,6 +233,7 @@ TEST_WITH(a_thread_that_dies_between_event_and_plan_is_not_steered, asym_service
     char text[65536];
     asym_service_export_bus();
     const int out = memfd_create("said", MFD_CLOEXEC);
+    assert_true(out >= 0);
     const pid_t load = start_pair();
     const char *const argv[] = {"--interval=1s", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf", NULL};
     const pid_t asymd = asym_service_start_to(load, argv, out);
