@@ -138,6 +138,10 @@ static void weigh_app(struct asym_seats *q, size_t a)
 #define QUICK_TRIAL (3 * ASYM_SEC / 2)
 #define QUICK_RESTS (60 * ASYM_SEC)
 
+/* While a program rests, a trial without turns counts its rounds this often. They last up to so many times as long there. */
+#define QUICK_LOOKS (10 * ASYM_SEC)
+#define LOOK_LONGER 1.5
+
 /* Sums over the threads of a program that take part in its work. */
 struct team {
     double pace, squares, least, most, weight, duty, rate;
@@ -235,26 +239,20 @@ static bool is_short(const struct asym_seats *q, const struct team *sum)
     return sum->period > 0 && sum->period < limit && (double)(q->in->now - sum->round_at) / (double)ASYM_SEC < limit;
 }
 
-/* Its paces are not known while its threads may run anywhere: it is coupled until the rest is over. */
-static bool rests_now(const struct asym_seats *q, const struct team *sum)
-{
-    return q->in->now < sum->rests_until && is_short(q, sum);
-}
-
 /*
  * Counts the rounds while it plans for them. Where they turn out to be far shorter than they looked, it plans sooner from now on.
- * Returns whether they are too short for turns.
+ * Returns their mean length in seconds when it has counted for long enough, else 0.
  */
-static bool is_too_short(const struct asym_seats *q, struct team *sum)
+static double count_rounds(const struct asym_seats *q, struct team *sum)
 {
     sum->tried += q->in->interval;
     sum->tried_rounds += sum->since > 0;
     if (sum->tried < QUICK_TRIAL || sum->tried_rounds == 0)
-        return false;
+        return 0;
     const double round = (double)sum->tried / (double)ASYM_SEC / sum->tried_rounds;
     sum->period = ASYM_MIN(sum->period, 2 * round);
     sum->tried = sum->tried_rounds = 0;
-    return round * (double)ASYM_SEC < QUICK_SHORT * (double)q->p->quick;
+    return round;
 }
 
 /* Asks for the plans that its turns need, if the engine makes fewer. On equal seats there is nothing to take turns for. */
@@ -262,10 +260,14 @@ static void ask_for_plans(const struct asym_seats *q, struct team *sum)
 {
     if (!is_short(q, sum) || sum->slow >= sum->fast)
         return;
-    if (is_too_short(q, sum)) {
-        sum->rests_until = q->in->now + QUICK_RESTS;
+    const bool rests = q->in->now < sum->rests_until;
+    const double round = count_rounds(q, sum) * (double)ASYM_SEC;
+    if (round > 0 && round < QUICK_SHORT * (double)q->p->quick * (rests ? LOOK_LONGER : 1)) {
+        sum->rests_until = rests ? sum->rests_until : q->in->now + QUICK_RESTS;
         return;
     }
+    if (round > 0)
+        sum->rests_until = 0;
     const asym_usec wanted = ASYM_MAX((asym_usec)(sum->period / PLANS_A_ROUND * (double)ASYM_SEC), q->p->quick);
     *q->in->again = *q->in->again == 0 ? wanted : ASYM_MIN(*q->in->again, wanted);
 }
@@ -321,14 +323,12 @@ static double turn_of(const struct asym_seats *q, const struct asym_seats_thread
 /* Nothing is known of a team while none of its threads takes part. */
 static void remember_team(const struct asym_seats *q, struct span proc, const struct team *sum)
 {
-    const bool rests = rests_now(q, sum);
     for (uint32_t t = proc.first; t < proc.end && sum->n > 0; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
         s->in_step = sum->in_step;
         s->round_at = sum->round_at;
         s->period = sum->period;
         s->rests_until = sum->rests_until;
-        s->rests = s->coupled && rests;
         s->tried = sum->tried;
         s->tried_rounds = sum->tried_rounds;
         s->short_rounds = asym_seats_passes(sum->partial, sum->short_rounds > 0, SHORT_ROUNDS * (double)sum->n);
@@ -346,20 +346,21 @@ static void couple(struct asym_seats *q, struct span proc)
         count_round(q, proc, &sum);
     if (!is_short(q, &sum))
         sum.rests_until = 0;
-    const bool is = sum.n >= 2 && (rests_now(q, &sum) || is_coupled(&sum));
-    if (is && q->in->now >= sum.rests_until)
+    /* Its paces are not known while its threads may run anywhere: it is coupled until the rest is over. */
+    const bool is = sum.n >= 2 && (q->in->now < sum.rests_until || is_coupled(&sum));
+    if (is && (ASYM_MAX(sum.rests_until, q->in->now) - q->in->now) % QUICK_LOOKS < QUICK_TRIAL)
         ask_for_plans(q, &sum);
     for (uint32_t t = proc.first; t < proc.end; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
         s->coupled = is && takes_part(q, t);
-        s->rests = s->rests && s->coupled;
+        s->rests = s->coupled && q->in->now < sum.rests_until;
         /* No turn comes within a round that is so short: none of them is behind. */
         if (s->coupled || (s->short_rounds && sum.n > 0))
             s->rate = sum.rate / (double)sum.n;
         if (!s->coupled)
             continue;
         q->density[t] = sum.weight / ASYM_MAX(sum.duty, DUTY_LEAST);
-        q->behind[t] = rests_now(q, &sum) ? 0 : turn_of(q, s, &sum);
+        q->behind[t] = s->rests ? 0 : turn_of(q, s, &sum);
     }
     remember_team(q, proc, &sum);
 }

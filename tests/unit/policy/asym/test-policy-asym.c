@@ -418,7 +418,7 @@ TEST(rounds_shorter_than_some_plans_are_planned_sooner)
         uint32_t rounds; /* in these */
         int32_t slow;    /* the seat of the two others */
         asym_usec again;
-        bool is_rest;          /* the rest begins */
+        bool is_rest, ends;    /* the rest begins, or ends */
         asym_usec rests, open; /* until when it rests already; since the last round began */
     } rows[] = {
         {.period = 0.2, .slow = 4, .again = 66666},
@@ -431,7 +431,11 @@ TEST(rounds_shorter_than_some_plans_are_planned_sooner)
         {.period = 0.2, .tried = 1400, .rounds = 27, .slow = 4, .again = 37037},    /* twice its length */
         {.period = 0.2, .tried = 1400, .rounds = 12, .slow = 4, .again = 66666},
         {.period = 0.2, .tried = 1400, .slow = 4, .again = 66666},
-        {.period = 0.1, .slow = 4, .rests = 1001 * ASYM_SEC},
+        {.period = 0.1, .slow = 4, .rests = 1009 * ASYM_SEC},
+        /* While it rests, its rounds are counted for 1.5 of 10 s: from 81 ms on it takes turns. */
+        {.period = 0.1, .slow = 4, .again = 33333, .rests = 1011 * ASYM_SEC},
+        {.period = 0.1, .tried = 1400, .rounds = 19, .slow = 4, .rests = 1011 * ASYM_SEC},
+        {.period = 0.1, .tried = 1400, .rounds = 18, .slow = 4, .again = 33333, .rests = 1011 * ASYM_SEC, .ends = true},
         {.period = 0.1, .slow = 4, .again = 33333, .rests = 999 * ASYM_SEC}, /* the rest is over */
         {.period = 0.2, .slow = 4, .again = 66666, .open = 200 * ASYM_MSEC},
         {.period = 0.2, .slow = 4, .open = 220 * ASYM_MSEC}, /* no rounds any more, or a long one */
@@ -462,7 +466,8 @@ TEST(rounds_shorter_than_some_plans_are_planned_sooner)
         const bool tries = rows[i].again != 0 && (rows[i].tried < 1400 || rows[i].rounds == 0);
         assert_int_equal(b.states[0].tried, tries ? rows[i].tried * ASYM_MSEC + b.in.interval : 0);
         assert_int_equal(b.states[0].tried_rounds, tries ? rows[i].rounds : 0);
-        assert_int_equal(b.states[0].rests_until, rows[i].is_rest ? b.in.now + 60 * ASYM_SEC : rows[i].rests);
+        const asym_usec rests = rows[i].is_rest ? b.in.now + 60 * ASYM_SEC : rows[i].rests;
+        assert_int_equal(b.states[0].rests_until, rows[i].ends ? 0 : rests);
         /* While it rests no thread takes a turn. Else those who sleep come last. */
         assert_int_equal(b.states[0].rests, b.states[0].rests_until > b.in.now);
         assert_near(b.q.behind[0], b.states[0].rests ? 0 : -1);
