@@ -29,9 +29,8 @@ for each in xz 7z sysbench x264 cyclictest; do $each --help >/dev/null 2>&1; don
 BEGIN = """cd /run/real; PATH=/usr/lib/postgresql/15/bin:$PATH
 job() { (echo $BASHPID >/sys/fs/cgroup/session-1.scope/cgroup.procs; exec setsid nice -n 10 "$@"); }
 timed() { local begun=$EPOCHREALTIME; job "$@" >/dev/null 2>&1 && awk "BEGIN { print \\"figure=\\" $EPOCHREALTIME - $begun }"; }
-"""
 # What asymd used meanwhile, per cent of a CPU.
-BEGIN += """used() { local p; p=$(pidof asymd) && awk '{ print $14 + $15 }' /proc/$p/stat; }
+used() { local p; p=$(pidof asymd) && awk '{ print $14 + $15 }' /proc/$p/stat; }
 before=$(used) since=${EPOCHREALTIME/./}
 """
 END = """

@@ -40,10 +40,10 @@ journalctl --sync; journalctl -u scx --no-pager; exit 1"""
 STOP_SCHEDULER = "grep -x enabled /sys/kernel/sched_ext/state && systemctl stop scx"
 PEERS = ("stock", "asym", *SCHEDULERS)
 # autogroup: whether each session is a scheduling group of its own. figure: the program's figure that is compared, and its unit. on: the
-# CPUs of the program; "": all.
+# CPUs of the program; "": all. scope: the cgroup of both programs, with the controller cpu; "": the root.
 # skip_ms: before it begins, asymd has seen the programs for some plans.
-Row = collections.namedtuple("Row", "title other program figure autogroup seconds modes on machine skip_ms",
-                             defaults=(0, SECONDS, MODES, "", "burn", SKIP_MS))
+Row = collections.namedtuple("Row", "title other program figure autogroup seconds modes on machine skip_ms scope",
+                             defaults=(0, SECONDS, MODES, "", "burn", SKIP_MS, ""))
 HOGS, GAME, GAME_60 = "hog 8", "frames 6 6000 6000 1000 0 0", "frames 6 8000 6000 500 16667 0"
 GAME_SLEEPS = "frames 6 8000 6000 500 0 8000"
 FPS, SPEED = ("fps", "frames a second"), ("work", "speed, of a fast CPU")
@@ -82,6 +82,8 @@ ROWS = {
     **{f"copies-{n}": row for n, row in COPIES.items()},
 }
 ROWS |= {f"arm64-{name}": row._replace(modes=AUTO, machine="arm64") for name, row in ROWS.items() if row.machine == "burn"}
+ROWS |= {f"{name}-login": ROWS[name]._replace(title=f"{ROWS[name].title}, in two sessions of a login", autogroup=1, scope="session-1.scope")
+         for name in ("frames-60", "frames-sleep")}
 ROWS |= {f"{name}-without": ROWS[name]._replace(modes=ABLATED) for name in ("frames", "frames-60", "build")}
 ROWS |= {f"{name}-observers": ROWS[name]._replace(modes=OBSERVERS)
          for name in ("frames", "frames-60", "frames-sleep", "serial", "build", "barriers", "barriers-1000", "latency")}
@@ -102,7 +104,7 @@ ROWS |= {f"{name}-eight": ROWS[name]._replace(title=f"{ROWS[name].title}, CPUs o
 # The programs that are measured beside schedulers of sched_ext, too.
 BESIDE_PEERS = ("make",)
 # asymd stays on a slow CPU: a sample takes an emulated CPU 15 times as long, and would take a fast one from the programs.
-SCRIPT = """echo $BASHPID >/sys/fs/cgroup/cgroup.procs
+SCRIPT = """cd /sys/fs/cgroup && mkdir -p ./{scope} && echo {sign}cpu >cgroup.subtree_control && echo $BASHPID >./{scope}/cgroup.procs || exit 1
 echo {autogroup} >/proc/sys/kernel/sched_autogroup_enabled
 at() {{ read -r now _ </proc/uptime; echo $((10#${{now/./}} * 10 + $1)); }}
 rest() {{ local left=$(($1 - $(at 0))); [ $left -le 0 ] || sleep ${{left}}e-3; }}
@@ -112,7 +114,7 @@ state() {{
     set -- $1 $(asymctl status --json | grep -oE '"changes": *[0-9]+' | grep -oE '[0-9]+') $(cut -d' ' -f14,15 /proc/$asymd/stat)
     echo "state $1 $(at 0) $2 $(($3 + $4))"
 }}
-begin=$(at {skip}) end=$((begin + {seconds} * 1000))
+begin=$(at {skip_ms}) end=$((begin + {seconds} * 1000))
 start() {{ [ -z "$2" ] || setsid $3 /opt/load-burn $begin $end $2 >/run/$1 & }}
 rm -f /run/other /run/program
 start other "{other}"
@@ -220,8 +222,8 @@ def measure_one(lab, name):
         lab.s.guest.deadline = time.monotonic() + programs.HANGS_S
         return programs.measure(lab.s, programs.PROGRAMS[name])
     row = ROWS[name]
-    on = f"taskset -c {row.on}" if row.on else ""
-    command = SCRIPT.format(autogroup=row.autogroup, skip=row.skip_ms, seconds=row.seconds, other=row.other, program=row.program, on=on)
+    started = row._replace(on=row.on and f"taskset -c {row.on}")._asdict()
+    command = SCRIPT.format(sign="+" if row.scope else "-", **started)
     lab.s.guest.deadline = time.monotonic() + row.seconds + HANGS_S
     with hurried(lab.s.guest.qemu.process.pid):
         text = lab.s.sh(command)
