@@ -162,7 +162,7 @@ TEST(a_master_ranks_with_sp_and_a_spinning_thread_last)
     w.load->tasks[8].flags = ASYM_TASK_SPINNING;
     turn(&w);
     assert_true(is_fast(&w, 3) && w.plan->tasks[3].exclusive);
-    assert_why(w.plan->tasks[3].reason, "as its program says");
+    assert_why(w.plan->tasks[3].reason, "master thread, as its program says");
     assert_false(is_fast(&w, 8) || is_fast(&w, 9));
     assert_false(w.plan->tasks[8].exclusive);
 }
