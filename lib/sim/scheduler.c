@@ -6,15 +6,6 @@
 
 /* Load balancing by the number of threads, or by the number of threads per speed if the scheduler knows the speeds. */
 
-/* Returns whether a and b are at exactly that distance: nearer CPUs were searched before. */
-static bool reaches(const struct asym_sim *s, uint32_t a, uint32_t b, enum sim_reach reach)
-{
-    const enum sim_reach nearest = s->cpus[a].llc == s->cpus[b].llc     ? SIM_REACH_LLC
-                                   : s->cpus[a].node == s->cpus[b].node ? SIM_REACH_NODE
-                                                                        : SIM_REACH_ALL;
-    return nearest == reach;
-}
-
 /* The first thread of the queue that may run on cpu: like Linux, the one that has not run for longest, whose cache is cold. */
 static uint32_t movable(const struct asym_sim *s, uint32_t from, uint32_t cpu)
 {
@@ -126,18 +117,19 @@ static bool shares_core(const struct asym_sim *s, uint32_t cpu)
 /* Active balancing of SMT: a CPU whose core is idle takes over one of two threads that share a core; the nearest first. */
 static void take_from_siblings(struct asym_sim *s, uint32_t cpu)
 {
+    uint32_t best = SIM_NONE, nearest = SIM_N_REACHES;
     if (s->scenario->machine.most_smt < 2 || sim_count(s, cpu) > 0 || !sim_core_is_idle(s, cpu))
         return;
-    for (int reach = SIM_REACH_LLC; reach < SIM_N_REACHES; reach++) {
-        for (uint32_t i = 1; i < s->n_cpus; i++) {
-            const uint32_t from = (cpu + i) % s->n_cpus, thread = s->cpus[from].running;
-            if (thread == SIM_NONE || !reaches(s, cpu, from, (enum sim_reach)reach) || !shares_core(s, from) ||
-                !asym_mask_has(asym_mask_table_at(&s->masks, s->threads[thread].mask), (int)cpu))
-                continue;
-            sim_move(s, thread, cpu);
-            return;
-        }
+    for (uint32_t i = 1; i < s->n_cpus; i++) {
+        const uint32_t from = (cpu + i) % s->n_cpus, thread = s->cpus[from].running, away = sim_distance(s, cpu, from);
+        if (thread == SIM_NONE || away >= nearest || !shares_core(s, from) ||
+            !asym_mask_has(asym_mask_table_at(&s->masks, s->threads[thread].mask), (int)cpu))
+            continue;
+        best = thread;
+        nearest = away;
     }
+    if (best != SIM_NONE)
+        sim_move(s, best, cpu);
 }
 
 static void balance_by_load(struct asym_sim *s, uint32_t cpu)

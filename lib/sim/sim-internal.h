@@ -149,11 +149,11 @@ struct sim_cpu {
 struct sim_llc {
     uint64_t used_kib; /* working sets of the threads that run under it */
     double level;      /* KiB of its working set that each thread can keep; INFINITY: all */
-    uint32_t first, n; /* into asym_sim.by_llc */
+    uint32_t first, n; /* CPUs */
 };
 
 struct sim_core {
-    uint32_t first, n; /* CPUs: siblings have consecutive numbers */
+    uint32_t first, n; /* CPUs */
 };
 
 struct sim_proc {
@@ -192,7 +192,7 @@ struct asym_sim {
     struct sim_llc *llcs;
     struct sim_core *cores;
     double *loads; /* by CPU, as of sim_recount: a search reads them all */
-    uint32_t *by_llc, *pending;
+    uint32_t *pending;
     uint64_t *alive;              /* a bit per process, so that a snapshot skips processes that do not run */
     struct asym_mask_table masks; /* of threads */
     uint32_t n_cpus, n_threads, n_procs, n_programs, n_llcs, n_pending;
@@ -336,6 +336,8 @@ void sim_stop(struct asym_sim *s, uint32_t thread, enum sim_state state);
 void sim_move(struct asym_sim *s, uint32_t thread, uint32_t cpu);
 /** Updates the CPU's level and load. To be called after each change of its number of threads, before a search for a CPU. */
 void sim_recount(struct asym_sim *s, uint32_t cpu);
+/** Returns the least distance at which the one reaches the other. */
+enum sim_reach sim_distance(const struct asym_sim *s, uint32_t a, uint32_t b);
 /** Marks the CPU for sim_settle. */
 void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt);
 /** Moves a thread that is on no queue to cpu: it pays for the migration, and its virtual runtime becomes relative to cpu's. */

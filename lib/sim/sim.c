@@ -60,22 +60,16 @@ static int build_machine(struct asym_sim *s)
     return asym_machine_finish(out);
 }
 
+/* build_machine gives CPUs of a core and of an LLC neighbouring numbers. */
 static void group_cpus(struct asym_sim *s)
 {
-    uint32_t at_llc = 0;
-    for (uint32_t l = 0; l < s->n_llcs; l++) {
-        s->llcs[l].first = at_llc;
-        s->llcs[l].level = (double)INFINITY;
-        for (uint32_t c = 0; c < s->n_cpus; c++)
-            if (s->machine->cpus[c].llc == (int16_t)l)
-                s->by_llc[at_llc++] = c;
-        s->llcs[l].n = at_llc - s->llcs[l].first;
-    }
-    /* build_machine gives siblings neighbouring numbers. */
     for (uint32_t c = s->n_cpus; c-- > 0;) {
         struct sim_core *core = &s->cores[s->machine->cpus[c].core];
-        core->first = c;
+        struct sim_llc *llc = &s->llcs[s->machine->cpus[c].llc];
+        core->first = llc->first = c;
         core->n++;
+        llc->n++;
+        llc->level = (double)INFINITY;
     }
 }
 
@@ -128,7 +122,8 @@ static int init_programs(struct asym_sim *s, int only, uint64_t seed)
             s->procs[proc] = (struct sim_proc){.program = i, .instance = k, .first = thread, .n = program->threads};
             s->procs[proc].rng = sim_rng_stream(seed, (uint64_t)i << 32 | k);
             for (uint32_t t = 0; t < program->threads; t++, thread++)
-                s->threads[thread] = (struct sim_thread){.proc = proc, .cpu = -1, .memory = s->scenario->memories};
+                s->threads[thread] = (struct sim_thread){
+                    .proc = proc, .cpu = -1, .mask = SIM_ALL_CPUS, .memory = s->scenario->memories};
         }
     }
     return 0;
@@ -153,7 +148,6 @@ static int allocate(struct asym_sim *s)
     s->programs = calloc(s->n_programs + 1, sizeof *s->programs);
     s->llcs = calloc(s->n_cpus, sizeof *s->llcs);
     s->cores = calloc(s->n_cpus, sizeof *s->cores);
-    s->by_llc = calloc(s->n_cpus, sizeof *s->by_llc);
     s->pending = calloc(s->n_cpus, sizeof *s->pending);
     s->loads = calloc(s->n_cpus, sizeof *s->loads);
     s->alive = calloc(s->n_procs / 64 + 1, sizeof *s->alive);
@@ -164,7 +158,7 @@ static int allocate(struct asym_sim *s)
     if (s->threads)
         memset(s->threads, 0, (s->n_threads + 1) * sizeof *s->threads);
     return (s->criticals || !is_bpf) && s->machine && s->cpus && s->threads && s->procs && s->programs && s->llcs &&
-                   s->cores && s->by_llc && s->pending && s->loads && s->alive && s->newborn
+                   s->cores && s->pending && s->loads && s->alive && s->newborn
                ? 0
                : -ENOMEM;
 }
@@ -193,9 +187,6 @@ static int set_up(struct asym_sim *s, int only, uint64_t seed)
     r = init_programs(s, only, seed);
     if (r >= 0)
         r = sim_ports_new(s);
-    /* Each thread uses a mask from the start. */
-    for (uint32_t i = 0; r >= 0 && i < s->n_threads; i++)
-        s->threads[i].mask = SIM_ALL_CPUS;
     if (r >= 0)
         sim_begin(s);
     return r;
@@ -225,8 +216,8 @@ void asym_sim_free(struct asym_sim *s)
         free(s->programs[i].waiting);
     sim_heap_done(&s->heap);
     asym_mask_table_done(&s->masks);
-    void *owned[] = {s->criticals, s->machine, s->cpus,    s->threads, s->procs, s->programs, s->llcs,
-                     s->cores,     s->by_llc,  s->pending, s->loads,   s->alive, s->newborn};
+    void *owned[] = {s->criticals, s->machine, s->cpus,    s->threads, s->procs, s->programs,
+                     s->llcs,      s->cores,   s->pending, s->loads,   s->alive, s->newborn};
     for (size_t i = 0; i < ASYM_LENGTH(owned); i++)
         free(owned[i]);
     free(s);

@@ -178,12 +178,11 @@ void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt)
     c->pending = c->late = true;
 }
 
-/* Returns 0 within an LLC, 1 across LLCs, 2 across nodes. */
-static unsigned distance(const struct asym_sim *s, uint32_t a, uint32_t b)
+enum sim_reach sim_distance(const struct asym_sim *s, uint32_t a, uint32_t b)
 {
     if (s->cpus[a].llc == s->cpus[b].llc)
-        return 0;
-    return s->cpus[a].node == s->cpus[b].node ? 1 : 2;
+        return SIM_REACH_LLC;
+    return s->cpus[a].node == s->cpus[b].node ? SIM_REACH_NODE : SIM_REACH_ALL;
 }
 
 void sim_settle_on(struct asym_sim *s, uint32_t thread, uint32_t cpu)
@@ -196,9 +195,9 @@ void sim_settle_on(struct asym_sim *s, uint32_t thread, uint32_t cpu)
         t->vruntime -= s->cpus[t->cpu].min_vruntime;
     t->vruntime += s->cpus[cpu].min_vruntime;
     if (t->has_run) {
-        const unsigned d = distance(s, (uint32_t)t->cpu, cpu);
+        const enum sim_reach d = sim_distance(s, (uint32_t)t->cpu, cpu);
         const double cost[] = {(double)sc->migrate_llc, (double)sc->migrate_across, (double)sc->migrate_node};
-        t->debt += cost[d] + (d > 0 && !t->spinning ? sc->refill * t->memory->working_set : 0);
+        t->debt += cost[d] + (d > SIM_REACH_LLC && !t->spinning ? sc->refill * t->memory->working_set : 0);
         s->totals.migrations[d]++;
     }
     t->cpu = (int32_t)cpu;

@@ -52,7 +52,7 @@ static double find_level(const struct asym_sim *s, const struct sim_llc *l)
         kept = 0;
         rest = 0;
         for (uint32_t i = 0; i < l->n; i++) {
-            const double kib = wants_kib(s, s->by_llc[l->first + i]);
+            const double kib = wants_kib(s, l->first + i);
             kept += kib <= level ? kib : 0;
             rest += kib > level;
         }
@@ -75,9 +75,9 @@ void sim_weigh(struct asym_sim *s, uint32_t cpu, uint32_t thread, int sign)
     if (!was_tight && !tight)
         return;
     l->level = tight ? find_level(s, l) : (double)INFINITY;
-    for (uint32_t i = 0; i < l->n; i++)
-        if (s->by_llc[l->first + i] != cpu && s->cpus[s->by_llc[l->first + i]].running != SIM_NONE)
-            sim_rerate(s, s->by_llc[l->first + i]);
+    for (uint32_t c = l->first; c < l->first + l->n; c++)
+        if (c != cpu && s->cpus[c].running != SIM_NONE)
+            sim_rerate(s, c);
 }
 
 static double misses_per_instruction(const struct asym_sim_memory *m, double level)
