@@ -260,7 +260,7 @@ static double over_all(const struct asym_sim_trial *t, enum asym_figure figure)
     else if (figure == ASYM_FIGURE_CHANGES)
         sum = (double)t->totals.actions;
     else if (figure == ASYM_FIGURE_MIGRATIONS)
-        sum = (double)(t->totals.migrations[0] + t->totals.migrations[1] + t->totals.migrations[2]);
+        sum = (double)t->totals.migrations;
     return asym_measure_over(sum, t->seconds);
 }
 

@@ -98,7 +98,7 @@ struct asym_sim_step {
     double critical;  /**< PARALLEL: instructions under the program's lock after each chunk */
     double pause;     /**< PARALLEL: ns of I/O wait after each chunk */
     unsigned memory;  /**< index; 0: the default */
-    unsigned partner; /**< END: its LOOP, LOOP: its END */
+    unsigned partner; /**< END: its LOOP */
     unsigned line;
 };
 

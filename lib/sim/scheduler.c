@@ -201,7 +201,6 @@ void sim_wake(struct asym_sim *s, uint32_t thread)
     struct sim_thread *t = &s->threads[thread];
     const uint32_t cpu = place(s, thread);
     struct sim_cpu *c = &s->cpus[cpu];
-    s->totals.wakeups++;
     s->totals.events++;
     sim_account(s, cpu);
     sim_settle_on(s, thread, cpu);

@@ -135,9 +135,7 @@ struct asym_sim_totals {
      * balancing; a pull by an idle CPU; a timer; an arrival. A tick at which idle CPUs try again counts only their pulls.
      */
     uint64_t events;
-    uint64_t switches, wakeups;
-    uint64_t migrations[3]; /**< within an LLC, across LLCs, across nodes */
-    uint64_t snapshots, actions;
+    uint64_t migrations, snapshots, actions;
     double busy; /**< seconds of CPU time used, all CPUs */
 };
 

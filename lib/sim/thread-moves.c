@@ -198,7 +198,7 @@ void sim_settle_on(struct asym_sim *s, uint32_t thread, uint32_t cpu)
         const enum sim_reach d = sim_distance(s, (uint32_t)t->cpu, cpu);
         const double cost[] = {(double)sc->migrate_llc, (double)sc->migrate_across, (double)sc->migrate_node};
         t->debt += cost[d] + (d > SIM_REACH_LLC && !t->spinning ? sc->refill * t->memory->working_set : 0);
-        s->totals.migrations[d]++;
+        s->totals.migrations++;
     }
     t->cpu = (int32_t)cpu;
 }
@@ -209,10 +209,8 @@ void sim_run_on(struct asym_sim *s, uint32_t cpu, uint32_t thread)
     struct sim_thread *t = &s->threads[thread];
     sim_account(s, cpu);
     sim_settle_on(s, thread, cpu);
-    if (c->last != thread) {
+    if (c->last != thread)
         t->debt += (double)s->scenario->scheduler.switch_cost;
-        s->totals.switches++;
-    }
     c->running = c->last = thread;
     c->slice_from = s->now;
     sim_set_state(s, thread, SIM_RUNNING);
