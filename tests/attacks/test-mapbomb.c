@@ -128,8 +128,10 @@ static double time_of_maps(pid_t pid)
 /* Before the fix a sample read all maps. Signals and the watchdog waited that long. The bound is 2 s on a fast machine. */
 TEST(a_signal_does_not_wait_for_the_end_of_a_sample)
 {
-    pid_t attacker = start(MANY), asymd = asym_service_start(attacker, NULL);
-    asym_live_sleep(3);
+    const char *const more[] = {"--set=asymd.cpu_budget=100", NULL};
+    pid_t attacker = start(MANY), asymd = asym_service_start(attacker, more);
+    /* Soon after the start, in the first sample that could read all maps. */
+    asym_live_sleep(1);
     const double all = MANY * time_of_maps(attacker), stop = asym_attack_stop(asymd, 30);
     printf("stopped in %.2f s; to read all maps takes %.1f s\n", stop, all);
     end(attacker);
