@@ -9,19 +9,12 @@
 #include "support/generate.h"
 #include "support/reason-text.h"
 #include "support/test.h"
-
-#define INTERVAL (100 * ASYM_MSEC)
-#define N_MOST   64
+#include "support/turns.h"
 
 struct smt_fixture {
-    struct asym_machine machine;
-    struct gen_load *load;
-    struct asym_engine *e;
-    const struct asym_plan *plan;
-    size_t n_actions;
+    struct turns t;
     asym_usec first; /* time of the first sample; 0: none yet */
-    struct asym_outcome outcomes[2 * N_MOST];
-    struct asym_sample samples[N_MOST];
+    struct asym_sample samples[TURNS_MOST];
     struct gen_params_room params;
     /* IPC of thread i alone, and the part of it that remains beside thread k on its core; NULL: no counters */
     double (*alone)(size_t i);
@@ -34,8 +27,7 @@ static void nothing(struct smt_fixture *w)
 
 static void end(struct smt_fixture *w)
 {
-    asym_engine_free(w->e);
-    gen_load_free(w->load);
+    turns_end(&w->t);
 }
 
 #define TEST_F(name) TEST_IN(name, struct smt_fixture, w, nothing, end)
@@ -47,11 +39,11 @@ static void end(struct smt_fixture *w)
 static void begin_with(struct smt_fixture *w, const char *name, enum asym_smt_weights weights, const char *catch_up,
                        unsigned n_cpus, unsigned siblings, unsigned n)
 {
-    unsigned ones[N_MOST];
+    unsigned ones[TURNS_MOST];
     const struct asym_policy *policy = asym_policy_find(name);
     end(w);
     *w = (struct smt_fixture){0};
-    for (size_t i = 0; i < N_MOST; i++)
+    for (size_t i = 0; i < TURNS_MOST; i++)
         ones[i] = 1;
     assert_non_null(policy);
     w->params = gen_params_with(policy, catch_up ? "catch_up" : NULL, catch_up);
@@ -62,13 +54,13 @@ static void begin_with(struct smt_fixture *w, const char *name, enum asym_smt_we
         .classify = {.serial_max_threads = 2, .hp_threshold = UINT32_MAX, .amp_boost = ASYM_SEC, .hysteresis = 1},
         .enforce = {.pin = -1, .swap_period = ASYM_SEC, .release = 5 * ASYM_SEC},
     };
-    gen_plain_machine(&w->machine, n_cpus, n_cpus);
+    gen_plain_machine(&w->t.machine, n_cpus, n_cpus);
     for (unsigned c = 0; c < n_cpus; c++)
-        w->machine.cpus[c].core = w->machine.cpus[c].freq_domain = (int16_t)(c / siblings);
-    assert_int_equal(asym_machine_finish(&w->machine), 0);
-    w->load = gen_load_new(&w->machine, ones, n);
-    assert_non_null(w->load);
-    assert_int_equal(asym_engine_new(&config, &w->e), 0);
+        w->t.machine.cpus[c].core = w->t.machine.cpus[c].freq_domain = (int16_t)(c / siblings);
+    assert_int_equal(asym_machine_finish(&w->t.machine), 0);
+    w->t.load = gen_load_new(&w->t.machine, ones, n);
+    assert_non_null(w->t.load);
+    assert_int_equal(asym_engine_new(&config, &w->t.e), 0);
 }
 
 static void begin_on(struct smt_fixture *w, const char *name, unsigned n_cpus, unsigned siblings, unsigned n)
@@ -79,16 +71,16 @@ static void begin_on(struct smt_fixture *w, const char *name, unsigned n_cpus, u
 /* Returns the core of thread i; a thread that sleeps has a number of its own. */
 static int core_of(const struct smt_fixture *w, size_t i)
 {
-    if (w->plan->tasks[i].target < 0)
+    if (w->t.plan->tasks[i].target < 0)
         return -1 - (int)i;
-    return w->machine.cpus[w->plan->tasks[i].target].core;
+    return w->t.machine.cpus[w->t.plan->tasks[i].target].core;
 }
 
 /* Returns the IPC of thread i since the last sample, on the CPU where the plan of that sample placed it. */
 static double ipc_of(const struct smt_fixture *w, size_t i)
 {
     double ipc = w->alone(i);
-    for (size_t k = 0; k < w->plan->n_tasks; k++)
+    for (size_t k = 0; k < w->t.plan->n_tasks; k++)
         if (k != i && core_of(w, k) == core_of(w, i))
             ipc *= w->beside(i, k);
     return ipc;
@@ -96,40 +88,34 @@ static double ipc_of(const struct smt_fixture *w, size_t i)
 
 static void count(struct smt_fixture *w)
 {
-    w->load->s.samples = w->samples;
-    w->load->s.n_samples = 0;
-    for (size_t i = 0; w->alone && w->plan && i < w->plan->n_tasks; i++)
-        if (w->plan->tasks[i].counted)
-            w->samples[w->load->s.n_samples++] = (struct asym_sample){
+    w->t.load->s.samples = w->samples;
+    w->t.load->s.n_samples = 0;
+    for (size_t i = 0; w->alone && w->t.plan && i < w->t.plan->n_tasks; i++)
+        if (w->t.plan->tasks[i].counted)
+            w->samples[w->t.load->s.n_samples++] = (struct asym_sample){
                 .task = (uint32_t)i, .seconds = 0.1, .instructions = 1e8 * ipc_of(w, i), .cycles = 1e8};
 }
 
 /* Let time pass until the next sample; every action succeeds. */
 static void next_sample(struct smt_fixture *w)
 {
-    const struct asym_action *actions;
-    gen_load_pass(w->load, INTERVAL);
-    w->first = w->first ? w->first : w->load->s.now;
     count(w);
-    assert_int_equal(asym_engine_step(w->e, &w->load->s, &w->plan, &actions, &w->n_actions), 0);
-    assert_true(w->n_actions <= ASYM_LENGTH(w->outcomes));
-    gen_load_apply(w->load, actions, w->n_actions);
-    gen_load_move(w->load, w->plan);
-    asym_engine_outcomes(w->e, w->outcomes, w->n_actions);
+    turn(&w->t);
+    w->first = w->first ? w->first : w->t.load->s.now;
 }
 
 static unsigned others_on_core(const struct smt_fixture *w, size_t i)
 {
     unsigned n = 0;
-    for (size_t k = 0; k < w->plan->n_tasks; k++)
+    for (size_t k = 0; k < w->t.plan->n_tasks; k++)
         n += k != i && core_of(w, k) == core_of(w, i);
     return n;
 }
 
 static bool is_alone(const struct smt_fixture *w, size_t i)
 {
-    return is_why(w->plan->tasks[i].reason, "more: its share") ||
-           is_why(w->plan->tasks[i].reason, "more: it is measured");
+    return is_why(w->t.plan->tasks[i].reason, "more: its share") ||
+           is_why(w->t.plan->tasks[i].reason, "more: it is measured");
 }
 
 /* Returns in how many of n samples thread i is alone by its share. */
@@ -138,9 +124,9 @@ static unsigned samples_alone(struct smt_fixture *w, size_t i, unsigned n)
     unsigned hits = 0;
     for (unsigned k = 0; k < n; k++) {
         next_sample(w);
-        hits += is_why(w->plan->tasks[i].reason, "more: its share");
+        hits += is_why(w->t.plan->tasks[i].reason, "more: its share");
         if (is_alone(w, i)) {
-            assert_true(w->plan->tasks[i].exclusive);
+            assert_true(w->t.plan->tasks[i].exclusive);
             assert_int_equal(others_on_core(w, i), 0);
         }
     }
@@ -168,7 +154,7 @@ static size_t partner_of(const int *core, size_t n, size_t i)
 
 static void set_nice(struct smt_fixture *w, size_t i, int nice)
 {
-    w->load->tasks[i].nice = (int8_t)nice;
+    w->t.load->tasks[i].nice = (int8_t)nice;
 }
 
 /*
@@ -196,10 +182,10 @@ TEST_F(threads_that_fit_on_cores_are_left_in_peace)
     for (unsigned k = 0; k < 30; k++) {
         for (size_t i = 0; i < 4; i++) {
             assert_int_equal(others_on_core(w, i), 0);
-            assert_why(w->plan->tasks[i].reason, "a core to itself");
+            assert_why(w->t.plan->tasks[i].reason, "a core to itself");
         }
         next_sample(w);
-        assert_int_equal(w->n_actions, 0);
+        assert_int_equal(w->t.n_actions, 0);
     }
 }
 
@@ -210,11 +196,11 @@ TEST_F(equal_shares_need_no_windows)
     for (unsigned k = 0; k < 30; k++) {
         for (size_t i = 0; i < 8; i++) {
             assert_int_equal(others_on_core(w, i), 1);
-            assert_why(w->plan->tasks[i].reason, "shares its core: its share is %.0f %%, alone");
-            assert_true(fabs(w->plan->tasks[i].figure[0] - 50) < 1e-9);
+            assert_why(w->t.plan->tasks[i].reason, "shares its core: its share is %.0f %%, alone");
+            assert_true(fabs(w->t.plan->tasks[i].figure[0] - 50) < 1e-9);
         }
         next_sample(w);
-        assert_int_equal(w->n_actions, 0);
+        assert_int_equal(w->t.n_actions, 0);
     }
 }
 
@@ -224,11 +210,11 @@ TEST_F(three_quarters_of_a_core_are_half_of_the_time_alone)
     const size_t beside = begin_three_quarters(w, "smt-naive", NULL);
     assert_in_range(samples_alone(w, 0, 1000), 480, 520);
     char text[128];
-    while (!is_why(w->plan->tasks[0].reason, "more: its share"))
+    while (!is_why(w->t.plan->tasks[0].reason, "more: its share"))
         next_sample(w);
-    asym_reason_text(w->plan->tasks[0].reason, w->plan->tasks[0].figure, text, sizeof text);
+    asym_reason_text(w->t.plan->tasks[0].reason, w->t.plan->tasks[0].figure, text, sizeof text);
     assert_non_null(strstr(text, "its share is 75 %"));
-    assert_why(w->plan->tasks[beside].reason, "off its core");
+    assert_why(w->t.plan->tasks[beside].reason, "off its core");
 }
 
 /* If every core has a thread that needs it alone, the cores take turns, and never are all of them held. */
@@ -259,17 +245,17 @@ TEST_F(a_thread_with_no_other_cpu_stays)
 {
     begin_on(w, "smt-naive", 4, 2, 2);
     for (size_t i = 0; i < 2; i++) {
-        w->load->cpusets[i] = (struct asym_mask){.w = {3}};
-        w->load->masks[i] = w->load->cpusets[i];
+        w->t.load->cpusets[i] = (struct asym_mask){.w = {3}};
+        w->t.load->masks[i] = w->t.load->cpusets[i];
     }
-    gen_load_share_masks(w->load);
+    gen_load_share_masks(w->t.load);
     set_nice(w, 0, -10);
     unsigned crowded = 0;
     for (unsigned k = 0; k < 50; k++) {
         next_sample(w);
-        crowded += is_why(w->plan->tasks[0].reason, "cannot leave");
+        crowded += is_why(w->t.plan->tasks[0].reason, "cannot leave");
         assert_int_equal(others_on_core(w, 0), 1);
-        assert_false(w->plan->tasks[0].exclusive);
+        assert_false(w->t.plan->tasks[0].exclusive);
     }
     assert_in_range(crowded, 30, 49);
 }
@@ -279,9 +265,9 @@ TEST_F(a_share_is_no_more_than_what_is_wanted)
 {
     begin_on(w, "smt-naive", 4, 2, 4);
     set_nice(w, 0, -20);
-    gen_load_share(w->load, 0, 0.5);
+    gen_load_share(w->t.load, 0, 0.5);
     assert_int_equal(samples_alone(w, 0, 100), 0);
-    gen_load_share(w->load, 0, 0.75);
+    gen_load_share(w->t.load, 0, 0.75);
     assert_in_range(samples_alone(w, 0, 1000), 480, 520);
 }
 
@@ -299,12 +285,12 @@ TEST_F(guests_return_to_their_cpu)
     for (unsigned k = 0; k < 100; k++) {
         next_sample(w);
         for (size_t i = 0; i < 5; i++) {
-            if (is_why(w->plan->tasks[i].reason, "off its core")) {
+            if (is_why(w->t.plan->tasks[i].reason, "off its core")) {
                 assert_int_equal(others_on_core(w, i), 1);
                 continue;
             }
-            assert_true(preferred_cpu[i] < 0 || preferred_cpu[i] == w->plan->tasks[i].target);
-            preferred_cpu[i] = w->plan->tasks[i].target;
+            assert_true(preferred_cpu[i] < 0 || preferred_cpu[i] == w->t.plan->tasks[i].target);
+            preferred_cpu[i] = w->t.plan->tasks[i].target;
         }
     }
 }
@@ -325,7 +311,7 @@ TEST_F(windows_stay_where_they_were_laid)
         set_nice(w, first, -10);
         set_nice(w, last, -4);
         for (unsigned k = 0; k < 200; k++) {
-            gen_load_share(w->load, first, flicker && (w->load->s.now + INTERVAL) % ASYM_SEC > ASYM_SEC / 2 ? 0 : 1);
+            gen_load_share(w->t.load, first, flicker && (w->t.load->s.now + TURN) % ASYM_SEC > ASYM_SEC / 2 ? 0 : 1);
             next_sample(w);
             alone[flicker][k] = is_alone(w, last);
         }
@@ -356,7 +342,7 @@ static double to_six_tenths(size_t i, size_t k)
 /* Advance to the start of the stage that begins `from` after the first sample. */
 static void advance_until(struct smt_fixture *w, asym_usec from)
 {
-    while (!w->first || w->load->s.now + INTERVAL < w->first + from)
+    while (!w->first || w->t.load->s.now + TURN < w->first + from)
         next_sample(w);
 }
 
@@ -391,9 +377,9 @@ TEST_F(threads_that_begin_in_the_sample_phase_are_measured)
     begin_with(w, "smt-symb", ASYM_SMT_SOURCE, NULL, 4, 2, 4);
     w->alone = two;
     w->beside = to_six_tenths;
-    w->load->s.n_apps = w->load->s.n_procs = w->load->s.n_tasks = 1;
+    w->t.load->s.n_apps = w->t.load->s.n_procs = w->t.load->s.n_tasks = 1;
     next_sample(w);
-    w->load->s.n_apps = w->load->s.n_procs = w->load->s.n_tasks = 4;
+    w->t.load->s.n_apps = w->t.load->s.n_procs = w->t.load->s.n_tasks = 4;
     advance_until(w, SAMPLE * 3 / 4);
     next_sample(w);
     for (size_t i = 0; i < 4; i++)
@@ -407,18 +393,18 @@ TEST_F(threads_that_begin_in_the_sample_phase_are_measured)
 /* The first core has one thread of 7, and gets a second one while threads are measured alone. */
 TEST_F(a_core_that_becomes_shared_moves_no_window_of_another_core)
 {
-    enum { ALONE_SAMPLES = SAMPLE / 2 / INTERVAL };
+    enum { ALONE_SAMPLES = SAMPLE / 2 / TURN };
     bool alone[2][ALONE_SAMPLES][6];
     for (unsigned joins = 0; joins < 2; joins++) {
         begin_on(w, "smt-symb", 8, 2, 8);
         for (size_t i = 0; i < 8; i++)
-            w->load->masks[i] = w->load->cpusets[i] = (struct asym_mask){.w = {i == 0 || i == 7 ? 0x3 : 0xfc}};
-        gen_load_share_masks(w->load);
-        w->load->s.n_apps = w->load->s.n_procs = w->load->s.n_tasks = 7;
+            w->t.load->masks[i] = w->t.load->cpusets[i] = (struct asym_mask){.w = {i == 0 || i == 7 ? 0x3 : 0xfc}};
+        gen_load_share_masks(w->t.load);
+        w->t.load->s.n_apps = w->t.load->s.n_procs = w->t.load->s.n_tasks = 7;
         unsigned hits = 0;
         for (unsigned k = 0; k < ALONE_SAMPLES; k++) {
             if (joins && k == 4)
-                w->load->s.n_apps = w->load->s.n_procs = w->load->s.n_tasks = 8;
+                w->t.load->s.n_apps = w->t.load->s.n_procs = w->t.load->s.n_tasks = 8;
             next_sample(w);
             for (size_t i = 0; i < 6; i++)
                 hits += alone[joins][k][i] = is_alone(w, i + 1);
@@ -436,10 +422,10 @@ TEST_F(only_what_is_measured_is_counted)
     w->alone = two;
     w->beside = by_a_quarter;
     next_sample(w);
-    for (; w->load->s.now < w->first + SAMPLE + 2 * ASYM_SEC; next_sample(w)) {
+    for (; w->t.load->s.now < w->first + SAMPLE + 2 * ASYM_SEC; next_sample(w)) {
         for (size_t i = 0; i < 4; i++) {
-            const struct asym_plan_task *t = &w->plan->tasks[i];
-            const bool in_sample = w->load->s.now < w->first + SAMPLE;
+            const struct asym_plan_task *t = &w->t.plan->tasks[i];
+            const bool in_sample = w->t.load->s.now < w->first + SAMPLE;
             alone[i] += is_why(t->reason, "more: it is measured");
             together[i] += is_why(t->reason, "measured beside");
             assert_int_equal(t->counted,
@@ -467,15 +453,15 @@ TEST_F(it_is_measured_again)
     advance_until(w, 2 * SAMPLE + SYMBIOS);
     assert_in_range(samples_alone(w, 0, 560), 195, 225);
     /* A thread that sleeps through the next sample phase is unknown again. */
-    gen_load_share(w->load, 0, 0);
+    gen_load_share(w->t.load, 0, 0);
     advance_until(w, 3 * SAMPLE + 2 * SYMBIOS + ASYM_SEC);
-    gen_load_share(w->load, 0, 1);
+    gen_load_share(w->t.load, 0, 1);
     next_sample(w);
     assert_in_range(samples_alone(w, 0, 560), 260, 300);
 }
 
 /* The test sets the kinds. */
-static bool kind_of[N_MOST];
+static bool kind_of[TURNS_MOST];
 
 static double lately(size_t i, size_t k)
 {
@@ -511,9 +497,9 @@ TEST_F(an_account_ends_with_its_measurement)
     assert_true(samples_alone(w, 0, 100) > 0);
     while (!is_alone(w, 0))
         next_sample(w);
-    gen_load_share(w->load, 0, 0);
+    gen_load_share(w->t.load, 0, 0);
     advance_until(w, 2 * SAMPLE + SYMBIOS + ASYM_SEC);
-    gen_load_share(w->load, 0, 1);
+    gen_load_share(w->t.load, 0, 1);
     assert_int_equal(samples_alone(w, 0, 100), 0);
 }
 
@@ -565,7 +551,7 @@ TEST_F(those_that_get_along_are_brought_together)
     advance_until(w, SAMPLE);
     for (unsigned k = 0; k < 500; k++) {
         next_sample(w);
-        assert_true(k == 0 || w->n_actions == 0);
+        assert_true(k == 0 || w->t.n_actions == 0);
         for (size_t i = 0; i < 4; i++)
             for (size_t j = 0; j < i; j++)
                 assert_true(core_of(w, i) != core_of(w, j) || kind_of[i] != kind_of[j]);
@@ -596,7 +582,7 @@ TEST_F(what_is_best_already_stays)
 /* Returns a pseudo-random factor from 0.3 to 1. */
 static double by_chance(size_t i, size_t k)
 {
-    struct gen g = {.state = i * N_MOST + k};
+    struct gen g = {.state = i * TURNS_MOST + k};
     return 0.3 + gen_below(&g, 701) / 1000.0;
 }
 
@@ -604,7 +590,7 @@ static double by_chance(size_t i, size_t k)
 static double speedup_of(const struct smt_fixture *w)
 {
     double sum = 0;
-    for (size_t i = 0; i < w->plan->n_tasks; i++)
+    for (size_t i = 0; i < w->t.plan->n_tasks; i++)
         sum += ipc_of(w, i) / w->alone(i);
     return sum;
 }
@@ -643,9 +629,9 @@ TEST_F(a_sleeping_thread_does_not_decide)
     w->alone = two;
     w->beside = by_a_quarter;
     advance_until(w, SAMPLE / 2);
-    gen_load_share(w->load, 0, 0);
+    gen_load_share(w->t.load, 0, 0);
     advance_until(w, SAMPLE / 2 + SAMPLE / 2 / ASYM_SMT_PAIRINGS);
-    gen_load_share(w->load, 0, 1);
+    gen_load_share(w->t.load, 0, 1);
     advance_until(w, SAMPLE);
     next_sample(w);
     for (size_t i = 0; i < 4; i++)
@@ -657,21 +643,21 @@ static void pair_on(struct smt_fixture *w, unsigned n_cpus, unsigned llc_size, u
 {
     begin_on(w, "smt-sos", n_cpus, 2, n);
     for (unsigned c = 0; c < n_cpus; c++) {
-        w->machine.cpus[c].llc = (int16_t)(c / llc_size);
-        w->machine.cpus[c].speed = c / 2 % every_fast == 0 ? 2000 : 1000;
+        w->t.machine.cpus[c].llc = (int16_t)(c / llc_size);
+        w->t.machine.cpus[c].speed = c / 2 % every_fast == 0 ? 2000 : 1000;
     }
-    assert_int_equal(asym_machine_finish(&w->machine), 0);
+    assert_int_equal(asym_machine_finish(&w->t.machine), 0);
     w->alone = two;
     w->beside = by_chance;
     next_sample(w);
-    int16_t llc[N_MOST], type[N_MOST];
+    int16_t llc[TURNS_MOST], type[TURNS_MOST];
     unsigned pairings = 0;
     advance_until(w, SAMPLE / 2);
     for (unsigned k = 0; k < 20; k++) {
         next_sample(w);
         for (size_t i = 0; i < n; i++) {
-            const struct asym_plan_task *t = &w->plan->tasks[i];
-            const struct asym_cpu *cpu = &w->machine.cpus[t->target];
+            const struct asym_plan_task *t = &w->t.plan->tasks[i];
+            const struct asym_cpu *cpu = &w->t.machine.cpus[t->target];
             llc[i] = k == 0 ? cpu->llc : llc[i];
             type[i] = k == 0 ? cpu->type : type[i];
             assert_int_equal(cpu->llc, llc[i]);
@@ -703,7 +689,7 @@ TEST_F(icount_sos_pairs_and_leaves_shares_to_the_fetch_unit)
     set_nice(w, 0, -20);
     advance_until(w, SAMPLE);
     assert_int_equal(samples_alone(w, 0, 300), 0);
-    assert_why(w->plan->tasks[0].reason, "fetch unit");
+    assert_why(w->t.plan->tasks[0].reason, "fetch unit");
     for (size_t i = 0; i < 4; i++)
         for (size_t j = 0; j < i; j++)
             assert_true(core_of(w, i) != core_of(w, j) || kind_of[i] != kind_of[j]);
@@ -717,8 +703,8 @@ TEST_F(icount_leaves_shares_to_the_fetch_unit_and_cannot_run_live)
     begin_on(w, "smt-icount", 4, 2, 4);
     set_nice(w, 0, -20);
     assert_int_equal(samples_alone(w, 0, 30), 0);
-    assert_why(w->plan->tasks[0].reason, "fetch unit");
-    assert_true(w->plan->tasks[0].figure[0] > 95);
+    assert_why(w->t.plan->tasks[0].reason, "fetch unit");
+    assert_true(w->t.plan->tasks[0].figure[0] > 95);
     assert_non_null(asym_policy_find("smt-icount")->refuses);
     assert_null(asym_policy_find("smt-naive")->refuses);
 }
