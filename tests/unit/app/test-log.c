@@ -117,7 +117,7 @@ TEST(a_value_with_a_line_break_is_one_field)
     close(fd);
 }
 
-/* Puts fd in the place of stderr until the end. */
+/* Puts fd in the place of stderr until the end, and closes it. run closes the reader. */
 static void with_stderr(int fd, void (*run)(int reader), int reader)
 {
     fflush(NULL);
@@ -127,6 +127,7 @@ static void with_stderr(int fd, void (*run)(int reader), int reader)
     fflush(NULL);
     dup2(own, STDERR_FILENO);
     close(own);
+    close(fd);
 }
 
 static void write_a_long_line(int reader)
@@ -141,6 +142,7 @@ static void write_a_long_line(int reader)
     assert_null(memchr(text, '\0', (size_t)n));
     assert_int_equal(text[n - 1], '\n');
     asym_log_sink_free(sink);
+    close(reader);
 }
 
 TEST(a_line_is_cut_to_what_a_pipe_takes_at_once)
@@ -148,8 +150,6 @@ TEST(a_line_is_cut_to_what_a_pipe_takes_at_once)
     int fds[2];
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     with_stderr(fds[1], write_a_long_line, fds[0]);
-    close(fds[0]);
-    close(fds[1]);
 }
 
 static void lose_some(int reader)
@@ -172,6 +172,7 @@ static void lose_some(int reader)
     text[n + (more > 0 ? more : 0)] = '\0';
     assert_non_null(strstr(text, again));
     asym_log_sink_free(sink);
+    close(reader);
 }
 
 static void lose_to_no_reader(int reader)
@@ -191,7 +192,6 @@ TEST(a_pipe_without_a_reader_costs_a_line_and_not_the_process)
     int fds[2];
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     with_stderr(fds[1], lose_to_no_reader, fds[0]);
-    close(fds[1]);
 }
 
 TEST(a_stderr_that_is_not_read_costs_lines_and_no_time)
@@ -200,13 +200,9 @@ TEST(a_stderr_that_is_not_read_costs_lines_and_no_time)
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
     with_stderr(fds[1], lose_some, fds[0]);
-    close(fds[0]);
-    close(fds[1]);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
     with_stderr(fds[1], lose_some, fds[0]);
-    close(fds[0]);
-    close(fds[1]);
 }
 
 static int make_dir(void **state)

@@ -100,14 +100,16 @@ TEST(without_asymd_on_the_system_bus_it_ends_in_5_too)
 
 #define DECISION(seconds, tid) "  20:26:" seconds ".000    " tid "   4->0   steer (parallel: a spare fast CPU)\n"
 
+struct answer {
+    enum fake_service_kind kind;
+    const char *arguments;
+    int status;
+    const char *said;
+};
+
 TEST(an_answer_is_said_to_the_letter)
 {
-    static const struct {
-        enum fake_service_kind kind;
-        const char *arguments;
-        int status;
-        const char *said;
-    } rows[] = {
+    static const struct answer rows[] = {
         {FAKE_SERVICE_FULL, "policy", 1, "asymctl: too many unanswered calls: try again later\n"},
         {FAKE_SERVICE_SILENT, "policy", 1, "asymctl: asymd did not answer within 5 s\n"},
         {FAKE_SERVICE_REFUSES, "policy hass", 3, "asymctl: the policy needs ipc, and \\x1b[0m no PMU\n"},
@@ -161,12 +163,7 @@ TEST(an_answer_is_said_to_the_letter)
 
 TEST(an_answer_has_these_words)
 {
-    static const struct {
-        enum fake_service_kind kind;
-        const char *arguments;
-        int status;
-        const char *said;
-    } rows[] = {
+    static const struct answer rows[] = {
         {FAKE_SERVICE_PAUSED, "status", 0,
          "asymd 0.1.0 is paused until 2026-05-28 20:28:10; it has been running since\n"
          "           2026-05-28 20:26:40 ("},

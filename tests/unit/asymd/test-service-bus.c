@@ -102,15 +102,10 @@ static void steer_a_thread(struct bus_fixture *f)
     asym_monitor_record(f->s.control.monitor, &feedback);
 }
 
-static void forget_the_thread(struct bus_fixture *f)
-{
-    asym_ledger_remove(f->s.ledger, asym_ledger_find(f->s.ledger, 100));
-}
-
 /* An order announces at once, and with it what has changed without an order since the last housekeeping. */
 static void forget_and_order_another_policy(struct bus_fixture *f)
 {
-    forget_the_thread(f);
+    asym_ledger_remove(f->s.ledger, asym_ledger_find(f->s.ledger, 100));
     f->run.policy = &engine_fixture_policy_cpu;
     f->s.control.paused_until = 7;
     asym_service_changed(&f->s);

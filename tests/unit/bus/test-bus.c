@@ -215,11 +215,6 @@ TEST_WITH(a_call_costs_one_event, set_up, tear_down)
     sd_bus_close_unref(client);
 }
 
-static void write_all(int fd, const char *bytes, size_t n)
-{
-    assert_int_equal(write(fd, bytes, n), (ssize_t)n);
-}
-
 /* A client may send its first calls together with the end of the handshake. asymd reads all of it at once. */
 TEST_WITH(calls_behind_the_handshake_are_answered, set_up, tear_down)
 {
@@ -238,7 +233,7 @@ TEST_WITH(calls_behind_the_handshake_are_answered, set_up, tear_down)
     n += (size_t)snprintf(bytes + n, sizeof bytes - n, "\r\nBEGIN\r\n");
     for (unsigned i = 0; i < 2; i++, n += sizeof call - 1)
         memcpy(bytes + n, call, sizeof call - 1);
-    write_all(fd, bytes, n);
+    assert_int_equal(write(fd, bytes, n), (ssize_t)n);
     turn();
     assert_int_equal(f.n_ran, 2);
     close(fd);

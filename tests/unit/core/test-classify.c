@@ -19,12 +19,7 @@ static void setup(struct engine_fixture *w)
         engine_fixture_thread(w, p, tid, 5);
 }
 
-static void teardown(struct engine_fixture *w)
-{
-    engine_fixture_done(w);
-}
-
-#define TEST_F(name) TEST_IN(name, struct engine_fixture, w, setup, teardown)
+#define TEST_F(name) TEST_IN(name, struct engine_fixture, w, setup, engine_fixture_done)
 
 static void configure(struct engine_fixture *w)
 {
@@ -287,7 +282,7 @@ static void check(struct engine_fixture *w, const struct step *step, unsigned n)
 static void tell(void **state)
 {
     const struct story *story = *state;
-    ASYM_CLEANUP(teardown) struct engine_fixture w;
+    ASYM_CLEANUP(engine_fixture_done) struct engine_fixture w;
     unsigned n = 0;
     setup(&w);
     if (story->serial_max_threads)

@@ -245,11 +245,6 @@ TEST(counts_of_more_time_than_the_thread_ran_are_cut)
 
 static const struct asym_crossover plan = {.block = 10 * ASYM_SEC, .drop = 2 * ASYM_SEC, .pairs = 18, .seed = 7};
 
-static double uniform(struct sim_rng *rng)
-{
-    return (double)(sim_rng_next(rng) >> 11) * 0x1p-53;
-}
-
 /* A trial of a program that gains this share: noise of 5 % a block, and 2 % more speed from block to block. */
 static struct asym_crossover_result run_trial(uint64_t seed, size_t pairs, double gain)
 {
@@ -260,7 +255,7 @@ static struct asym_crossover_result run_trial(uint64_t seed, size_t pairs, doubl
         const struct asym_crossover_moment m = asym_crossover_at(&c, b * c.block);
         double noise = -6;
         for (int i = 0; i < 12; i++)
-            noise += uniform(&rng);
+            noise += sim_rng_unit(&rng);
         asym_crossover_add(&s, &m, (1 + 0.02 * (double)b) * exp(0.05 * noise) * (m.steered ? 1 + gain : 1));
     }
     return asym_crossover_result(&s);

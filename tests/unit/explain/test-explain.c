@@ -8,13 +8,6 @@
 #include "support/reason-text.h"
 #include "support/test.h"
 
-static void start_over(struct monitor_fixture *f)
-{
-    teardown(f);
-    *f = (struct monitor_fixture){0};
-    setup(f);
-}
-
 /* A program whose threads all run, on the given CPUs in turn. */
 static void program(struct monitor_fixture *f, const char *comm, int32_t pid, int32_t n, int32_t first, int32_t n_cpus)
 {
@@ -368,7 +361,9 @@ TEST_F(each_lasting_exclusion_says_so_and_some_what_to_do)
         assert_says(why(f, 300), rows[i].says);
         assert_says(f->text, rows[i].rule ? "The rule \"mine\" matches.\n" : "No rule matches.\n");
         assert_int_equal(f->e.standing, rows[i].standing);
-        start_over(f);
+        teardown(f);
+        *f = (struct monitor_fixture){0};
+        setup(f);
     }
 }
 

@@ -9,7 +9,6 @@
 #include "support/reason-text.h"
 #include "support/test.h"
 
-#define GHZ  1e9
 #define TICK (10 * ASYM_MSEC)
 
 /* The work of a thread on each core type. */

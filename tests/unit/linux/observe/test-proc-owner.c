@@ -34,34 +34,17 @@ static const struct {
     {NULL, -ENOENT, UNTOUCHED},
 };
 
-static void open_tree(struct tree *tree, struct asym_root *root)
+TEST_IN(the_owner_is_the_effective_user, struct tree_root, f, tree_root_make, tree_root_remove)
 {
-    tree_make(tree);
-    tree_machine(tree, "0", "0");
-    assert_int_equal(asym_root_open(tree->path, root, NULL), 0);
-}
-
-static void close_tree(struct tree *tree, struct asym_root *root)
-{
-    asym_root_done(root);
-    tree_remove(tree);
-}
-
-TEST(the_owner_is_the_effective_user)
-{
-    struct tree tree;
-    struct asym_root root;
-    open_tree(&tree, &root);
     for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
         uint32_t owner = UNTOUCHED;
         if (cases[i].status)
-            tree_write(&tree, "proc/10/status", "%s", cases[i].status);
+            tree_write(&f->tree, "proc/10/status", "%s", cases[i].status);
         else
-            tree_unlink(&tree, "proc/10/status");
-        assert_int_equal(asym_proc_owner(&root, 10, &owner), cases[i].error);
+            tree_unlink(&f->tree, "proc/10/status");
+        assert_int_equal(asym_proc_owner(&f->root, 10, &owner), cases[i].error);
         assert_int_equal(owner, cases[i].owner);
     }
-    close_tree(&tree, &root);
 }
 
 TEST(the_live_machine_reports_the_users_of_this_process)

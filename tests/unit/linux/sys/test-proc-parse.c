@@ -16,16 +16,11 @@
     " 4242 17 17 0 -1 4194560 1204 0 0 0 1 2 0 0 20 0 3 0 987654 234881024 1500 18446744073709551615 94000000000000 "  \
     "94000000100000 140730000000000 0 0 0 0 16781312 134217730 0 0 0 17 5 0 0 0 0 0 94000000200000 0 0 0 0 0 0 0\n"
 
-static int parse(const char *text, size_t len, struct asym_stat *ret)
-{
-    return asym_parse_stat(text, len, ret);
-}
-
 TEST(a_kernels_stat_is_read)
 {
     struct asym_stat s;
     const char *text = "17 (cat) S" TAIL;
-    assert_int_equal(parse(text, strlen(text), &s), 0);
+    assert_int_equal(asym_parse_stat(text, strlen(text), &s), 0);
     assert_string_equal(s.comm, "cat");
     assert_int_equal(s.state, 'S');
     assert_int_equal(s.ppid, 4242);
@@ -43,7 +38,7 @@ TEST(addresses_that_the_kernel_hides_are_1_and_0)
 {
     struct asym_stat s;
     const char *text = "1 (x) R 0 1 1 0 -1 0 0 0 0 0 0 0 0 0 15 0 1 0 1 0 0 0 1 1 0 0 0 0 0 0 0 0 0 0 17 0 0 0\n";
-    assert_int_equal(parse(text, strlen(text), &s), 0);
+    assert_int_equal(asym_parse_stat(text, strlen(text), &s), 0);
     assert_true(s.image.code == 1 && s.image.stack == 0);
 }
 
@@ -52,7 +47,7 @@ TEST(nice_and_policy_are_read)
     struct asym_stat s;
     const char *text =
         "1 (x) R 0 1 1 0 -1 67108864 0 0 0 0 0 0 0 0 15 -5 1 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1023 0 5\n";
-    assert_int_equal(parse(text, strlen(text), &s), 0);
+    assert_int_equal(asym_parse_stat(text, strlen(text), &s), 0);
     assert_int_equal(s.nice, -5);
     assert_int_equal(s.flags, 67108864);
     assert_int_equal(s.cpu, 1023);
@@ -69,7 +64,7 @@ TEST(hostile_names_end_at_the_last_parenthesis)
         char text[1024];
         struct asym_stat s;
         int n = snprintf(text, sizeof text, "17 (%s) D" TAIL, names[i]);
-        assert_int_equal(parse(text, (size_t)n, &s), 0);
+        assert_int_equal(asym_parse_stat(text, (size_t)n, &s), 0);
         assert_string_equal(s.comm, names[i]);
         assert_int_equal(s.state, 'D');
         assert_int_equal(s.ppid, 4242);
@@ -81,7 +76,7 @@ TEST(a_long_name_is_cut)
 {
     struct asym_stat s;
     const char *text = "17 (kworker/u512:3-events_unbound) I" TAIL;
-    assert_int_equal(parse(text, strlen(text), &s), 0);
+    assert_int_equal(asym_parse_stat(text, strlen(text), &s), 0);
     assert_string_equal(s.comm, "kworker/u512:3-");
 }
 
@@ -95,7 +90,7 @@ TEST(a_stat_cut_short_anywhere_is_refused)
         char *copy = malloc(len + 1);
         assert_non_null(copy);
         memcpy(copy, text, len);
-        assert_int_equal(parse(copy, len, &s), -EINVAL);
+        assert_int_equal(asym_parse_stat(copy, len, &s), -EINVAL);
         assert_string_equal(s.comm, "untouched");
         free(copy);
     }
@@ -123,11 +118,11 @@ TEST(junk_is_not_a_stat)
     };
     for (size_t i = 0; i < ASYM_LENGTH(junk); i++) {
         struct asym_stat s;
-        assert_int_equal(parse(junk[i], strlen(junk[i]), &s), -EINVAL);
+        assert_int_equal(asym_parse_stat(junk[i], strlen(junk[i]), &s), -EINVAL);
     }
     struct asym_stat s;
     static const char zeros[512];
-    assert_int_equal(parse(zeros, sizeof zeros, &s), -EINVAL);
+    assert_int_equal(asym_parse_stat(zeros, sizeof zeros, &s), -EINVAL);
 }
 
 TEST(schedstat_is_three_numbers)
@@ -193,7 +188,7 @@ TEST(no_cgroup_is_reported)
     }
 }
 
-TEST(the_load_is_that_between_two_readings)
+TEST_IN(the_load_is_that_between_two_readings, struct tree_root, f, tree_root_make, tree_root_remove)
 {
     static struct asym_cpu_load load;
     /* The second reading; CPU 1 is offline in it, and its idle time went back by a tick on CPU 3. */
@@ -201,27 +196,20 @@ TEST(the_load_is_that_between_two_readings)
         unsigned cpu;
         double share;
     } rows[] = {{0, 0.25}, {1, 0}, {2, 1}, {3, 1}, {4, 0}, {ASYM_MAX_CPUS - 1, 0}};
-    struct tree tree;
-    struct asym_root root;
-    tree_make(&tree);
-    tree_plain(&tree, 1);
-    tree_write(&tree, "proc/stat",
+    tree_write(&f->tree, "proc/stat",
                "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 100 10 50 1000 10 1 1 0 0 0\ncpu1 5 5 5 5 5 5 5 5 0 0\n"
                "cpu2 0 0 0 500 0 0 0 0 0 0\ncpu3 0 0 0 500 0 0 0 0 0 0\nintr 1 2 3\n");
-    assert_int_equal(asym_root_open(tree.path, &root, NULL), 0);
-    assert_int_equal(asym_cpu_load_update(&load, &root), 0);
-    tree_write(&tree, "proc/stat",
+    assert_int_equal(asym_cpu_load_update(&load, &f->root), 0);
+    tree_write(&f->tree, "proc/stat",
                "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 110 15 55 1070 15 3 2 2 7 7\n"
                "cpu2 50 10 10 500 0 10 10 10 0 0\ncpu3 7 0 0 499 0 0 0 0 0 0\nintr 1 2 3\ncpu9x\n");
-    assert_int_equal(asym_cpu_load_update(&load, &root), 0);
+    assert_int_equal(asym_cpu_load_update(&load, &f->root), 0);
     assert_int_equal(load.n, 2);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
         assert_true(load.share[rows[i].cpu] > rows[i].share - 0.001 && load.share[rows[i].cpu] < rows[i].share + 0.001);
-    tree_unlink(&tree, "proc/stat");
-    assert_true(asym_cpu_load_update(&load, &root) < 0);
+    tree_unlink(&f->tree, "proc/stat");
+    assert_true(asym_cpu_load_update(&load, &f->root) < 0);
     assert_int_equal(load.n, 2);
-    asym_root_done(&root);
-    tree_remove(&tree);
 }
 
 TEST(maps_show_pages_and_runtimes)

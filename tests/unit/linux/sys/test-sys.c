@@ -13,12 +13,7 @@ static void set_up(struct tree *tree)
     tree_mkdir(tree, "proc");
 }
 
-static void tear_down(struct tree *tree)
-{
-    tree_remove(tree);
-}
-
-#define TEST_F(name) TEST_IN(name, struct tree, tree, set_up, tear_down)
+#define TEST_F(name) TEST_IN(name, struct tree, tree, set_up, tree_remove)
 
 /* The CPUs of /job in that hierarchy; 0: it has no cpuset. */
 static uint64_t cpus_of_job(const struct tree *tree, enum asym_cgroup_kind kind)
