@@ -50,12 +50,6 @@ static bool cut_tail(char *dir, const char *name)
     return true;
 }
 
-/* Cuts the directory of a program to the prefix of its installation. */
-static bool cut_to_prefix(char *dir)
-{
-    return cut_tail(dir, ASYM_SBINDIR) || cut_tail(dir, ASYM_BINDIR);
-}
-
 static bool find_installed(const char *prefix, enum asym_path path, char *buf)
 {
     const char *dir = paths[path].dir, *root = paths[path].is_config && strcmp(prefix, "/usr") == 0 ? "" : prefix;
@@ -81,7 +75,8 @@ const char *asym_path_from(const char *executable, enum asym_path path, char *bu
     if (slash && (size_t)(slash - executable) < sizeof dir) {
         memcpy(dir, executable, (size_t)(slash - executable));
         dir[slash - executable] = '\0';
-        if (cut_to_prefix(dir) ? find_installed(dir, path, buf) : find_built(dir, path, buf))
+        const bool is_installed = cut_tail(dir, ASYM_SBINDIR) || cut_tail(dir, ASYM_BINDIR);
+        if (is_installed ? find_installed(dir, path, buf) : find_built(dir, path, buf))
             return buf;
     }
     snprintf(buf, ASYM_PATH_SIZE, "%s/%s", paths[path].configured, paths[path].name);

@@ -20,18 +20,13 @@ struct reader {
     struct asym_error *err; /* what is wrong in this line */
 };
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 /* Length without a comment. As in inih, ';' or '#' at the beginning of a line or ';' after white space starts one. */
 static size_t without_comment(const char *line, size_t n)
 {
     if (n > 0 && (line[0] == ';' || line[0] == '#'))
         return 0;
     for (size_t i = 1; i < n; i++)
-        if (line[i] == ';' && is_blank(line[i - 1]))
+        if (line[i] == ';' && (line[i - 1] == ' ' || line[i - 1] == '\t'))
             return i;
     return n;
 }

@@ -112,11 +112,6 @@ static void boost(const struct asym_classify_settings *c, struct asym_app_state 
         m->sp = (struct asym_taskid){0};
 }
 
-static bool is_background(const struct asym_classify_settings *c, int nice)
-{
-    return c->background_nice > 0 && nice >= (int)c->background_nice;
-}
-
 /*
  * The class that rules give the application. If its processes that ran have different classes by rules, it is parallel: a linker
  * may count as serial, but not while compilers of the same build run.
@@ -152,7 +147,7 @@ void asym_classify(const struct asym_classify_settings *c, const struct asym_sna
     }
     if (by_rule != ASYM_RULE_CLASS_AUTO)
         state->class_by = ASYM_CLASS_BY_RULE;
-    else if (n > 0 && is_background(c, nice))
+    else if (n > 0 && c->background_nice > 0 && nice >= (int)c->background_nice)
         state->class_by = ASYM_CLASS_BY_NICE;
     if (by_rule == ASYM_RULE_CLASS_SERIAL) {
         phase = ASYM_PHASE_SERIAL;

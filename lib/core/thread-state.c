@@ -307,11 +307,6 @@ void asym_thread_state_ended(struct asym_thread_state *m)
     m->state = ASYM_AFFINITY_OWN;
 }
 
-static double seconds(asym_usec t)
-{
-    return (double)t / (double)ASYM_SEC;
-}
-
 /* Facts of a process that exclude all its threads, whatever they do. */
 static const struct {
     uint32_t flag;
@@ -359,7 +354,7 @@ static enum asym_exclusion passing(const struct asym_proc *proc, asym_usec now,
         return ASYM_WHY_SETTLING;
     }
     if (left > 0) {
-        ret_figure[0] = seconds(left);
+        ret_figure[0] = (double)left / (double)ASYM_SEC;
         return ASYM_WHY_FORKED;
     }
     if (proc->flags & ASYM_PROC_UNKNOWN)

@@ -66,11 +66,6 @@ static void take_memory(const struct asym_policy_input *in, struct pairing *p)
     p->speedup = asym_arena_take(in->arena, m->n_llcs + 1, ASYM_SMT_PAIRINGS * sizeof *p->speedup);
 }
 
-static bool same_block(const struct asym_cpu *a, const struct asym_cpu *b)
-{
-    return a->llc == b->llc && a->type == b->type;
-}
-
 static int by_row(uint32_t a, uint32_t b, const void *ctx)
 {
     const struct asym_machine *m = ctx;
@@ -89,7 +84,7 @@ static void fill_table(const struct asym_machine *m, struct table *t)
     asym_sort_index(t->order, t->n, t->scratch, by_row, m);
     for (uint32_t i = 0, row = 0, block = 0; i < t->n; i++) {
         const struct asym_cpu *cpu = &m->cpus[t->order[i]], *before = i > 0 ? &m->cpus[t->order[i - 1]] : NULL;
-        if (before && !same_block(before, cpu))
+        if (before && (before->llc != cpu->llc || before->type != cpu->type))
             block = i;
         if (before && (block == i || before->smt_rank != cpu->smt_rank))
             row = i;

@@ -73,15 +73,10 @@ static double own_cpu(pid_t pid)
 
 double asym_attack_cpu(pid_t pid)
 {
-    char path[64];
+    pid_t children[64];
     double sum = own_cpu(pid);
-    int child;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
-    FILE *f = fopen(path, "r");
-    while (f && fscanf(f, "%d", &child) == 1)
-        sum += own_cpu((pid_t)child);
-    if (f)
-        fclose(f);
+    for (size_t n = asym_process_children(pid, children, 64); n > 0;)
+        sum += own_cpu(children[--n]);
     return sum;
 }
 

@@ -61,23 +61,11 @@ struct asym_restore_report restore(void)
     return report;
 }
 
-/* Field 22 of /proc/PID/stat, counted from the last ')'. */
 static struct asym_taskid id_of(pid_t tgid, pid_t tid)
 {
-    char path[64], text[1024];
-    unsigned long long start;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)tgid, (int)tid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    assert_true(fd >= 0);
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    assert_true(n > 0);
-    text[n] = '\0';
-    const char *after = strrchr(text, ')');
-    assert_non_null(after);
-    assert_int_equal(
-        sscanf(after, ") %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &start), 1);
-    return (struct asym_taskid){.tid = tid, .tgid = tgid, .start = start};
+    struct asym_stat stat;
+    assert_int_equal(asym_thread_get_stat(tgid, tid, &stat), 0);
+    return (struct asym_taskid){.tid = tid, .tgid = tgid, .start = stat.start};
 }
 
 struct asym_action action(enum asym_action_kind kind, pid_t tgid, pid_t tid, const struct asym_mask *expect,

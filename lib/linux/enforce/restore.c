@@ -160,15 +160,10 @@ void asym_ledger_restore(struct asym_ledger *l, struct asym_restore_report *ret_
     pthread_mutex_unlock(&l->lock);
 }
 
-static const char *plural(size_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 const char *asym_restore_text(const struct asym_restore_report *report, char *buf, size_t size)
 {
     struct asym_text text = asym_text_in(buf, size);
-    asym_text_add(&text, "restored %zu thread%s", report->restored, plural(report->restored));
+    asym_text_add(&text, "restored %zu thread%s", report->restored, report->restored == 1 ? "" : "s");
     if (report->inherited > 0)
         asym_text_add(&text, " and %zu that had inherited a mask", report->inherited);
     if (report->nice_kept > 0 && report->restored == 1)
