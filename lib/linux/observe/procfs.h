@@ -65,8 +65,9 @@ int asym_procfs_new(const struct asym_procfs_config *config, struct asym_source 
 
 /**
  * This call of next() may take long, and asymd may have a priority that it must give up. The source itself calls it when the call
- * has taken a millisecond, and before it lists the threads of a process.
+ * has taken ASYM_PROCFS_SHORT, us, and before it lists the threads of a process.
  */
+#define ASYM_PROCFS_SHORT 300
 void asym_procfs_is_long(struct asym_source *source);
 
 /** For each signal: why /proc alone cannot provide it on that machine (static text), or NULL. The snapshots say the same. */

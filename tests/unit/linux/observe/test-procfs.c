@@ -1945,7 +1945,7 @@ static void count_long(void *ctx)
     ++*(int *)ctx;
 }
 
-TEST_F(a_sample_tells_once_that_it_lists_threads_or_takes_a_millisecond)
+TEST_F(a_sample_tells_once_that_it_lists_threads_or_takes_long)
 {
     int n_long = 0;
     for (int pid = 10; pid < 13; pid++)
