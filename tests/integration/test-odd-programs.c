@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "support/live.h"
 #include "support/must.h"
@@ -163,8 +164,13 @@ static void assert_steered(const int *wanted)
 
 static void assert_all_have_their_own_masks(void)
 {
-    for (size_t i = 0; i < N_PROGRAMS; i++)
-        assert_int_equal(asym_live_odd_threads(shared->pids[i], asym_live_cpus(), 0), 0);
+    for (size_t i = 0; i < N_PROGRAMS; i++) {
+        const int odd = asym_live_odd_threads(shared->pids[i], asym_live_cpus(), 0);
+        if (odd > 0)
+            fail_msg("program %zu (%d): odd %d, narrow %d, leader's nice %d", i, (int)shared->pids[i], odd,
+                     asym_live_narrow_threads(shared->pids[i], asym_live_cpus()),
+                     getpriority(PRIO_PROCESS, (id_t)shared->pids[i]));
+    }
 }
 
 static void await_start(void)
