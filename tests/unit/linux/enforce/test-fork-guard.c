@@ -293,6 +293,25 @@ TEST_F(an_exec_of_a_boosted_thread_gives_nice_and_flag_back)
     assert_int_equal(asym_ledger_count(f->ledger), 3);
 }
 
+/* An action between the moment at which the caller takes the leader's TID and the load of the program finds no caller. */
+TEST_F(an_exec_of_a_thread_that_has_seemed_to_end_repairs_the_image)
+{
+    struct fake_thread *leader = fake_kernel_thread(CHILD, CHILD, fake_mask(0xff));
+    struct fake_thread *caller = fake_kernel_thread(CHILD, CHILD + 1, fake_mask(0xff));
+    const struct asym_action release = {.kind = ASYM_ACTION_RELEASE, .id = steered(f, caller, 0, 0)->id};
+    leader->mask = caller->mask;
+    fake_kernel_end(CHILD + 1);
+    struct asym_actuator *actuator = NULL;
+    struct asym_outcome outcome;
+    assert_int_equal(asym_actuator_linux_new(f->ledger, &actuator), 0);
+    assert_int_equal(actuator->apply(actuator, &release, 1, &outcome), 0);
+    actuator->close(actuator);
+    assert_int_equal(outcome.kind, ASYM_OUTCOME_GONE);
+    assert_int_equal(asym_ledger_count(f->ledger), 3);
+    deliver(f, ASYM_PROCESS_EVENT_EXEC, CHILD, CHILD, 0);
+    assert_thread(leader, 0xff, 0);
+}
+
 /* The events of its last children may come after its exit. */
 TEST_F(a_thread_that_ends_is_forgotten_and_its_children_are_not)
 {
