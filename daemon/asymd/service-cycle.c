@@ -168,8 +168,6 @@ bool asym_service_is_urgent(const struct asym_settings *settings, size_t n_actio
 
 static void take_priority(struct asym_service *s)
 {
-    if (s->cycle.n_actions > ASYM_URGENT_MAX)
-        asym_prompt_lower(&s->run->prompt);
     if (!asym_service_is_urgent(s->run->settings, s->cycle.n_actions) || !asym_realtime_is_other())
         return;
     const int r = asym_realtime_set(true);
@@ -254,9 +252,8 @@ int asym_service_give_up(struct asym_service *s, int error)
     return sd_event_exit(s->event, ASYM_EXIT_FAILED);
 }
 
-int asym_service_prompt_cycle(void *service)
+int asym_service_prompt_cycle(struct asym_service *s)
 {
-    struct asym_service *s = service;
     if (s->sampling)
         return 0;
     asym_source_refresh(s->cycle.source);

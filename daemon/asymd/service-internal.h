@@ -392,11 +392,11 @@ bool asym_service_is_urgent(const struct asym_settings *settings, size_t n_actio
 int asym_service_cycle(struct asym_service *s);
 
 /**
- * asym_service *: a program or the kernel has reported a phase: run a cycle on a refresh of the last snapshot. While a snapshot
- * is in progress, do nothing: the sources cannot return the last snapshot again, and the complete one has the phase. Returns 0;
- * -errno: the loop cannot end. An error of the cycle ends the loop.
+ * A program or the kernel has reported a phase: run a cycle on a refresh of the last snapshot. While a snapshot is in progress,
+ * do nothing: the sources cannot return the last snapshot again, and the complete one has the phase. Returns 0; -errno: the
+ * loop cannot end. An error of the cycle ends the loop.
  */
-int asym_service_prompt_cycle(void *service);
+int asym_service_prompt_cycle(struct asym_service *s);
 
 /** End the loop after an error of a cycle (-errno). Returns 0; -errno: the loop cannot end. */
 int asym_service_give_up(struct asym_service *s, int error);

@@ -14,6 +14,11 @@
 /* Housekeeping may be this late, so that it mostly shares a wakeup with a sample. */
 #define HOUSEKEEPING_ACCURACY (100 * ASYM_MSEC)
 
+static int plan_at_once(void *userdata)
+{
+    return asym_service_prompt_cycle(userdata);
+}
+
 /* The bus has counted what it sent. */
 static asym_usec spent_on_bus(void *userdata)
 {
@@ -61,15 +66,10 @@ int asym_service_attach(struct asym_service *s)
     if (r >= 0)
         r = sd_event_add_time(s->event, &s->timer, CLOCK_MONOTONIC, asym_clock_now(), ASYM_MSEC, on_timer, s);
     if (r >= 0)
-        r = sd_event_source_set_priority(s->timer, SD_EVENT_PRIORITY_NORMAL - 1);
-    if (r >= 0)
         r = sd_event_add_time(s->event, &s->housekeeping, CLOCK_MONOTONIC, asym_clock_now() + ASYM_SERVICE_HOUSEKEEPING,
                               HOUSEKEEPING_ACCURACY, on_housekeeping, s);
-    s->run->prompt = (struct asym_prompt){.plan = asym_service_prompt_cycle,
-                                          .others_pay = spent_on_bus,
-                                          .sample = s->timer,
-                                          .userdata = s,
-                                          .log = &s->run->log};
+    s->run->prompt = (struct asym_prompt){
+        .plan = plan_at_once, .others_pay = spent_on_bus, .userdata = s, .log = &s->run->log};
     if (r >= 0 && s->rtx)
         r = asym_rtxd_attach(s->rtx, s->event);
     if (r >= 0)

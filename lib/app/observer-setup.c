@@ -61,8 +61,6 @@ int asym_observer_open(struct asym_run *run, asym_usec piece, struct asym_observ
         .profile_of = asym_capabilities_profile_of,
         .wants_build_id = asym_capabilities_wants_build_id,
         .profile_ctx = &run->capabilities,
-        .is_long = asym_prompt_lower,
-        .is_long_ctx = &run->prompt,
         .owns_children = true,
         .piece = piece,
     };

@@ -130,36 +130,26 @@ static void move_to_idle_cpu(void)
     nanosleep(&shortest, NULL);
 }
 
-/* Returns whether the next event is an answer or a sample. */
-static bool keeps_priority(const struct asym_prompt *p)
+static bool is_answer(const struct asym_prompt *p)
 {
     for (size_t i = 0; i < ASYM_LENGTH(p->askers); i++)
         if (p->askers[i] &&
             (sd_event_source_get_pending(p->askers[i]->io) > 0 || sd_event_source_get_pending(p->askers[i]->rest) > 0))
             return true;
-    return p->sample && sd_event_source_get_pending(p->sample) > 0;
+    return false;
 }
 
-void asym_prompt_lower(void *prompt)
-{
-    struct asym_prompt *p = prompt;
-    if (!p->is_realtime || p->is_lowered || asym_realtime_set(false) < 0)
-        return;
-    p->is_lowered = true;
-    move_to_idle_cpu();
-}
-
-/* Runs the next event that is pending. */
+/* Runs the next event that is pending. If it is no answer, asymd handles it without the real-time priority. */
 static int dispatch(struct asym_prompt *p, sd_event *event)
 {
-    if (!keeps_priority(p))
-        asym_prompt_lower(p);
+    const bool lower = p->is_realtime && !is_answer(p);
+    if (lower && asym_realtime_set(false) >= 0)
+        move_to_idle_cpu();
     const int r = sd_event_dispatch(event);
     /* asymd ends without the priority. If raising it fails, the next answer tries again. */
     const int loop = sd_event_get_state(event);
-    if (p->is_lowered && p->is_realtime && loop != SD_EVENT_EXITING && loop != SD_EVENT_FINISHED)
+    if (lower && p->is_realtime && loop != SD_EVENT_EXITING && loop != SD_EVENT_FINISHED)
         p->is_realtime = asym_realtime_set(true) == 0;
-    p->is_lowered = false;
     return r;
 }
 

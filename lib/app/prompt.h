@@ -3,12 +3,11 @@
  * Events that asymd answers at once, with a plan before the next sample: the reports of programs (RTX), and serial phases that the
  * kernel saw (BPF). After an answer asymd rests, however many events come.
  *
- * While an asker wants it, asymd waits for events with a real-time priority. An answer keeps the priority, and so does a sample
- * until it turns out to be long: a phase that begins while asymd waits for a CPU without it wakes no one, and waits with asymd.
- * Calls over the bus and reloads take as long as the users of the machine make them, so asymd handles each other event without
- * it. The kernel wakes a real-time thread on the CPU on which it slept, whichever thread runs there. So asymd sleeps once more
- * without that priority, for the shortest time: the kernel then wakes it on an idle CPU, if there is one; on a machine without
- * one, asymd waits for its turn there.
+ * While an asker wants it, asymd waits for events with a real-time priority. Only an answer keeps the priority: samples, calls over
+ * the bus, and reloads take as long as the processes or the users of the machine make them, so asymd handles each other event
+ * without it. The kernel wakes a real-time thread on the CPU on which it slept, whichever thread runs there. So asymd sleeps once
+ * more without that priority, for the shortest time: the kernel then wakes it on an idle CPU, if there is one; on a machine
+ * without one, asymd waits for its turn there.
  */
 #ifndef ASYM_APP_PROMPT_H
 #define ASYM_APP_PROMPT_H
@@ -41,15 +40,13 @@ struct asym_asker {
 struct asym_prompt {
     int (*plan)(void *userdata); /**< plans at once. Returns 0; -errno: the loop cannot end */
     asym_usec (*others_pay)(
-        void *userdata);     /**< the CPU time so far that a plan has used and others pay, in microseconds */
-    sd_event_source *sample; /**< borrowed; it comes before all but answers, and keeps the priority. NULL: none */
+        void *userdata); /**< the CPU time so far that a plan has used and others pay, in microseconds */
     void *userdata;
     const struct asym_log *log;
     asym_usec spent; /**< CPU time of all answers so far, in microseconds; it has its own budgets */
     /* The rest belongs to the functions below. */
     struct asym_asker *askers[2];
     bool is_realtime;
-    bool is_lowered; /* not until this event has been handled */
     bool has_failed; /* the kernel has refused the priority, so asymd does not ask again */
 };
 
@@ -61,9 +58,6 @@ void asym_prompt_remove(struct asym_asker *asker);
 
 /** Say whether the asker, which was added, wants the priority. Logs that the kernel refuses it, once. */
 void asym_prompt_want(struct asym_asker *asker, bool wants);
-
-/** asym_prompt *: give up the priority, if asymd has it, until this event has been handled. */
-void asym_prompt_lower(void *prompt);
 
 /**
  * Run the next event of the loop, like sd_event_run. Returns 1: it ran one; 0: none came in timeout microseconds, or the loop ends;

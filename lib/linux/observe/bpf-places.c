@@ -15,9 +15,6 @@
 /* Processes that one snapshot may begin to follow, and as many that it may leave. Each takes 70 us in the kernel. */
 #define ORDERS 16
 
-/* With more threads, the kernel takes long to follow a process, or to leave it: 2 us for each. */
-#define MANY_THREADS 128
-
 /* CPU time that the answers to the programs of a user may use at once, microseconds: some 100 answers. */
 #define BURST (20 * ASYM_MSEC)
 
@@ -105,8 +102,6 @@ static bool has_ended(const struct asym_bpf *b, uint32_t number)
 /* Where the kernel cannot now, the process stays until the next snapshot: its threads still have the application's number. */
 static void leave(struct asym_bpf *b, size_t i)
 {
-    if (asym_phases_threads(b->kernel, b->procs[i].app) > MANY_THREADS)
-        asym_procfs_is_long(b->source.inner);
     if (!has_ended(b, b->procs[i].app) && asym_phases_unfollow(b->kernel, b->procs[i].id.tgid) < 0)
         return;
     const size_t last = --b->n_procs;
@@ -276,8 +271,6 @@ static int begin(struct asym_bpf *b, const struct asym_snapshot *s, const struct
     b->orders--;
     b->users[user].orders++;
     const bool is_new = number == 0;
-    if (app->n_threads > MANY_THREADS)
-        asym_procfs_is_long(b->source.inner);
     number = is_new ? add_app(b, &app->id, user) : number;
     const int r = number == 0 ? -ENOMEM : follow(b, &proc->id, number, s->now);
     if (r < 0 && is_new && number != 0)

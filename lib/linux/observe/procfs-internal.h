@@ -275,7 +275,6 @@ struct asym_procfs {
     bool refresh;                /* next() returns the last snapshot again */
     /* The sample in progress. */
     enum asym_procfs_stage stage;
-    asym_usec short_ends;   /* when asym_procfs_is_long() is due; 0: it was called */
     asym_usec piece_ends;   /* when this call of next() has to return; 0: no limit */
     uint32_t listed_denied; /* coverage.n_denied without the processes that this sample reads */
     size_t left;            /* processes that it has not read yet */
@@ -354,8 +353,8 @@ int asym_procfs_list_all(struct asym_procfs *p);
 /** Take over process group and terminal. */
 void asym_procfs_note_group(struct asym_process *proc, const struct asym_stat *stat);
 asym_usec asym_procfs_born_at(const struct asym_procfs *p, uint64_t start);
-/** Returns whether the time of this call of next() is over. Tells that it is long. */
-bool asym_procfs_is_over(struct asym_procfs *p);
+/** Returns whether the time of this call of next() is over. */
+bool asym_procfs_is_over(const struct asym_procfs *p);
 
 /** procfs-track.c: update the table from process events. 0; -errno: no more events will come. */
 int asym_procfs_take_events(struct asym_procfs *p);

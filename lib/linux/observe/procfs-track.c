@@ -20,20 +20,9 @@
 /* No process has so many ancestors. The limit ends the loop where the parents in a captured tree form a circle. */
 #define MAX_DEPTH 4096
 
-void asym_procfs_is_long(struct asym_source *source)
+bool asym_procfs_is_over(const struct asym_procfs *p)
 {
-    struct asym_procfs *p = asym_procfs_of(source);
-    if (p->short_ends > 0 && p->config.is_long)
-        p->config.is_long(p->config.is_long_ctx);
-    p->short_ends = 0;
-}
-
-bool asym_procfs_is_over(struct asym_procfs *p)
-{
-    const asym_usec now = asym_clock_now();
-    if (now >= p->short_ends)
-        asym_procfs_is_long(&p->source);
-    return p->piece_ends > 0 && now >= p->piece_ends;
+    return p->piece_ends > 0 && asym_clock_now() >= p->piece_ends;
 }
 
 bool asym_procfs_follows(const struct asym_process *proc)
@@ -115,7 +104,6 @@ static int take_thread(struct asym_procfs *p, struct asym_process *proc, int32_t
 int asym_procfs_list_threads(struct asym_procfs *p, struct asym_process *proc)
 {
     char path[64];
-    asym_procfs_is_long(&p->source);
     asym_procfs_sweep_threads(proc);
     for (uint32_t i = 0; i < proc->n_threads; i++)
         proc->threads[i].gone = true;

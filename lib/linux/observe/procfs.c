@@ -251,7 +251,6 @@ static void fill(const struct asym_procfs *p, asym_usec interval, struct asym_sn
 static int go_on(struct asym_procfs *p)
 {
     p->now = asym_clock_now();
-    p->short_ends = p->now + ASYM_PROCFS_SHORT;
     p->piece_ends = p->config.piece > 0 ? p->now + p->config.piece : 0;
     if (p->stage == ASYM_PROCFS_IDLE)
         begin_sample(p);

@@ -40,8 +40,6 @@ struct asym_procfs_config {
     const struct asym_profile *(*profile_of)(void *ctx, const char *exe, const char *build_id);
     bool (*wants_build_id)(void *ctx, const char *exe);
     void *profile_ctx;
-    void (*is_long)(void *ctx); /* asym_procfs_is_long() calls it. NULL: nothing to do */
-    void *is_long_ctx;
     bool owns_children; /* this process started all its children as helpers: like itself, they are not steered */
     asym_usec piece; /* a sample that takes longer is continued by the next call of next(); 0: one call completes it */
 };
@@ -62,13 +60,6 @@ struct asym_procfs_config {
  * Returns 0; -errno with err (-ENOENT: no proc directory; -ESRCH: a PID of --pid does not exist).
  */
 int asym_procfs_new(const struct asym_procfs_config *config, struct asym_source **ret_source, struct asym_error *err);
-
-/**
- * This call of next() may take long, and asymd may have a priority that it must give up. The source itself calls it when the call
- * has taken ASYM_PROCFS_SHORT, us, and before it lists the threads of a process.
- */
-#define ASYM_PROCFS_SHORT 300
-void asym_procfs_is_long(struct asym_source *source);
 
 /** For each signal: why /proc alone cannot provide it on that machine (static text), or NULL. The snapshots say the same. */
 void asym_procfs_missing(const struct asym_machine *m, const char *ret_missing[ASYM_N_SIGNALS]);

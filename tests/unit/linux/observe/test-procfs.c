@@ -20,12 +20,8 @@
 /* The error of each listing of threads; 0: none. The linker puts this function in its place (--wrap, tests/CMakeLists.txt). */
 static int listing_error;
 
-/* The time that each opening takes, in microseconds. */
-static useconds_t opening_takes;
-
 WRAPPED(int, asym_root_openat, const struct asym_root *root, const char *path, int flags)
 {
-    usleep(opening_takes);
     const char *name = strrchr(path, '/');
     if (listing_error < 0 && name && strcmp(name, "/task") == 0)
         return listing_error;
@@ -106,7 +102,6 @@ struct fixture {
 static void set_up(struct fixture *f)
 {
     listing_error = connector.n = 0;
-    opening_takes = 0;
     memset(&affinity, 0, sizeof affinity);
     tree_make(&f->tree);
     tree_machine(&f->tree, "0-7", "0-7");
@@ -1938,26 +1933,6 @@ TEST_F(a_sample_in_pieces_has_the_same_result)
         snprintf(path, sizeof path, "proc/%d", 10 + n);
         take_away(f, path);
     }
-}
-
-static void count_long(void *ctx)
-{
-    ++*(int *)ctx;
-}
-
-TEST_F(a_sample_tells_once_that_it_lists_threads_or_takes_long)
-{
-    int n_long = 0;
-    for (int pid = 10; pid < 13; pid++)
-        put(f, (struct thread){.pid = pid, .tid = pid, .comm = "job", .state = 'R', .start = 90000});
-    const struct asym_procfs_config config = {
-        .root = &f->root, .machine = &f->machine, .is_long = count_long, .is_long_ctx = &n_long};
-    assert_int_equal(asym_procfs_new(&config, &f->source, &f->err), 0);
-    sample(f);
-    assert_int_equal(n_long, 1);
-    opening_takes = 1000;
-    sample(f);
-    assert_int_equal(n_long, 2);
 }
 
 /* A process of so many threads takes several calls, each of which reads some of them. */
