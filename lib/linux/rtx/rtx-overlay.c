@@ -184,7 +184,10 @@ static int overlay_next(struct asym_source *source, struct asym_snapshot *ret)
     struct overlay_source *t = of(source);
     const struct asym_rtxd_program_report *program_reports;
     struct asym_snapshot s;
-    /* Ask before and after the sample: a wait that both answers contain is not short. A refresh takes no time. */
+    /*
+     * Ask before and after the sample: a wait that both answers contain is not short. A refresh takes some 20 us. If there is
+     * nothing to refresh, the source takes a sample: then a short wait may count as a long one, once.
+     */
     if (!t->refresh)
         t->config.provider->ask(t->config.provider, t->config.now(), 0, &program_reports);
     t->refresh = false;

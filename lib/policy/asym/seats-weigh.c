@@ -348,6 +348,7 @@ static void couple(struct asym_seats *q, struct span proc)
         sum.rests_until = 0;
     /* Its paces are not known while its threads may run anywhere: it is coupled until the rest is over. */
     const bool is = sum.n >= 2 && (q->in->now < sum.rests_until || is_coupled(&sum));
+    /* At rest it is looked at in the last part of each QUICK_LOOKS, of which QUICK_RESTS is a multiple. Else always. */
     if (is && (ASYM_MAX(sum.rests_until, q->in->now) - q->in->now) % QUICK_LOOKS < QUICK_TRIAL)
         ask_for_plans(q, &sum);
     for (uint32_t t = proc.first; t < proc.end; t++) {
