@@ -122,11 +122,11 @@ static void on_exec(struct asym_ledger *l, const struct asym_process_event *even
         if (l->entries[i].id.tid != event->tgid)
             asym_ledger_repair(l, &l->entries[i], event->tgid, event->when);
     }
-    /* The caller had ended, as it seemed to an action before the new program was loaded. */
-    for (size_t k = 0; !steered && event->when <= l->pending_until && k < ASYM_LEDGER_PENDING_MAX; k++) {
+    /* An action or an event may have taken the caller for ended before the new program was loaded. */
+    for (size_t k = 0; event->when <= l->pending_until && k < ASYM_LEDGER_PENDING_MAX; k++) {
         const struct asym_ledger_pending *g = &l->pending[k];
         if (g->from.id.tgid == event->tgid && g->from.id.tid != event->tgid && event->when <= g->until)
-            steered = asym_ledger_repair(l, &g->from, event->tgid, event->when) > 0;
+            steered |= asym_ledger_repair(l, &g->from, event->tgid, event->when) > 0;
     }
     if (!steered)
         return;

@@ -293,23 +293,53 @@ TEST_F(an_exec_of_a_boosted_thread_gives_nice_and_flag_back)
     assert_int_equal(asym_ledger_count(f->ledger), 3);
 }
 
-/* An action between the moment at which the caller takes the leader's TID and the load of the program finds no caller. */
-TEST_F(an_exec_of_a_thread_that_has_seemed_to_end_repairs_the_image)
+/* The thread calls exec. An action between its taking of the leader's TID and the load of the program finds no such thread. */
+static void take_over(struct fork_guard_fixture *f, struct fake_thread *leader, struct fake_thread *caller)
 {
-    struct fake_thread *leader = fake_kernel_thread(CHILD, CHILD, fake_mask(0xff));
-    struct fake_thread *caller = fake_kernel_thread(CHILD, CHILD + 1, fake_mask(0xff));
-    const struct asym_action release = {.kind = ASYM_ACTION_RELEASE, .id = steered(f, caller, 0, 0)->id};
-    leader->mask = caller->mask;
-    fake_kernel_end(CHILD + 1);
+    const struct asym_action release = {.kind = ASYM_ACTION_RELEASE, .id = {caller->tid, caller->tgid, caller->start}};
     struct asym_actuator *actuator = NULL;
     struct asym_outcome outcome;
+    leader->mask = caller->mask;
+    fake_kernel_end(caller->tid);
     assert_int_equal(asym_actuator_linux_new(f->ledger, &actuator), 0);
     assert_int_equal(actuator->apply(actuator, &release, 1, &outcome), 0);
     actuator->close(actuator);
     assert_int_equal(outcome.kind, ASYM_OUTCOME_GONE);
-    assert_int_equal(asym_ledger_count(f->ledger), 3);
+    assert_null(asym_ledger_find(f->ledger, release.id.tid));
+}
+
+TEST_F(an_exec_of_a_thread_that_has_seemed_to_end_repairs_the_image)
+{
+    struct fake_thread *leader = fake_kernel_thread(CHILD, CHILD, fake_mask(0xff));
+    struct fake_thread *caller = fake_kernel_thread(CHILD, CHILD + 1, fake_mask(0xff));
+    steered(f, caller, 0, 0);
+    take_over(f, leader, caller);
+    asym_ledger_add_pending(f->ledger, asym_ledger_find(f->ledger, OTHER), OTHER + 1, OTHER, NOW + ASYM_SEC);
+    /* Too late: an earlier process had this number. */
+    deliver_born(f, ASYM_PROCESS_EVENT_EXEC, CHILD, CHILD, 0, NOW + ASYM_LEDGER_LATE + 1);
+    assert_thread(leader, 0xf0, 0);
     deliver(f, ASYM_PROCESS_EVENT_EXEC, CHILD, CHILD, 0);
     assert_thread(leader, 0xff, 0);
+    assert_true(asym_ledger_was_released(f->ledger, CHILD, NOW));
+}
+
+/* The leader dies by the exec: the event of its end may come after that of the exec, and under the caller's number. */
+TEST_F(an_exec_repairs_the_image_although_the_former_leader_is_on_record)
+{
+    asym_ledger_find(f->ledger, TID)->set = f->thread->mask = fake_mask(0x30);
+    take_over(f, f->leader, f->thread);
+    deliver(f, ASYM_PROCESS_EVENT_EXEC, PID, PID, 0);
+    assert_thread(f->leader, 0xff, 0);
+    assert_int_equal(asym_ledger_count(f->ledger), 1);
+}
+
+/* asymd had given the former leader the mask that the caller has chosen for itself. */
+TEST_F(an_exec_keeps_a_mask_that_the_former_leader_had)
+{
+    deliver(f, ASYM_PROCESS_EVENT_EXIT, PID, PID, 0);
+    asym_ledger_forget(f->ledger, asym_ledger_find(f->ledger, TID));
+    deliver(f, ASYM_PROCESS_EVENT_EXEC, PID, PID, 0);
+    assert_thread(f->leader, 0xf0, 0);
 }
 
 /* The events of its last children may come after its exit. */
