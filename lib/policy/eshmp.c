@@ -23,7 +23,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "base/macro.h"
@@ -63,13 +62,16 @@ struct thread_state {
     uint8_t holds;                                      /* as in struct asym_spread, of the last plan */
 };
 
+/* In this order the threads get CPUs. */
+enum turn { CHOSEN, WAITS, SPINS, N_TURNS };
+
 struct queue {
     const struct asym_policy_input *in;
     const struct params *params;
     struct state *state;
     uint32_t *order, *scratch;
-    int *rank; /* per thread, by ASTPI */
-    size_t n_chosen;
+    int *rank;           /* per thread, by ASTPI */
+    size_t end[N_TURNS]; /* of each turn in order */
 };
 
 static struct thread_state *state_of(const struct asym_policy_input *in, size_t t)
@@ -234,21 +236,25 @@ static int by_rank(uint32_t a, uint32_t b, const void *ctx)
     return q->state->executing ? preferred_type(q, a) - preferred_type(q, b) : 0;
 }
 
+/* Whatever was chosen at the start of the period: a thread that spins by now has no seat before one that works. */
+static enum turn turn_of(const struct queue *q, size_t t)
+{
+    return q->in->threads[t].spinning ? SPINS : is_chosen(q, t) ? CHOSEN : WAITS;
+}
+
 /* Put the chosen threads in front, by rank. The others stay unsorted behind them, because they may be many more. */
 static void line_up(struct queue *q)
 {
-    size_t n_others = 0;
-    q->n_chosen = 0;
-    for (size_t t = 0; t < q->in->n_threads; t++) {
-        if (is_chosen(q, t)) {
-            q->rank[t] = rank_of(state_of(q->in, t));
-            q->order[q->n_chosen++] = (uint32_t)t;
-        } else {
-            q->scratch[n_others++] = (uint32_t)t;
-        }
+    size_t n = 0;
+    for (enum turn turn = CHOSEN; turn < N_TURNS; turn++) {
+        for (size_t t = 0; t < q->in->n_threads; t++)
+            if (turn_of(q, t) == turn)
+                q->order[n++] = (uint32_t)t;
+        q->end[turn] = n;
     }
-    memcpy(q->order + q->n_chosen, q->scratch, n_others * sizeof *q->order);
-    asym_sort_index(q->order, q->n_chosen, q->scratch, by_rank, q);
+    for (size_t i = 0; i < q->end[CHOSEN]; i++)
+        q->rank[q->order[i]] = rank_of(state_of(q->in, q->order[i]));
+    asym_sort_index(q->order, q->end[CHOSEN], q->scratch, by_rank, q);
 }
 
 /* Give the seats in decreasing speed, one row at a time. A thread that already has a seat of that row keeps it. */
@@ -256,12 +262,13 @@ static void place(struct queue *q, struct asym_spread *sp)
 {
     const struct asym_machine *m = q->in->machine;
     if (is_ordered(q))
-        asym_spread_give_rows(sp, q->order, q->n_chosen, &m->usable, m->n_rows, false);
+        asym_spread_give_rows(sp, q->order, q->end[CHOSEN], &m->usable, m->n_rows, false);
     else
-        asym_spread_even(sp, q->order, q->n_chosen, &m->usable);
+        asym_spread_even(sp, q->order, q->end[CHOSEN], &m->usable);
     for (size_t t = 0; t < q->in->n_threads; t++)
         state_of(q->in, t)->holds = sp->holds[t] ? sp->holds[t] : sp->ret[t].cpu >= 0;
-    asym_spread_even(sp, q->order, q->in->n_threads, &m->usable);
+    for (enum turn turn = WAITS; turn < N_TURNS; turn++)
+        asym_spread_even(sp, q->order, q->end[turn], &m->usable);
     asym_spread_fill_seats(sp);
 }
 
