@@ -220,8 +220,9 @@ static void add_process_events(struct asym_check *check, const struct asym_run *
     asym_process_events_close(process_events);
     if (r < 0)
         asym_check_add(check, "process events", ASYM_FACT_LACK,
-                       "run as root or with CAP_NET_ADMIN, outside containers; until then asymd scans /proc", "%.190s",
-                       *err.text ? err.text : strerror(-r));
+                       r == -EPROTONOSUPPORT ? "a kernel with CONFIG_PROC_EVENTS"
+                                             : "run as root or with CAP_NET_ADMIN, outside of containers",
+                       "%.190s", *err.text ? err.text : strerror(-r));
     else
         asym_check_add(check, "process events", ASYM_FACT_GOOD, "",
                        "the kernel reports new and ended processes (proc connector)");

@@ -41,9 +41,9 @@ static const struct {
     [ASYM_SITUATION_ASSUMED] = {"assumed",
                                 "--slow or the configuration calls {fast CPUs} fast and {n slow} slow, but no CPU "
                                 "was slowed: this is a what-if."},
-    [ASYM_SITUATION_UNPRIVILEGED] = {"unprivileged",
-                                     "This machine has {fast} and {slow}, but without CAP_SYS_NICE asymd may steer "
-                                     "only the programs of the user who runs it: run it as root."},
+    [ASYM_SITUATION_UNPRIVILEGED] =
+        {"unprivileged", "This machine has {fast} and {slow}, but without CAP_SYS_NICE asymd may steer "
+                         "only the programs of the user who runs it: run it as root, outside of containers."},
     [ASYM_SITUATION_VM_HYBRID] = {"vm-hybrid",
                                   "This virtual machine shows {fast} and {slow}: asymd can steer by that if the host "
                                   "has pinned each virtual CPU to a CPU of that kind, and does harm if it has not."},

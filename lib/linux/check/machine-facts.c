@@ -187,13 +187,31 @@ static int read_boost(const struct asym_root *root, struct asym_fact *ret)
                       "on: the speed of a core depends on what the others do", "off: speeds are steady");
 }
 
+/* initial: the inode that the kernel gives to the initial namespace of that kind. Returns 1, 0; -ENODATA. */
+static int is_initial(const struct asym_root *root, const char *path, ino_t initial)
+{
+    struct stat st;
+    ASYM_AUTO_CLOSE int fd = root->live ? asym_root_openat(root, path, O_PATH) : -1;
+    return fd < 0 || fstat(fd, &st) < 0 ? -ENODATA : st.st_ino == initial;
+}
+
+/* PROC_USER_INIT_INO of the kernel. */
+static bool is_in_user_namespace(const struct asym_root *root)
+{
+    return is_initial(root, "proc/self/ns/user", 0xEFFFFFFD) == 0;
+}
+
+/* Those of a user namespace count only inside it. */
 static bool effective_caps(const struct asym_root *root, unsigned long long *ret)
 {
     char text[4096];
     if (!root->live || asym_root_read(root, "proc/self/status", text, sizeof text) < 0)
         return false;
     const char *at = strstr(text, "\nCapEff:");
-    return at && sscanf(at, "\nCapEff: %llx", ret) == 1;
+    const bool known = at && sscanf(at, "\nCapEff: %llx", ret) == 1;
+    if (known && is_in_user_namespace(root))
+        *ret = 0;
+    return known;
 }
 
 static bool has_cap(unsigned long long caps, unsigned cap)
@@ -213,7 +231,7 @@ static int read_perf(const struct asym_root *root, struct asym_fact *ret)
         asym_facts_say(ret, ASYM_FACT_GOOD, "",
                        "asymd may count performance events of any process (perf_event_paranoid %lld)", paranoid);
     else
-        asym_facts_say(ret, ASYM_FACT_NOTE, "AmbientCapabilities=CAP_PERFMON, or run as root",
+        asym_facts_say(ret, ASYM_FACT_NOTE, "AmbientCapabilities=CAP_PERFMON, or run as root outside of containers",
                        "perf_event_paranoid is %lld: counting other users' threads needs CAP_PERFMON", paranoid);
     return 0;
 }
@@ -292,15 +310,10 @@ static int read_hidepid(const struct asym_root *root, struct asym_fact *ret)
 
 static int read_pid_namespace(const struct asym_root *root, struct asym_fact *ret)
 {
-    /* PROC_PID_INIT_INO of the kernel. */
-    static const ino_t initial = 0xEFFFFFFC;
-    struct stat st;
-    if (!root->live)
-        return -ENODATA;
-    ASYM_AUTO_CLOSE int fd = asym_root_openat(root, "proc/self/ns/pid", O_PATH);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return -ENODATA;
-    if (st.st_ino == initial)
+    const int initial = is_initial(root, "proc/self/ns/pid", 0xEFFFFFFC); /* PROC_PID_INIT_INO of the kernel */
+    if (initial < 0)
+        return initial;
+    if (initial)
         asym_facts_say(ret, ASYM_FACT_GOOD, "", "the initial one: asymd sees every process");
     else
         asym_facts_say(
@@ -354,10 +367,13 @@ static int read_capabilities(const struct asym_root *root, struct asym_fact *ret
         asym_text_add(&names, "%s%s", names.used ? ", " : "", wanted_caps[i].name);
         level = ASYM_MAX(level, wanted_caps[i].level);
     }
-    if (level == ASYM_FACT_GOOD)
+    if (is_in_user_namespace(root))
+        asym_facts_say(ret, level, "run asymd on the host",
+                       "those of a user namespace count only inside it: only your own processes can be steered");
+    else if (level == ASYM_FACT_GOOD)
         asym_facts_say(ret, level, "", "asymd has all that it uses");
     else
-        asym_facts_say(ret, level, "run as root, or by the unit asymd.service, which has them", "missing: %s%s",
+        asym_facts_say(ret, level, "run as root outside of containers, or by the unit asymd.service", "missing: %s%s",
                        missing, level == ASYM_FACT_LACK ? "; only your own processes can be steered" : "");
     return 0;
 }

@@ -225,7 +225,7 @@ static const struct {
     {-EACCES, -EPERM, "the proc connector needs CAP_NET_ADMIN"},
     {-ENOMSG, -EPERM, "the proc connector answers only in the initial user namespace"},
     {-EPROTONOSUPPORT, -EPROTONOSUPPORT, "this kernel has no proc connector (CONFIG_PROC_EVENTS)"},
-    {-ECONNREFUSED, -EPROTONOSUPPORT, "this kernel has no proc connector (CONFIG_PROC_EVENTS)"},
+    {-ECONNREFUSED, -EPERM, "the proc connector answers only in the initial network namespace"},
     {-ENOENT, -EPROTONOSUPPORT, "this kernel has no proc connector (CONFIG_PROC_EVENTS)"},
     {-EAFNOSUPPORT, -EPERM, "this process may not create netlink sockets"},
 };

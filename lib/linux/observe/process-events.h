@@ -35,9 +35,9 @@ struct asym_process_events;
 
 /**
  * Subscribe. The socket's buffer is set to 8 MiB (the default holds 256 events).
- * Returns 0; -EPERM (CAP_NET_ADMIN is missing, or this is not the initial user namespace), -EPROTONOSUPPORT (the kernel lacks
- * CONFIG_PROC_EVENTS), -EXDEV (in a child PID namespace the PIDs do not match), -errno. err has the reason and says that asymd
- * scans /proc instead.
+ * Returns 0; -EPERM (CAP_NET_ADMIN is missing, or this is not the initial user or network namespace), -EPROTONOSUPPORT (the
+ * kernel lacks CONFIG_PROC_EVENTS), -EXDEV (in a child PID namespace the PIDs do not match), -errno. err has the reason and says
+ * that asymd scans /proc instead.
  */
 int asym_process_events_open(struct asym_process_events **ret_events, struct asym_error *err);
 

@@ -228,7 +228,7 @@ TEST(a_long_sentence_is_whole_and_a_short_buffer_is_not_overrun)
     const struct asym_situation_facts facts = {.machine = &m, .policy = "pa", .policy_runs = true};
     char text[400], tiny[8];
     asym_situation_text(&facts, text, sizeof text);
-    assert_non_null(strstr(text, "run it as root."));
+    assert_non_null(strstr(text, "run it as root, outside of containers."));
     asym_situation_text(&facts, tiny, sizeof tiny);
     assert_true(strlen(tiny) == sizeof tiny - 1);
     assert_string_equal(asym_situation_name((enum asym_situation)99), "unknown");

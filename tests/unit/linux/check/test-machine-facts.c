@@ -86,6 +86,20 @@ TEST_F(facts_of_a_live_machine_name_what_it_lacks)
     expect_fact(f, "autogroup", ASYM_FACT_GOOD, "off");
 }
 
+TEST_F(capabilities_of_a_user_namespace_do_not_count)
+{
+    f->root.live = true;
+    tree_write(&f->tree, "proc/sys/kernel/perf_event_paranoid", "2\n");
+    tree_write(&f->tree, "proc/self/status", "Name:\ta\nCapEff:\t000001ffffffffff\n");
+    expect_fact(f, "capabilities", ASYM_FACT_GOOD, "all that it uses");
+    expect_fact(f, "perf events", ASYM_FACT_GOOD, "any process");
+    assert_true(asym_facts_may_steer(&f->root));
+    tree_write(&f->tree, "proc/self/ns/user", "x"); /* its inode is not that of the initial namespace */
+    expect_fact(f, "capabilities", ASYM_FACT_LACK, "count only inside it");
+    expect_fact(f, "perf events", ASYM_FACT_NOTE, "needs CAP_PERFMON");
+    assert_false(asym_facts_may_steer(&f->root));
+}
+
 TEST_F(facts_name_what_is_there)
 {
     const struct tree *t = &f->tree;

@@ -313,7 +313,7 @@ TEST_WITH(a_refusal_says_which_and_what_is_done_instead, set_up, tear_down)
         {.socket = EMFILE, .want = -EMFILE, .part = "Too many open files"},
         {.bind = EPERM, .want = -EPERM, .part = "CAP_NET_ADMIN"},
         {.bind = ENOENT, .want = -EPROTONOSUPPORT, .part = "CONFIG_PROC_EVENTS"},
-        {.send = ECONNREFUSED, .want = -EPROTONOSUPPORT, .part = "CONFIG_PROC_EVENTS"},
+        {.send = ECONNREFUSED, .want = -EPERM, .part = "only in the initial network namespace"},
         {.send = EACCES, .want = -EPERM, .part = "CAP_NET_ADMIN"},
         {.status = EPERM, .want = -EPERM, .part = "CAP_NET_ADMIN"},
         {.silent = true, .want = -EPERM, .part = "only in the initial user namespace"},
