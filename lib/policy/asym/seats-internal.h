@@ -60,7 +60,6 @@ struct asym_seats_thread {
     double period;          /**< of a team: mean time between two rounds in seconds, tau_couple; 0: not known */
     asym_usec round_at;     /**< when the last round began; 0: none did */
     asym_usec tried;        /**< of a team: for how long it has tried quick turns, and counted its rounds */
-    uint32_t tried_rounds;  /**< the rounds in these */
     asym_usec rests_until;  /**< until then it may use all CPUs and takes no turns, while its rounds are short */
     double work;            /**< seconds of progress, in all */
     double exec, stall;     /**< seconds of an instruction on a CPU of speed 1; of its misses. exec 0: not known */
@@ -79,6 +78,7 @@ struct asym_seats_thread {
     bool sleeps;            /**< they do in some */
     bool rests;             /**< so it does */
     bool leads;             /**< its process waits for it more than for any other of its threads, on whatever seats */
+    uint32_t tried_rounds;  /**< the rounds in tried */
 };
 
 /**

@@ -28,6 +28,7 @@
 struct interval {
     double seconds, duty, couple; /* what the new values count in the means */
     double rate[2];               /* the same of a thread that never sleeps, with quick turns and with slow ones */
+    asym_usec until;              /* asym_seats_until */
 };
 
 double asym_seats_gain(double seconds, asym_usec tau)
@@ -159,9 +160,9 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
     s->step = s->since = 0;
     s->woke = false;
     if (has_mate_here(q->in, t))
-        s->mate_until = asym_seats_until(q);
+        s->mate_until = i->until;
     if (q->in->apps[thread->app].n_threads > 1)
-        s->job_until = asym_seats_until(q);
+        s->job_until = i->until;
     if (s->last == 0 || q->in->interval == 0)
         return;
     const asym_usec away = now - s->last;
@@ -190,7 +191,8 @@ void asym_seats_observe(struct asym_seats *q)
         .seconds = seconds,
         .duty = asym_seats_gain(seconds, q->p->tau_duty),
         .couple = asym_seats_gain(seconds, q->p->tau_couple),
-        .rate = {asym_seats_gain(seconds, tau_of(q, false)), asym_seats_gain(seconds, tau_of(q, true))}};
+        .rate = {asym_seats_gain(seconds, tau_of(q, false)), asym_seats_gain(seconds, tau_of(q, true))},
+        .until = asym_seats_until(q)};
     double sum = 0;
     size_t known = 0;
     for (size_t t = 0; t < q->in->n_threads; t++) {

@@ -155,6 +155,7 @@ struct team {
     double partial;
     uint32_t tried_rounds;
     size_t n, coupled, short_rounds, sleeping;
+    size_t usual, known; /* of all threads: those that are runnable for long enough; of these those of known pace */
 };
 
 /* Threads of one process: those of a job, such as the compilers of a build, seldom wait for each other at barriers. */
@@ -162,10 +163,15 @@ struct span {
     uint32_t first, end;
 };
 
-static bool takes_part(const struct asym_seats *q, size_t t)
+static bool takes_part(const struct asym_seats_thread *s)
 {
-    const struct asym_seats_thread *s = asym_seats_of(q, t);
     return s->usual >= USUAL_FROM && s->work > WORK_FROM && (!s->roams || s->rests);
+}
+
+/* Returns whether its pace is known. Where other programs take most of the CPUs, it is known before it has done much. */
+static bool is_known(const struct asym_seats *q, const struct asym_seats_thread *s)
+{
+    return s->usual >= USUAL_FROM && s->seen >= q->p->tau_couple && !s->roams;
 }
 
 static double speed_of_seat(const struct asym_seats *q, const struct asym_seats_thread *s)
@@ -193,8 +199,11 @@ static struct team sum_up(const struct asym_seats *q, struct span proc)
     struct team sum = {.least = 1, .slow = 1, .first = seconds};
     for (uint32_t t = proc.first; t < proc.end; t++) {
         const struct asym_seats_thread *s = asym_seats_of(q, t);
-        if (!takes_part(q, t))
+        sum.usual += s->usual >= USUAL_FROM;
+        sum.known += is_known(q, s);
+        if (!takes_part(s))
             continue;
+        const double speed = speed_of_seat(q, s);
         sum.n++;
         sum.pace += s->pace;
         sum.squares += s->pace * s->pace;
@@ -202,8 +211,8 @@ static struct team sum_up(const struct asym_seats *q, struct span proc)
         sum.most = ASYM_MAX(sum.most, s->usual);
         sum.coupled += s->coupled;
         sum.in_step = ASYM_MAX(sum.in_step, s->in_step);
-        sum.slow = ASYM_MIN(sum.slow, speed_of_seat(q, s));
-        sum.fast = ASYM_MAX(sum.fast, speed_of_seat(q, s));
+        sum.slow = ASYM_MIN(sum.slow, speed);
+        sum.fast = ASYM_MAX(sum.fast, speed);
         sum.period = ASYM_MAX(sum.period, s->period);
         sum.round_at = ASYM_MAX(sum.round_at, s->round_at);
         sum.tried = ASYM_MAX(sum.tried, s->tried);
@@ -296,7 +305,7 @@ static void count_round(const struct asym_seats *q, struct span proc, struct tea
         begin_round(q, sum);
     for (uint32_t t = proc.first; t < proc.end; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
-        if (!takes_part(q, t))
+        if (!takes_part(s))
             continue;
         const double needed = ASYM_MAX(q->in->threads[t].runnable * interval, 1e-3);
         s->round = sum->since > 0 ? s->step * ASYM_MIN(1, sum->since / needed) : s->round + s->step;
@@ -339,38 +348,30 @@ static void remember_team(const struct asym_seats *q, struct span proc, const st
 /*
  * Threads that do equal work on unequal seats wait for each other at barriers. They share one density and one rate, and take turns.
  */
-static void couple(struct asym_seats *q, struct span proc)
+static void couple(struct asym_seats *q, struct span proc, struct team *sum)
 {
-    struct team sum = sum_up(q, proc);
-    if (sum.n > 0)
-        count_round(q, proc, &sum);
-    if (!is_short(q, &sum))
-        sum.rests_until = 0;
+    if (sum->n > 0)
+        count_round(q, proc, sum);
+    if (!is_short(q, sum))
+        sum->rests_until = 0;
     /* Its paces are not known while its threads may run anywhere: it is coupled until the rest is over. */
-    const bool is = sum.n >= 2 && (q->in->now < sum.rests_until || is_coupled(&sum));
+    const bool is = sum->n >= 2 && (q->in->now < sum->rests_until || is_coupled(sum));
     /* At rest it is looked at in the last part of each QUICK_LOOKS, of which QUICK_RESTS is a multiple. Else always. */
-    if (is && (ASYM_MAX(sum.rests_until, q->in->now) - q->in->now) % QUICK_LOOKS < QUICK_TRIAL)
-        ask_for_plans(q, &sum);
+    if (is && (ASYM_MAX(sum->rests_until, q->in->now) - q->in->now) % QUICK_LOOKS < QUICK_TRIAL)
+        ask_for_plans(q, sum);
     for (uint32_t t = proc.first; t < proc.end; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
-        s->coupled = is && takes_part(q, t);
-        s->rests = s->coupled && q->in->now < sum.rests_until;
+        s->coupled = is && takes_part(s);
+        s->rests = s->coupled && q->in->now < sum->rests_until;
         /* No turn comes within a round that is so short: none of them is behind. */
-        if (s->coupled || (s->short_rounds && sum.n > 0))
-            s->rate = sum.rate / (double)sum.n;
+        if (s->coupled || (s->short_rounds && sum->n > 0))
+            s->rate = sum->rate / (double)sum->n;
         if (!s->coupled)
             continue;
-        q->density[t] = sum.weight / ASYM_MAX(sum.duty, DUTY_LEAST);
-        q->behind[t] = s->rests ? 0 : turn_of(q, s, &sum);
+        q->density[t] = sum->weight / ASYM_MAX(sum->duty, DUTY_LEAST);
+        q->behind[t] = s->rests ? 0 : turn_of(q, s, sum);
     }
-    remember_team(q, proc, &sum);
-}
-
-/* Returns whether its pace is known. Where other programs take most of the CPUs, it is known before it has done much. */
-static bool is_known(const struct asym_seats *q, size_t t)
-{
-    const struct asym_seats_thread *s = asym_seats_of(q, t);
-    return s->usual >= USUAL_FROM && s->seen >= q->p->tau_couple && !s->roams;
+    remember_team(q, proc, sum);
 }
 
 /*
@@ -398,26 +399,19 @@ static void find_leader(struct asym_seats *q, struct span proc)
     const uint32_t best = best_of(q, proc);
     double pace = 0, density = 0;
     for (uint32_t t = proc.first; t < proc.end; t++) {
-        if (t == best || !is_known(q, t))
+        const struct asym_seats_thread *s = asym_seats_of(q, t);
+        if (t == best || !is_known(q, s))
             continue;
-        pace = ASYM_MAX(pace, asym_seats_of(q, t)->pace);
+        pace = ASYM_MAX(pace, s->pace);
         density = ASYM_MAX(density, q->density[t]);
     }
     /* Where the others sleep for the whole interval, nothing is new. */
     for (uint32_t t = proc.first; t < proc.end && pace > 0; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
-        s->leads = t == best && s->sleeps && is_known(q, t) && !s->coupled &&
+        s->leads = t == best && s->sleeps && is_known(q, s) && !s->coupled &&
                    asym_seats_passes(s->pace, s->leads, LEADS_FROM * pace) &&
                    (s->leads || q->density[t] >= LEADS_FROM * density);
     }
-}
-
-static bool is_usual(const struct asym_seats *q, struct span proc)
-{
-    for (uint32_t t = proc.first; t < proc.end; t++)
-        if (asym_seats_of(q, t)->usual >= USUAL_FROM)
-            return true;
-    return false;
 }
 
 /* Returns how many of its processes have threads that take part. */
@@ -428,9 +422,11 @@ static size_t couple_app(struct asym_seats *q, const struct asym_policy_app *app
     for (const uint32_t end = app->first_thread + app->n_threads; proc.first < end; proc.first = proc.end) {
         while (proc.end < end && q->in->threads[proc.end].proc == q->in->threads[proc.first].proc)
             proc.end++;
-        couple(q, proc);
-        find_leader(q, proc);
-        n += is_usual(q, proc);
+        struct team sum = sum_up(q, proc);
+        couple(q, proc, &sum);
+        if (sum.known > 0)
+            find_leader(q, proc);
+        n += sum.usual > 0;
     }
     return n;
 }
