@@ -74,8 +74,9 @@ struct asym_task_ref {
 
 /** A thread of the policy's input. */
 struct asym_policy_ref {
-    uint32_t task;    /* index in the snapshot */
-    uint32_t allowed; /* number in the mask table */
+    uint32_t task;       /* index in the snapshot */
+    uint32_t allowed;    /* number in the mask table */
+    enum asym_pin width; /* of its assignment; valid with a target */
 };
 
 struct asym_step {
@@ -118,6 +119,8 @@ int asym_step_plan(struct asym_step *st);
 
 /** pinning.c: the nice value of a thread without a policy's boost: its own, or the one that its rule lends it. keep: its own. */
 int8_t asym_nice_by_rule(const struct asym_thread_state *m, const struct asym_proc *proc, bool keep);
+/** pinning.c: the nice value of a thread with a target; steers: the policy steers it, so that its boost counts. */
+int8_t asym_planned_nice(const struct asym_task_ref *ref, bool keep, bool steers);
 
 /** pinning.c: turn targets into masks. Returns 0; -ENOMEM. */
 int asym_step_masks(struct asym_step *st);

@@ -141,7 +141,8 @@ static void diff_task(struct asym_step *st, uint32_t index, const struct asym_ap
     struct asym_plan_task *plan = &st->tasks[index];
     const struct asym_task_ref *ref = &st->refs[index];
     struct asym_thread_state *m = ref->thread_state;
-    plan->mask = mask_at(st, plan->target >= 0 ? ref->plan_mask : m->original);
+    if (plan->target < 0) /* else asym_step_masks has set it */
+        plan->mask = mask_at(st, m->original);
     if (m->state == ASYM_AFFINITY_LOST) {
         forget(st, ref, plan);
     } else if (m->state == ASYM_AFFINITY_INHERITED) {

@@ -365,8 +365,10 @@ static int lowest_nice(const struct asym_step *st, const struct asym_app *app)
     int lowest = INT_MAX;
     for (uint32_t i = app->first_task; i < app->first_task + app->n_tasks && lowest >= background; i++) {
         const struct asym_task_ref *ref = &st->refs[i];
-        if (ref->seen.task->runnable > 0)
-            lowest = ASYM_MIN(lowest, asym_nice_by_rule(ref->thread_state, ref->seen.proc, st->e->config.keep_nice));
+        if (ref->seen.task->runnable <= 0)
+            continue;
+        const int8_t nice = asym_nice_by_rule(ref->thread_state, ref->seen.proc, st->e->config.keep_nice);
+        lowest = ASYM_MIN(lowest, nice);
     }
     return lowest < INT_MAX ? lowest : 0;
 }

@@ -216,8 +216,7 @@ static enum use use_of(const struct pins *p, const struct asym_plan_task *out)
 static enum asym_pin width_of(const struct asym_step *st, const struct pins *p, size_t i,
                               const struct asym_plan_task *out)
 {
-    const struct asym_assignment *a = &st->refs[st->policy_refs[i].task].thread_state->assignment;
-    const enum asym_pin width = p->pin == ASYM_PIN_EACH ? a->width : p->pin;
+    const enum asym_pin width = p->pin == ASYM_PIN_EACH ? st->policy_refs[i].width : p->pin;
     const bool roams = out->light && !out->exclusive && !st->e->config.policy->apart;
     return roams && width == ASYM_PIN_CPU ? ROAMS : width;
 }
@@ -273,14 +272,14 @@ int8_t asym_nice_by_rule(const struct asym_thread_state *m, const struct asym_pr
     return lends ? proc->rule_facts->nice : m->original_nice;
 }
 
-/* Adds the policy's nice delta only if the policy steers the thread. */
-static int8_t planned_nice(const struct asym_task_ref *ref, bool keep, bool steers)
+int8_t asym_planned_nice(const struct asym_task_ref *ref, bool keep, bool steers)
 {
     const struct asym_thread_state *m = ref->thread_state;
     const int delta = steers ? m->assignment.nice_delta : 0;
     if (m->nice_foreign || keep)
         return m->boosted ? m->original_nice : ref->seen.task->nice;
-    return (int8_t)ASYM_MAX(-20, ASYM_MIN(19, asym_nice_by_rule(m, ref->seen.proc, false) + delta));
+    const int nice = asym_nice_by_rule(m, ref->seen.proc, false) + delta;
+    return (int8_t)ASYM_MAX(-20, ASYM_MIN(19, nice));
 }
 
 int asym_step_masks(struct asym_step *st)
@@ -305,13 +304,12 @@ int asym_step_masks(struct asym_step *st)
         struct asym_task_ref *ref = &st->refs[st->policy_refs[i].task];
         if (out->target < 0)
             continue;
-        const bool steers = out->reason != &asym_reason_rule; /* else asym_step_plan has set plan_mask */
-        if (steers)
+        if (out->reason != &asym_reason_rule) /* else asym_step_plan has set plan_mask */
             ref->plan_mask = narrow(&pins, &st->e->masks, st->policy_refs[i].allowed, out->target,
                                     width_of(st, &pins, i, out), use_of(&pins, out));
-        out->nice = planned_nice(ref, config->keep_nice, steers);
+        out->mask = asym_mask_table_at(&st->e->masks, ref->plan_mask);
         /* If the new mask holds its CPU, the kernel decides whether the thread stays. */
-        out->moves = !asym_mask_has(asym_mask_table_at(&st->e->masks, ref->plan_mask), ref->seen.task->cpu);
+        out->moves = !asym_mask_has(out->mask, ref->seen.task->cpu);
         st->e->result.n_moves += out->moves;
     }
     return st->e->masks.failed ? -ENOMEM : 0;

@@ -459,7 +459,8 @@ static void obey_rule(const struct asym_step *st, size_t i, struct asym_plan_tas
 static void plan_thread(struct asym_step *st, size_t i, const struct asym_assignment *answer)
 {
     struct asym_plan_task *out = &st->tasks[st->policy_refs[i].task];
-    struct asym_thread_state *m = st->refs[st->policy_refs[i].task].thread_state;
+    const struct asym_task_ref *ref = &st->refs[st->policy_refs[i].task];
+    const struct asym_thread_state *m = ref->thread_state;
     const struct asym_assignment *a = &m->assignment;
     if (answer)
         take_answer(st, i, answer);
@@ -471,6 +472,9 @@ static void plan_thread(struct asym_step *st, size_t i, const struct asym_assign
     out->target = a->cpu < 0 ? -1 : a->cpu;
     if (a->cpu < 0)
         obey_rule(st, i, out);
+    if (out->target >= 0)
+        out->nice = asym_planned_nice(ref, st->e->config.keep_nice, out->reason != &asym_reason_rule);
+    st->policy_refs[i].width = a->width;
     out->light = m->duty.light && a->cpu >= 0;
     out->exclusive = a->exclusive && a->cpu >= 0 && (!out->light || out->reason->holds_core);
     out->counted = a->counted;

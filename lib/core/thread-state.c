@@ -141,7 +141,7 @@ static void observe_nice(struct asym_thread_state *m, int8_t nice, bool held_off
 {
     if (m->boosted && nice == m->set_nice)
         return;
-    /* The thread raised the nice value it was lent. asymd lends it none again and restores its own (planned_nice). */
+    /* The thread raised the nice value it was lent. asymd lends it none again and restores its own (asym_planned_nice). */
     if (m->boosted && asym_nice_owes_boost(nice, m->set_nice, m->original_nice)) {
         m->nice_foreign = true;
         return;
