@@ -110,7 +110,7 @@ static const struct asym_reason seldom = {.text = "needs %.0f %% of a CPU: where
 /* Shares its CPU without a crowd, and has the largest density there, heavy times the least. Equals have no boost. */
 static bool leads_its_cpu(const struct asym_seats *q, size_t t)
 {
-    const int cpu = q->ret[t].cpu;
+    const int cpu = q->of[t].cpu;
     return !q->crowded && q->n_on[cpu] > 1 && q->density[t] >= q->top[cpu] &&
            q->density[t] >= q->p->heavy * q->least[cpu];
 }
@@ -130,7 +130,7 @@ static enum asym_pin width_of(const struct asym_seats *q, size_t t, bool leads)
     if (!q->crowded && !q->presses)
         return ASYM_PIN_CPU;
     /* Threads that get another type while they sleep often wake on its first CPU: those of a round would share it. */
-    if (s->coupled && s->kind != 0 && q->n_on[q->ret[t].cpu] == 1 && !q->presses && !q->flooded)
+    if (s->coupled && s->kind != 0 && q->n_on[q->of[t].cpu] == 1 && !q->presses && !q->flooded)
         return ASYM_PIN_CPU;
     const bool sleeper = !s->busy && !s->coupled && s->seen > q->p->trial;
     return q->flooded || sleeper || asym_seats_is_one_of_job(q, t) ? ASYM_PIN_ALL : ASYM_PIN_TYPE;
@@ -153,7 +153,7 @@ static int boost_of(const struct asym_seats *q, size_t t, bool leads)
  */
 static bool finds_fast_cpu(const struct asym_seats *q, size_t t)
 {
-    const int cpu = q->ret[t].cpu;
+    const int cpu = q->of[t].cpu;
     return q->n_on[cpu] == 1 && q->of[t].busy && !asym_seats_of(q, t)->coupled &&
            q->speed[cpu] * asym_seats_beside(q, cpu) >= 1 - 1e-6;
 }
@@ -230,6 +230,7 @@ static void answer(struct asym_seats *q, size_t t, bool helps)
 {
     struct asym_seats_thread *s = asym_seats_of(q, t);
     struct asym_assignment *a = &q->ret[t];
+    *a = (struct asym_assignment){.cpu = q->of[t].cpu, .counted = true};
     s->above = q->of[t].above;
     s->busy = q->of[t].busy;
     s->pins = q->of[t].pins;
@@ -240,7 +241,6 @@ static void answer(struct asym_seats *q, size_t t, bool helps)
     s->smt = asym_seats_beside(q, a->cpu);
     if (q->in->interval > 0 || s->last == 0)
         s->last = q->in->now;
-    a->counted = true;
     if (helps)
         set_mask(q, t);
     else
@@ -289,8 +289,6 @@ static void begin(struct asym_seats *q)
     know_speeds(q);
     for (unsigned c = 0; c < q->in->machine->n_cpus; c++)
         q->used[c] = (double)q->in->asleep[c];
-    for (size_t t = 0; t < q->in->n_threads; t++)
-        q->ret[t] = (struct asym_assignment){.cpu = -1, .reason = &alike};
 }
 
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
@@ -300,7 +298,10 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     if (asym_arena_is_short(in->arena))
         return -ENOBUFS;
     begin(&q);
-    if (!asym_machine_speeds_differ(in->machine))
+    const bool differ = asym_machine_speeds_differ(in->machine);
+    for (size_t t = 0; t < in->n_threads && !differ; t++)
+        ret[t] = (struct asym_assignment){.cpu = -1, .reason = &alike};
+    if (!differ)
         return 0;
     const struct asym_seats_state *state = in->state;
     q.slow = in->now < ASYM_MAX(ASYM_MAX(state->crowded_until, state->presses_until), state->outnumbered_until);
@@ -313,9 +314,13 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     asym_seats_place_crowd(&q, &cpus);
     asym_seats_place_small(&q, &cpus);
     const bool helps = update_help(&q);
-    for (size_t t = 0; t < in->n_threads; t++)
+    bool is_one_alone = false;
+    for (size_t t = 0; t < in->n_threads; t++) {
         answer(&q, t, helps);
-    asym_seats_exchange(&q);
+        is_one_alone |= in->threads[t].alone;
+    }
+    if (is_one_alone)
+        asym_seats_exchange(&q);
     return 0;
 }
 

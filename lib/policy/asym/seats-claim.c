@@ -61,17 +61,13 @@ static void note_narrow(struct asym_seats *q, const struct asym_mask *all)
  * The threads before which others may run: while there is a crowd, it and its equals in seats; without one, all that share a CPU
  * with one that is waited for more.
  */
-static void note_groups(struct asym_seats *q)
+static void note_group(struct asym_seats *q, size_t t)
 {
-    for (size_t t = 0; t < q->in->n_threads; t++) {
-        const int cpu = q->ret[t].cpu;
-        if (!q->of[t].counts)
-            continue;
-        if (q->crowded ? q->of[t].above : cpu < 0 || q->density[t] >= q->top[cpu])
-            continue;
-        uint32_t *of = &q->groups[q->in->threads[t].nice_group];
-        *of = *of == 0 || *of == q->of[t].app + 1 ? q->of[t].app + 1 : ASYM_SEATS_SEVERAL;
-    }
+    const struct asym_seats_brief *b = &q->of[t];
+    if (!b->counts || (q->crowded ? b->above : b->cpu < 0 || q->density[t] >= q->top[b->cpu]))
+        return;
+    uint32_t *of = &q->groups[q->in->threads[t].nice_group];
+    *of = *of == 0 || *of == b->app + 1 ? b->app + 1 : ASYM_SEATS_SEVERAL;
 }
 
 static void find_light(struct asym_seats *q)
@@ -122,20 +118,20 @@ static double cost_of_siblings(const struct asym_seats *q, int cpu)
  */
 static bool may_be_alone(const struct asym_seats *q, uint32_t t)
 {
-    const int cpu = q->ret[t].cpu;
+    const int cpu = q->of[t].cpu;
     return q->n_on[cpu] == 1 || (q->n_on[cpu] == 2 && q->density[t] >= q->p->heavy * q->least[cpu] &&
                                  q->least[cpu] < q->p->heavy * ASYM_SEATS_STAYS * q->light);
 }
 
 static void clear_cpu(struct asym_seats *q, uint32_t t)
 {
-    const int cpu = q->ret[t].cpu;
+    const int cpu = q->of[t].cpu;
     for (uint32_t u = 0; q->n_on[cpu] > 1 && u < q->in->n_threads; u++) {
-        if (u == t || q->ret[u].cpu != cpu)
+        if (u == t || q->of[u].cpu != cpu)
             continue;
         q->n_on[cpu]--;
         q->used[cpu] -= (double)q->of[u].duty;
-        q->ret[u].cpu = -1;
+        q->of[u].cpu = -1;
         q->open[q->n_open++] = u;
     }
     q->top[cpu] = q->least[cpu] = q->density[t];
@@ -148,7 +144,7 @@ static void clear_cpu(struct asym_seats *q, uint32_t t)
 static double cost_of(const struct asym_seats *q, uint32_t t, uint8_t claim)
 {
     const struct asym_policy_thread *thread = &q->in->threads[t];
-    const int cpu = q->ret[t].cpu;
+    const int cpu = q->of[t].cpu;
     if (cpu < 0 || asym_mask_has(&q->narrow, cpu))
         return -1;
     if (claim == ASYM_CLAIM_CPU) {
@@ -187,12 +183,13 @@ static size_t list_claimants(struct asym_seats *q)
     size_t n = 0;
     for (uint32_t t = 0; t < q->in->n_threads; t++) {
         struct asym_seats_brief *b = &q->of[t];
-        const bool sits = (q->crowded || q->presses) && q->ret[t].cpu >= 0;
+        const bool sits = (q->crowded || q->presses) && b->cpu >= 0;
         b->above = sits && asym_seats_passes(q->density[t], b->above, q->p->heavy * q->light);
         b->pins = asym_seats_passes((double)b->slow, b->pins, q->p->narrow);
         b->busy = asym_seats_passes((double)b->slow, b->busy, q->p->fluid);
         if (b->above && b->pins && !q->flooded)
             q->list[n++] = t;
+        note_group(q, t);
     }
     return n;
 }
@@ -203,12 +200,11 @@ struct asym_mask asym_seats_claim(struct asym_seats *q)
     struct asym_mask open = m->usable;
     find_light(q);
     const size_t n = list_claimants(q);
-    note_groups(q);
     const double budget = n > 0 ? q->p->budget * machine_speed(q) : 0;
     grant(q, n, ASYM_CLAIM_SIBLINGS, grant(q, n, ASYM_CLAIM_CPU, budget));
     for (size_t i = 0; i < n; i++) {
         const uint32_t t = q->list[i];
-        const int cpu = q->ret[t].cpu;
+        const int cpu = q->of[t].cpu;
         if (q->claim[t] == 0)
             continue;
         if (q->claim[t] & ASYM_CLAIM_CPU)

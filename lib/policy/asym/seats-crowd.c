@@ -115,7 +115,7 @@ static int choose(const struct asym_seats *q, const struct heaps *h, uint32_t t,
 /* Move thread t to an idle CPU, if it shares its CPU with one of the crowd and may run on an idle one. */
 static void spread_one(struct asym_seats *q, uint32_t t, const struct asym_mask *crowded, struct asym_mask *idle)
 {
-    const int from = q->ret[t].cpu;
+    const int from = q->of[t].cpu;
     const struct asym_mask may = asym_mask_and(q->of[t].allowed, idle);
     if (from < 0 || q->n_on[from] < 2 || !asym_mask_has(crowded, from) || q->claim[t] || q->of[t].above ||
         asym_mask_empty(&may))
@@ -123,7 +123,7 @@ static void spread_one(struct asym_seats *q, uint32_t t, const struct asym_mask 
     q->n_on[from]--;
     q->used[from] -= (double)q->of[t].duty;
     asym_seats_sit(q, t, scan(q, t, &may));
-    asym_mask_clear(idle, (unsigned)q->ret[t].cpu);
+    asym_mask_clear(idle, (unsigned)q->of[t].cpu);
 }
 
 /* A thread with few CPUs may have joined one that has others to go to, while these are idle: then that one goes there. */
@@ -134,7 +134,7 @@ static void fill_idle(struct asym_seats *q, const struct asym_mask *cpus)
         if (q->n_on[c] == 0)
             asym_mask_set(&idle, (unsigned)c);
     for (size_t i = 0; i < q->n_open; i++)
-        asym_mask_set(&crowded, (unsigned)q->ret[q->open[i]].cpu);
+        asym_mask_set(&crowded, (unsigned)q->of[q->open[i]].cpu);
     for (size_t i = 0; i < q->n_open && !asym_mask_empty(&idle); i++)
         spread_one(q, q->open[i], &crowded, &idle);
     for (uint32_t t = 0; t < q->in->n_threads && q->n_open > 0 && !asym_mask_empty(&idle); t++)
@@ -182,7 +182,7 @@ void asym_seats_place_crowd(struct asym_seats *q, const struct asym_mask *cpus)
     for (size_t i = 0; i < q->n_open; i++) {
         const uint32_t t = q->open[i];
         q->of[t].kind = 0;
-        if (q->ret[t].cpu >= 0)
+        if (q->of[t].cpu >= 0)
             continue;
         const int cpu = choose(q, &h, t, cpus);
         asym_seats_sit(q, t, cpu);
@@ -227,7 +227,8 @@ static void place_one_small(struct asym_seats *q, uint32_t t, const struct asym_
     }
     b->roams = !has_room;
     b->kind = 0;
-    const int cpu = q->ret[t].cpu = asym_mask_has(&may, b->home) ? b->home : scan(q, t, &may);
+    const int cpu = asym_mask_has(&may, b->home) ? b->home : scan(q, t, &may);
+    b->cpu = (int16_t)cpu;
     q->used[cpu] += (double)b->duty;
     for (unsigned k = 0; k < 2; k++)
         if (1 - q->used[cpu] < room_from[k])

@@ -63,7 +63,7 @@ void asym_seats_sit(struct asym_seats *q, uint32_t t, int cpu)
     q->used[cpu] += (double)q->of[t].duty;
     q->top[cpu] = ASYM_MAX(q->top[cpu], q->density[t]);
     q->n_on[cpu]++;
-    q->ret[t].cpu = cpu;
+    q->of[t].cpu = (int16_t)cpu;
 }
 
 /* Threads of one program mostly run at the same time: on one CPU they would wait for each other. */
@@ -282,7 +282,7 @@ static size_t seat(struct asym_seats *q, struct tier *tier, size_t n)
     for (unsigned pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < n; i++) {
             const uint32_t t = q->list[i];
-            if (q->ret[t].cpu >= 0 || (pass == 0 && !is_hurt(q, t, tier)))
+            if (q->of[t].cpu >= 0 || (pass == 0 && !is_hurt(q, t, tier)))
                 continue;
             const int home = q->of[t].home;
             const bool stays = asym_mask_has(&tier->cpus, home) && !clashes(q, t, home) &&
@@ -304,7 +304,7 @@ static double drop_seated(struct asym_seats *q)
     size_t left = 0;
     for (size_t i = 0; i < q->n_open; i++) {
         const uint32_t t = q->open[i];
-        if (q->ret[t].cpu >= 0)
+        if (q->of[t].cpu >= 0)
             continue;
         q->open[left++] = t;
         next = ASYM_MAX(next, q->density[t]);
@@ -316,10 +316,14 @@ static double drop_seated(struct asym_seats *q)
 void asym_seats_fill(struct asym_seats *q)
 {
     struct tier tier;
-    for (uint32_t t = 0; t < q->in->n_threads; t++)
-        if (q->of[t].counts)
-            q->open[q->n_open++] = t;
-    for (double next = drop_seated(q); q->n_open > 0 && find_tier(q, &tier, next); next = drop_seated(q)) {
+    double next = 0;
+    for (uint32_t t = 0; t < q->in->n_threads; t++) {
+        if (!q->of[t].counts)
+            continue;
+        q->open[q->n_open++] = t;
+        next = ASYM_MAX(next, q->density[t]);
+    }
+    for (; q->n_open > 0 && find_tier(q, &tier, next); next = drop_seated(q)) {
         const size_t n = list_candidates(q, &tier), room = asym_mask_count(&tier.cpus);
         size_t seated = seat(q, &tier, ASYM_MIN(n, room));
         if (seated == 0 && n > room) { /* the first may not sit there, but a later one may */

@@ -91,6 +91,7 @@ struct asym_seats_brief {
     float slow;       /**< the duty of the input */
     uint32_t app;
     int16_t home;           /**< preferred_cpu */
+    int16_t cpu;            /**< of the new plan; -1: none yet */
     int8_t last_type;       /**< of the CPU of the last plan; -1: none */
     uint8_t kind;           /**< as in its state; of the new plan as soon as it sits */
     bool coupled, plain;    /**< as in its state; its speed is that of its CPU, wherever its memory is */

@@ -444,6 +444,7 @@ static void note_brief(struct asym_seats *q, size_t t, bool counts)
         .slow = (float)thread->duty,
         .app = thread->app,
         .home = (int16_t)thread->preferred_cpu,
+        .cpu = -1,
         .last_type = (int8_t)(has_last ? m->cpus[s->given].type : -1),
         .kind = s->kind,
         .coupled = s->coupled,

@@ -275,7 +275,7 @@ TEST(a_limit_that_noise_crosses_stays_passed)
     for (unsigned limit = CROWDED; limit <= FLOODED; limit++) {
         struct bench b;
         prepare(&b, (const double[]){1}, 1);
-        b.ret[0].cpu = -1;
+        b.of[0].cpu = -1;
         b.density[0] = 0.5;
         b.in.unsteered_weight = 0.25;
         for (unsigned k = 0; k < 80; k++) {
@@ -302,7 +302,7 @@ TEST(a_crowd_lasts_while_threads_outnumber_cpus)
         struct bench b;
         prepare(&b, (const double[]){0.3, 0.3, 0.3}, n);
         for (unsigned t = 0; t < n; t++)
-            b.ret[t].cpu = ASYM_MIN((int32_t)t, 1);
+            b.of[t].cpu = (int16_t)ASYM_MIN(t, 1U);
         for (unsigned k = 0; k < 150; k++) {
             b.in.now = 1000 * ASYM_SEC + k * 100 * ASYM_MSEC;
             b.in.interval = 100 * ASYM_MSEC;
