@@ -92,7 +92,7 @@ int asym_machine_settings(const struct asym_invocation *cli, enum asym_machine_f
     if (r == -EREMOTEIO) {
         r = asym_run_settings(cli, false, ret_settings, err);
         if (r >= 0 && !cli->config && from == ASYM_MACHINE_SAYS)
-            fprintf(stderr, "asymctl: no asymd answers: this is about the configuration in %s\n",
+            fprintf(stderr, "asymctl: no asymd answers: asymctl uses the configuration in %s\n",
                     asym_run_config_path(cli, path));
         return r;
     }

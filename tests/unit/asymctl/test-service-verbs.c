@@ -425,7 +425,7 @@ TEST(verbs_about_the_configuration_ask_the_service)
         assert_null(strstr(output, "no asymd answers"));
         if (i < 3) {
             run(rows[i].arguments);
-            assert_has(output, "asymctl: no asymd answers: this is about the configuration in /");
+            assert_has(output, "asymctl: no asymd answers: asymctl uses the configuration in /");
         }
     }
 }
