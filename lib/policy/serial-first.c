@@ -48,6 +48,7 @@ struct state {
     struct asym_taskid senior; /* tid 0: there is no senior */
     asym_usec phase_since;     /* when its phase began */
     asym_usec boosted_since;
+    bool too_many; /* serial threads of the last plan: a CPU each would have left none to the rest */
 };
 
 /* A plan treats a thread like a parallel one, or boosts it as a serial one, or also gives it a CPU to itself. */
@@ -134,11 +135,12 @@ static struct state choose_senior(const struct asym_policy_input *in)
     for (size_t i = 0; i < in->n_apps; i++)
         contenders += is_contender(in, &in->apps[i]);
     if (contenders < 2)
-        return (struct state){.boosted_since = 0};
+        return (struct state){.too_many = s->too_many};
     const struct asym_policy_app *next = contends ? first_behind(in, s) : NULL;
     if (!next)
         next = first_behind(in, NULL);
-    return (struct state){.senior = next->id, .phase_since = next->phase_since, .boosted_since = in->now};
+    return (struct state){
+        .senior = next->id, .phase_since = next->phase_since, .boosted_since = in->now, .too_many = s->too_many};
 }
 
 /* --- placement --- */
@@ -264,13 +266,24 @@ static void place_beside_light(struct asym_balance *b, struct lists *l, const st
     asym_balance_place(b, l->others, l->n_others, &cpus);
 }
 
+/*
+ * Returns whether the serial threads would leave no CPU to the rest. One with few CPUs may find them taken if the others stay where
+ * they are, and then one CPU is left; so it depends on the last plan, too.
+ */
+static bool are_too_many(const struct asym_policy_input *in, const struct lists *l)
+{
+    struct state *s = in->state;
+    const size_t n_cpus = asym_mask_count(&in->machine->usable);
+    const bool all = asym_mask_count(&l->reserved) == n_cpus || (s->too_many && l->n_serial >= n_cpus);
+    s->too_many = all && in->n_threads > n_cpus;
+    return s->too_many;
+}
+
 static void place(struct asym_balance *b, struct lists *l)
 {
     struct asym_spread *sp = b->sp;
     give_exclusive(sp, l);
-    const size_t n_reserved = asym_mask_count(&l->reserved);
-    const bool all = n_reserved == asym_mask_count(&sp->in->machine->usable);
-    if (all && n_reserved < sp->in->n_threads)
+    if (are_too_many(sp->in, l))
         give_up_exclusive(sp, l);
     ASYM_MASK_FOREACH (c, &l->reserved)
         b->load[c] = 1;
