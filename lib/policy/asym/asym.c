@@ -6,7 +6,8 @@
  * what the seat adds (Static-IPC, ASTPI), and progress makes threads of equal weight take turns (RR).
  *
  * The exceptions to rule 3 of docs/policies.md: a thread that ranks above a crowd may hold its CPU, or keep its siblings idle. What
- * that costs the machine stays within budget.
+ * that costs the machine stays within budget. If it shares its CPU, it stays and runs there first, even if a fast CPU beside a busy
+ * sibling is idle: there it would have less, and slow the sibling.
  */
 #include <errno.h>
 
@@ -309,8 +310,9 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
     asym_seats_weigh(&q);
     asym_seats_fill(&q);
     struct asym_mask cpus = asym_seats_claim(&q);
+    /* All are claimed: the siblings that were to stay idle come before the CPUs of others. */
     if (asym_mask_empty(&cpus))
-        cpus = in->machine->usable;
+        cpus = asym_mask_empty(in->spare) ? in->machine->usable : *in->spare;
     asym_seats_place_crowd(&q, &cpus);
     asym_seats_place_small(&q, &cpus);
     const bool helps = update_help(&q);

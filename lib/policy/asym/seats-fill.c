@@ -121,7 +121,9 @@ static bool find_tier(const struct asym_seats *q, struct tier *tier, double next
     *tier = (struct tier){0};
     ASYM_MASK_FOREACH (c, &m->usable) {
         const double value = asym_seats_value(q, c, next);
-        if (value <= tier->value * (1 + 1e-4))
+        /* On a tie an idle core is better: no other thread gets slower. */
+        const bool is_core = best >= 0 && has_busy_sibling(q, best) && !has_busy_sibling(q, c);
+        if (value <= tier->value * (is_core ? 1 - 1e-4 : 1 + 1e-4))
             continue;
         tier->value = value;
         best = c;
