@@ -134,7 +134,7 @@ static bool may_have_creator(const struct asym_creators *c, const struct asym_ta
 }
 
 struct rank {
-    bool exact; /* a child of the thread has this nice value */
+    bool exact; /* a child of the thread has this nice value, or the thread itself had it when it called exec */
     unsigned n_cpus;
     uint64_t oldest_heir; /* the nearer the origin, the later */
 };
@@ -146,10 +146,11 @@ static bool ranks_higher(const struct rank *a, const struct rank *b)
     return a->n_cpus != b->n_cpus ? a->n_cpus > b->n_cpus : a->oldest_heir > b->oldest_heir;
 }
 
-static struct rank rank_entry(const struct asym_ledger *l, const struct asym_ledger_entry *e, int8_t nice)
+static struct rank rank_entry(const struct asym_ledger *l, const struct asym_ledger_entry *e, int8_t nice, bool by_exec)
 {
     const struct asym_mask online = asym_mask_and(&e->original, &l->online);
-    return (struct rank){asym_ledger_nice_of_child(e) == nice, asym_mask_count(&online), e->oldest_heir};
+    const bool exact = by_exec ? asym_ledger_is_nice_set(e, nice) : asym_ledger_nice_of_child(e) == nice;
+    return (struct rank){exact, asym_mask_count(&online), e->oldest_heir};
 }
 
 /* The kernel rounds starts down to whole clock ticks, the unit of since; hence + 1. */
@@ -188,9 +189,10 @@ const struct asym_ledger_entry *asym_creators_find(const struct asym_creators *c
     for (size_t i = 0; i < l->n && (!best || ranks_higher(&highest, &best_rank)); i++) {
         const struct asym_ledger_entry *e = &l->entries[i];
         const bool is_heir = !is_known && was_steered_before(e, id->start);
-        if (e->id.tid == id->tid || !(is_heir || (id->tid == id->tgid && e->oldest_heir == ITSELF)))
+        const bool by_exec = id->tid == id->tgid && e->oldest_heir == ITSELF;
+        if (e->id.tid == id->tid || !(is_heir || by_exec))
             continue;
-        const struct rank rank = rank_entry(l, e, nice);
+        const struct rank rank = rank_entry(l, e, nice, by_exec);
         if ((best && !ranks_higher(&rank, &best_rank)) || !asym_ledger_looks_inherited(l, e, found, nice, c->begun) ||
             !(is_heir || has_executed(e, is_known, image)))
             continue;

@@ -136,6 +136,10 @@ static void count(struct asym_restore_report *report, int r)
 
 static void restore_all(struct asym_ledger *l, struct asym_restore_report *report)
 {
+    /* The leader's own record may explain the mask of a thread that has called exec, and not its nice value. */
+    for (size_t i = 0; i < l->n; i++)
+        if (asym_thread_is_of(l->entries[i].id.tgid, l->entries[i].id.tid) == -ESRCH)
+            asym_ledger_follow_exec(l, &l->entries[i]);
     /* Restore the creators first: while a thread has a narrowed mask, each new child inherits it. */
     for (size_t i = 0; i < l->n; i++) {
         int r = asym_ledger_restore_thread(l, &l->entries[i]);

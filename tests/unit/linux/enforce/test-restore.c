@@ -244,6 +244,24 @@ static void fork_now(const struct fake_thread *t)
         forks->inherited_affinity[1]->mask = fake_mask(0xf0);
 }
 
+/* The former leader, another thread and the one that called exec had one mask. Only the last explains the nice value. */
+TEST_F(a_thread_that_has_called_exec_gets_its_own_nice_value)
+{
+    for (int leader_is_known = 0; leader_is_known < 2; leader_is_known++) {
+        f->self->mask = fake_mask(0xf0);
+        f->self->nice = -5;
+        for (int32_t i = 1 - leader_is_known; i < 3; i++) {
+            struct asym_ledger_entry *e = on_record(f, i ? TID + i : f->self->tid, 0xff, 0);
+            e->image.stack = 100; /* the fake kernel shows none: the process has called exec */
+            e->set_nice = i == 2 ? -5 : 0;
+            e->boosted = i == 2;
+        }
+        restore(f);
+        assert_mask(f->self, 0xff);
+        assert_int_equal(f->self->nice, 0);
+    }
+}
+
 TEST_F(grandchildren_with_inherited_masks_are_found)
 {
     on_record(f, TID, 0x3f, 0);
