@@ -23,33 +23,22 @@ static void pause_ms(long ms)
     nanosleep(&t, NULL);
 }
 
-static pid_t start(const char *name, const char *a, const char *b, const char *c)
+static pid_t start(char *const argv[])
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/tests/load-%s", ASYM_BENCH_BIN, name);
     fflush(stdout);
     pid_t pid = asym_process_fork();
-    if (pid == 0) {
-        if (!freopen("/dev/null", "w", stdout))
-            _exit(127);
-        execl(path, path, a, b, c, (char *)NULL);
+    if (pid == 0 && freopen("/dev/null", "w", stdout))
+        execvp(argv[0], argv);
+    if (pid == 0)
         _exit(127);
-    }
     return pid;
 }
 
 /* Returns the CPU time of top for n refreshes, in ms. */
-static double top_ms(const char *n)
+static double top_ms(char *n)
 {
     struct rusage use;
-    fflush(stdout);
-    pid_t pid = asym_process_fork();
-    if (pid == 0) {
-        if (!freopen("/dev/null", "w", stdout))
-            _exit(127);
-        execlp("top", "top", "-b", "-H", "-d", "0.1", "-n", n, (char *)NULL);
-        _exit(127);
-    }
+    const pid_t pid = start((char *const[]){"top", "-b", "-H", "-d", "0.1", "-n", n, NULL});
     if (wait4(pid, NULL, 0, &use) < 0)
         return 0;
     return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1e3 +
@@ -97,7 +86,9 @@ static void measure(unsigned threads)
     char count[16], processes[16];
     snprintf(count, sizeof count, "%u", threads);
     snprintf(processes, sizeof processes, "%u", threads / 50);
-    const pid_t loads[] = {start("sleepers", count, processes, "600"), start("spin", "4", "600", NULL)};
+    const pid_t loads[] = {
+        start((char *const[]){(ASYM_BENCH_BIN "/tests/load-sleepers"), count, processes, "600", NULL}),
+        start((char *const[]){(ASYM_BENCH_BIN "/tests/load-spin"), "4", "600", NULL})};
     pause_ms(1500);
     double top = (top_ms("12") - top_ms("2")) / 10;
     for (int process_events = 1; process_events >= 0; process_events--) {
