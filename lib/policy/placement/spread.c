@@ -457,28 +457,20 @@ static void find_idle(struct asym_spread *sp, struct idle *idle)
 
 typedef int seat_fn(struct asym_spread *, uint32_t, const struct idle *);
 
-/* Move the threads that spin, or those that do not. */
-static void fill_with(struct asym_spread *sp, struct idle *idle, seat_fn *seat_for, bool spinning)
-{
-    for (uint32_t t = 0; t < sp->in->n_threads; t++) {
-        if (asym_mask_empty(&idle->cores) && asym_mask_empty(&idle->fast))
-            return;
-        const bool is_home = sp->is_again && sp->ret[t].cpu == sp->in->threads[t].preferred_cpu;
-        if (sp->in->threads[t].spinning != spinning || sp->ret[t].cpu < 0 || is_home || (sp->stays && sp->stays[t]))
-            continue;
-        const int to = seat_for(sp, t, idle);
-        if (to >= 0)
-            move(sp, t, to, idle);
-    }
-}
-
-/* Those that spin come last. */
 static void fill(struct asym_spread *sp, seat_fn *seat_for)
 {
     struct idle idle = {0};
     find_idle(sp, &idle);
-    fill_with(sp, &idle, seat_for, false);
-    fill_with(sp, &idle, seat_for, true);
+    for (uint32_t t = 0; t < sp->in->n_threads; t++) {
+        if (asym_mask_empty(&idle.cores) && asym_mask_empty(&idle.fast))
+            return;
+        const bool is_home = sp->is_again && sp->ret[t].cpu == sp->in->threads[t].preferred_cpu;
+        if (sp->ret[t].cpu < 0 || is_home || (sp->stays && sp->stays[t]))
+            continue;
+        const int to = seat_for(sp, t, &idle);
+        if (to >= 0)
+            move(sp, t, to, &idle);
+    }
 }
 
 void asym_spread_fill_fast(struct asym_spread *sp)
