@@ -69,7 +69,6 @@ static __attribute__((format(printf, 3, 4))) int report(const struct order *o, c
 /* Rounds up to whole seconds. */
 static int parse_seconds(const char *operand, uint64_t *ret)
 {
-    struct asym_error err;
     char text[128];
     asym_usec t;
     if (asym_parse_duration(operand, strlen(operand), &t) >= 0 && t > 0) {
@@ -77,9 +76,9 @@ static int parse_seconds(const char *operand, uint64_t *ret)
         return ASYM_EXIT_DONE;
     }
     const bool is_number = *operand && strspn(operand, "0123456789.") == strlen(operand);
-    asym_fail(&err, -EINVAL, "pause: '%s' %s; accepted are times such as 90s, 1h30min or 2days",
-              asym_text_show(operand, text, sizeof text), is_number ? "has no unit" : "cannot be read as a time");
-    return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
+    return asym_verb_fail(ASYM_EXIT_USAGE, "pause: '%s' %s; accepted are times such as 90s, 1h30min or 2days",
+                          asym_text_show(operand, text, sizeof text),
+                          is_number ? "has no unit" : "cannot be read as a time");
 }
 
 static int pause_asymd(const void *parsed, char **operands)
@@ -193,11 +192,9 @@ static int set_program(const void *parsed, const char *verb, const char *operand
     char text[64];
     while (i < ASYM_LENGTH(actions) && strcmp(actions[i].name, action) != 0)
         i++;
-    if (i == ASYM_LENGTH(actions)) {
-        asym_fail(&o.err, -EINVAL, "set: '%s' is no action; accepted are fast, slow, ignore, steer, auto",
-                  asym_text_show(action, text, sizeof text));
-        return asym_verb_fail(ASYM_EXIT_USAGE, o.err.text);
-    }
+    if (i == ASYM_LENGTH(actions))
+        return asym_verb_fail(ASYM_EXIT_USAGE, "set: '%s' is no action; accepted are fast, slow, ignore, steer, auto",
+                              asym_text_show(action, text, sizeof text));
     int status = asym_verb_process_and_connect(verb, operand, &o.process, &o.client);
     if (status == ASYM_EXIT_DONE && o.args->permanent)
         return set_lasting(&o, verb, action);

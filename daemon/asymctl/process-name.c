@@ -217,12 +217,11 @@ int asym_verb_named_processes(const char *verb, const char *name, struct asym_na
     if (r >= 0)
         r = asym_named_processes_find(&root, name, (int32_t)getpid(), ret);
     if (r < 0)
-        return asym_verb_fail(ASYM_EXIT_FAILED, strerror(-r));
+        return asym_verb_fail(ASYM_EXIT_FAILED, "%s", strerror(-r));
     if (ret->n > 0)
         return ASYM_EXIT_DONE;
-    asym_fail(&err, -ESRCH, "%s: no process has the name %s, and none has it in its command line", verb,
-              asym_text_show(name, text, sizeof text));
-    return asym_verb_fail(ASYM_EXIT_FAILED, err.text);
+    return asym_verb_fail(ASYM_EXIT_FAILED, "%s: no process has the name %s, and none has it in its command line", verb,
+                          asym_text_show(name, text, sizeof text));
 }
 
 /* The operand is a name. Any user can put any text into the rest of a command line: that alone chooses no process. */
@@ -236,7 +235,7 @@ static int find_one(const char *verb, const char *name, struct asym_process_oper
     if (found.n > 1 || found.by_command_line) {
         fprintf(stderr, "asymctl: %s: ", verb);
         const int r = asym_named_processes_list(&found, name, verb, stderr);
-        return r < 0 ? asym_verb_fail(ASYM_EXIT_FAILED, strerror(-r)) : ASYM_EXIT_USAGE;
+        return r < 0 ? asym_verb_fail(ASYM_EXIT_FAILED, "%s", strerror(-r)) : ASYM_EXIT_USAGE;
     }
     const struct asym_named_process *p = &found.process[0];
     asym_text_show(p->command, text, sizeof text);
@@ -245,24 +244,16 @@ static int find_one(const char *verb, const char *name, struct asym_process_oper
     return ASYM_EXIT_DONE;
 }
 
-/* The operand is a number, but none that a process can have. */
-static int fail_number(const char *verb, const char *operand)
-{
-    struct asym_error err;
-    char text[128];
-    asym_fail(&err, -EINVAL, "%s: %s is no PID; asymctl top shows the programs with their PIDs", verb,
-              asym_text_show(operand, text, sizeof text));
-    return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
-}
-
 int asym_verb_process_and_connect(const char *verb, const char *operand, struct asym_process_operand *ret_process,
                                   struct asym_client **ret_client)
 {
+    char text[128];
     int status = ASYM_EXIT_DONE;
     if (asym_verb_is_pid(operand, &ret_process->pid))
         snprintf(ret_process->text, sizeof ret_process->text, "%" PRIu32, ret_process->pid);
     else if (operand[strspn(operand, "0123456789")] == '\0')
-        status = fail_number(verb, operand);
+        status = asym_verb_fail(ASYM_EXIT_USAGE, "%s: %s is no PID; asymctl top shows the programs with their PIDs",
+                                verb, asym_text_show(operand, text, sizeof text));
     else
         status = find_one(verb, operand, ret_process);
     return status == ASYM_EXIT_DONE ? asym_verb_connect(ret_client) : status;

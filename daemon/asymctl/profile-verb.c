@@ -372,11 +372,11 @@ static int profile(const void *parsed, char **operands)
         return asym_verb_fail(ASYM_EXIT_FAILED, "no memory");
     r = open_counters(&run.root, &coverage, &counters, &err);
     if (r < 0)
-        return asym_verb_fail(counters_exit(r), err.text);
+        return asym_verb_fail(counters_exit(r), "%s", err.text);
     /* Check it now: the program may run for minutes. */
     r = asym_profile_check_output(a->output, &err);
     if (r < 0)
-        return asym_verb_fail(asym_exit_status(r), err.text);
+        return asym_verb_fail(asym_exit_status(r), "%s", err.text);
     const double fast = option_of_eshmp(run.settings, "max_ipc"), slow = option_of_eshmp(run.settings, "max_ipc_slow");
     const struct asym_profile_job job = {.argv = operands,
                                          .time = a->time,
@@ -389,11 +389,10 @@ static int profile(const void *parsed, char **operands)
     if (r >= 0)
         r = asym_profiles_save(a->output, &result->profile, &err);
     if (r < 0)
-        return asym_verb_fail(r == -EACCES || r == -EPERM ? ASYM_EXIT_NOT_PERMITTED : ASYM_EXIT_FAILED, err.text);
-    if (report(&job, result, a->output, coverage.user_only, a->json) < 0) {
-        asym_fail(&err, -EIO, "the profile is saved in %.200s, but the report could not be printed", a->output);
-        return asym_verb_fail(ASYM_EXIT_FAILED, err.text);
-    }
+        return asym_verb_fail(r == -EACCES || r == -EPERM ? ASYM_EXIT_NOT_PERMITTED : ASYM_EXIT_FAILED, "%s", err.text);
+    if (report(&job, result, a->output, coverage.user_only, a->json) < 0)
+        return asym_verb_fail(ASYM_EXIT_FAILED, "the profile is saved in %.200s, but the report could not be printed",
+                              a->output);
     return ASYM_EXIT_DONE;
 }
 

@@ -264,7 +264,7 @@ static int record(const void *parsed, char **operands)
     if (r >= 0)
         r = asym_part_file_finish(&c.file, &err);
     if (r < 0)
-        return asym_verb_fail(c.observation.usage ? ASYM_EXIT_USAGE : asym_exit_status(r), err.text);
+        return asym_verb_fail(c.observation.usage ? ASYM_EXIT_USAGE : asym_exit_status(r), "%s", err.text);
     fstat(fileno(c.file.out), &st);
     if (a->json)
         return asym_verb_reported(print_json(&c, kind, (uint64_t)st.st_size));

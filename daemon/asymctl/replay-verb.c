@@ -175,7 +175,7 @@ static int run_replay(const void *parsed, char **operands)
         r = a->plans ? print_plans(&p, a, &err) : print_table(&p, a, &err);
     /* The caller reports a standard output that cannot be written. */
     if (r < 0 && !ferror(stdout))
-        return asym_verb_fail(asym_exit_status(r), err.text);
+        return asym_verb_fail(asym_exit_status(r), "%s", err.text);
     asym_record_input_say_cut(p.reader);
     return ASYM_EXIT_DONE;
 }

@@ -315,19 +315,19 @@ static int test_process(const struct asym_verb_config *a, const struct asym_sett
 {
     ASYM_AUTO_FREE struct texts *texts = malloc(sizeof *texts);
     const int r = texts ? read_subject(root, (int32_t)pid, texts, err) : asym_fail(err, -ENOMEM, "no memory");
-    return r < 0 ? asym_verb_fail(ASYM_EXIT_FAILED, err->text) : test(a, s, &texts->of);
+    return r < 0 ? asym_verb_fail(ASYM_EXIT_FAILED, "%s", err->text) : test(a, s, &texts->of);
 }
 
 /* The name comes from the command line: it may have any bytes. */
-static int refuse_long_name(const char *name, struct asym_error *err)
+static int refuse_long_name(const char *name)
 {
     char shown[128], first[4 * ASYM_COMM_LEN];
     asym_text_show(name, shown, sizeof shown);
     asym_text_escape(name, ASYM_COMM_LEN - 1, first, sizeof first);
-    asym_fail(err, -EINVAL,
-              "rules test: no process has the name '%.60s': names have %d bytes at most. Test its first %d: %s", shown,
-              ASYM_COMM_LEN - 1, ASYM_COMM_LEN - 1, first);
-    return asym_verb_fail(ASYM_EXIT_USAGE, err->text);
+    return asym_verb_fail(
+        ASYM_EXIT_USAGE,
+        "rules test: no process has the name '%.60s': names have %d bytes at most. Test its first %d: %s", shown,
+        ASYM_COMM_LEN - 1, ASYM_COMM_LEN - 1, first);
 }
 
 /* Tests the process of that name that has used the most CPU time. Where none runs, the rules know the name alone. */
@@ -338,7 +338,7 @@ static int test_named(const struct asym_verb_config *a, const struct asym_settin
     const int r = asym_named_processes_find(root, name, (int32_t)getpid(), &found);
     if (r >= 0 && found.n > 0 && !found.by_command_line)
         return test_process(a, s, root, found.process[0].pid, err);
-    return strlen(name) >= ASYM_COMM_LEN ? refuse_long_name(name, err)
+    return strlen(name) >= ASYM_COMM_LEN ? refuse_long_name(name)
                                          : test(a, s, &(struct asym_rule_subject){.comm = name, .uid = (uid_t)-1});
 }
 
@@ -353,7 +353,7 @@ static int answer(const struct asym_verb_config *a, const struct asym_settings *
         return asym_verb_reported(a->json ? write_rules_json(s, subject, NULL, stdout)
                                           : print_rules(s, subject, &terminal));
     if (asym_root_open(NULL, &root, &err) < 0)
-        return asym_verb_fail(ASYM_EXIT_FAILED, err.text);
+        return asym_verb_fail(ASYM_EXIT_FAILED, "%s", err.text);
     return is_test && asym_verb_is_pid(subject, &pid) ? test_process(a, s, &root, pid, &err)
                                                       : test_named(a, s, &root, subject, &err);
 }
@@ -369,7 +369,7 @@ static int rules(const void *parsed, char **operands)
         return asym_verb_wrong_usage(&asym_verb_rules,
                                      "accepted are nothing, the NAME of a rule or a program, test PID, and test NAME");
     if (asym_machine_settings(&cli, ASYM_MACHINE_SAYS, &s, &err) < 0)
-        return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
+        return asym_verb_fail(ASYM_EXIT_USAGE, "%s", err.text);
     const int status = answer(a, s, operands[is_test], is_test);
     asym_settings_free(s);
     return status;

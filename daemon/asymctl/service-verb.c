@@ -18,18 +18,17 @@ static void say_left_over(void)
 {
     const struct asym_invocation cli = {.config = NULL};
     struct asym_settings *settings;
-    struct asym_error err = {""};
     char left[160];
     if (asym_run_settings(&cli, true, &settings, NULL) < 0)
         return;
     if (asym_crash_recovery_left(settings->daemon.state_dir, true, left, sizeof left))
-        asym_verb_fail(ASYM_EXIT_DONE, (asym_fail(&err, 0, "%s: " ASYM_RESTORE_COMMAND, left), err.text));
+        asym_verb_fail(ASYM_EXIT_DONE, "%s: " ASYM_RESTORE_COMMAND, left);
     asym_settings_free(settings);
 }
 
 int asym_verb_no_service(const char *message)
 {
-    const int status = asym_verb_fail(ASYM_EXIT_NO_SERVICE, message);
+    const int status = asym_verb_fail(ASYM_EXIT_NO_SERVICE, "%s", message);
     say_left_over();
     return status;
 }
@@ -37,7 +36,7 @@ int asym_verb_no_service(const char *message)
 int asym_verb_call_failed(int r, const struct asym_error *err)
 {
     const enum asym_exit status = asym_exit_status(r);
-    return status == ASYM_EXIT_NO_SERVICE ? asym_verb_no_service(err->text) : asym_verb_fail(status, err->text);
+    return status == ASYM_EXIT_NO_SERVICE ? asym_verb_no_service(err->text) : asym_verb_fail(status, "%s", err->text);
 }
 
 int asym_verb_connect(struct asym_client **ret)
@@ -121,5 +120,5 @@ int asym_machine_run_begin(struct asym_run *run, const struct asym_invocation *c
 int asym_machine_run_failed(const struct asym_run *run, int r, const struct asym_error *err)
 {
     /* A file that cannot be read is a configuration error, whatever the errno. */
-    return asym_verb_fail(run->settings ? asym_exit_status(r) : ASYM_EXIT_USAGE, err->text);
+    return asym_verb_fail(run->settings ? asym_exit_status(r) : ASYM_EXIT_USAGE, "%s", err->text);
 }

@@ -240,7 +240,7 @@ static int carry_out(struct asym_experiment *x, const struct arguments *a, const
     if (r >= 0)
         r = run_trials(x, workers);
     if (r < 0)
-        return asym_verb_fail(asym_exit_status(r), strerror(-r));
+        return asym_verb_fail(asym_exit_status(r), "%s", strerror(-r));
     const bool written = !a->trace || write_trace(x, first, a->trace) >= 0;
     const int status = report(x, a, path);
     return !written && status == ASYM_EXIT_DONE ? ASYM_EXIT_FAILED : status;
@@ -285,7 +285,7 @@ static int simulate(const void *parsed, char **operands)
                       scenario->programs[ASYM_SIM_MAX_PROGRAMS].line, ASYM_SIM_MAX_PROGRAMS);
     if (r >= 0)
         r = asym_sim_trials_fit(scenario, path, memory_here(), &workers, &err);
-    return r < 0 ? asym_verb_fail(asym_exit_status(r), err.text) : carry_out(&x, a, path, workers, first);
+    return r < 0 ? asym_verb_fail(asym_exit_status(r), "%s", err.text) : carry_out(&x, a, path, workers, first);
 }
 
 const struct asym_verb asym_verb_sim = {

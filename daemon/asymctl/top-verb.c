@@ -62,7 +62,7 @@ static void top_done(struct top *top)
 
 static int fail(int r, const struct asym_error *err)
 {
-    return *err->text ? asym_verb_call_failed(r, err) : asym_verb_fail(asym_exit_status(r), strerror(-r));
+    return *err->text ? asym_verb_call_failed(r, err) : asym_verb_fail(asym_exit_status(r), "%s", strerror(-r));
 }
 
 /* The kernel gives a number to a later process, and a process can become another program: then the name is another one. */
@@ -348,7 +348,7 @@ static int show(struct top *top)
     struct asym_error err = {""};
     asym_interruption_block(true, &top->waiting);
     if (asym_top_screen_open(&err) < 0)
-        return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
+        return asym_verb_fail(ASYM_EXIT_USAGE, "%s", err.text);
     const int r = show_frames(top);
     asym_interruption_unblock(asym_top_screen_unblock);
     asym_top_screen_close();
@@ -376,7 +376,7 @@ static int run_top(const void *parsed, char **operands)
     struct asym_error err = {""};
     const struct asym_policy *policy;
     if (!a->once && asym_top_terminal_check(&err) < 0)
-        return asym_verb_fail(ASYM_EXIT_USAGE, err.text);
+        return asym_verb_fail(ASYM_EXIT_USAGE, "%s", err.text);
     for (size_t i = 0; i < MOST_POLICIES && (policy = asym_policy_at(i)); i++)
         policies[i] = policy->name;
     int r = asym_root_open(NULL, &top.root, &err);

@@ -2,6 +2,7 @@
 #include "daemon/asymctl/verb.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -33,13 +34,11 @@ const struct asym_verb *asym_verb_find(const char *name)
 int asym_verb_unknown(const char *name)
 {
     struct asym_nearest n = {.wanted = name};
-    char text[128], hint[64], message[1024];
+    char text[128], hint[64];
     for (size_t i = 0; i < ASYM_LENGTH(verbs); i++)
         asym_nearest_list(&n, verbs[i]->name);
-    snprintf(message, sizeof message, "asymctl: unknown verb '%s'%s; accepted are %s",
-             asym_text_show(name, text, sizeof text), asym_nearest_hint(&n, hint, sizeof hint), n.list);
-    asym_terminal_message(stderr, message);
-    return ASYM_EXIT_USAGE;
+    return asym_verb_fail(ASYM_EXIT_USAGE, "unknown verb '%s'%s; accepted are %s",
+                          asym_text_show(name, text, sizeof text), asym_nearest_hint(&n, hint, sizeof hint), n.list);
 }
 
 /* The most operands of a verb without a command. */
@@ -59,17 +58,21 @@ const struct asym_arg asym_verb_config_args[] = {
     {.option = {.key = NULL}},
 };
 
-int asym_verb_fail(enum asym_exit status, const char *what)
+int asym_verb_fail(enum asym_exit status, const char *format, ...)
 {
-    char message[2048];
-    snprintf(message, sizeof message, "asymctl: %s", what);
+    char text[2048], message[2048 + sizeof "asymctl: "];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    snprintf(message, sizeof message, "asymctl: %s", text);
     asym_terminal_message(stderr, message);
     return (int)status;
 }
 
 int asym_verb_reported(int r)
 {
-    return r >= 0 || ferror(stdout) ? ASYM_EXIT_DONE : asym_verb_fail(ASYM_EXIT_FAILED, strerror(-r));
+    return r >= 0 || ferror(stdout) ? ASYM_EXIT_DONE : asym_verb_fail(ASYM_EXIT_FAILED, "%s", strerror(-r));
 }
 
 int asym_verb_each_word(const char *list, int (*fn)(void *ctx, const char *word, struct asym_error *err), void *ctx,
@@ -179,9 +182,7 @@ static int parse(const struct asym_verb *verb, int argc, char **argv, void *args
 int asym_verb_wrong_usage(const struct asym_verb *verb, const char *what)
 {
     const struct asym_terminal terminal = asym_terminal_of(stderr);
-    char message[2048];
-    snprintf(message, sizeof message, "asymctl: %s: %s", verb->name, what);
-    asym_terminal_message(stderr, message);
+    asym_verb_fail(ASYM_EXIT_USAGE, "%s: %s", verb->name, what);
     verb_usage(verb, &terminal);
     return ASYM_EXIT_USAGE;
 }
@@ -196,7 +197,7 @@ int asym_verb_run(const struct asym_verb *verb, int argc, char **argv)
     char *operands[ASYM_OPERANDS_MAX + 1] = {NULL}, needs[64];
     int r = asym_args_default(verb->args ? verb->args : no_args, &args);
     if (r < 0)
-        return asym_verb_fail(ASYM_EXIT_FAILED, strerror(-r));
+        return asym_verb_fail(ASYM_EXIT_FAILED, "%s", strerror(-r));
     r = parse(verb, argc, argv, &args, operands, &err);
     if (r < 0)
         return asym_verb_wrong_usage(verb, err.text);

@@ -66,8 +66,8 @@ struct asym_verb {
 /** Parse the words after the verb, and run it. argv[0] is the verb. Returns the exit status. */
 int asym_verb_run(const struct asym_verb *verb, int argc, char **argv);
 
-/** Print "asymctl: " and what on stderr. Returns status. */
-int asym_verb_fail(enum asym_exit status, const char *what);
+/** Print "asymctl: " and a message on stderr. Returns status. */
+int asym_verb_fail(enum asym_exit status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /** Print what, and the usage of the verb, on stderr. Returns the exit status. */
 int asym_verb_wrong_usage(const struct asym_verb *verb, const char *what);

@@ -90,7 +90,7 @@ static int check_subject(struct asym_client *client, uint32_t id, struct asym_er
     if (r == -ESRCH && asym_thread_get_sched((int32_t)id, &sched) == -ESRCH)
         return asym_fail(err, -ESRCH, "watch: there is no process or thread %" PRIu32, id);
     if (r == -ESRCH)
-        asym_verb_fail(ASYM_EXIT_DONE, err->text);
+        asym_verb_fail(ASYM_EXIT_DONE, "%s", err->text);
     return r == -ESRCH ? 0 : r;
 }
 
