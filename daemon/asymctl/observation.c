@@ -148,7 +148,7 @@ int asym_observation_open(struct asym_observation *o, const struct asym_observat
         return r;
     /* It changes nothing, so what it may not do needs no warning; its plans are those that this user's asymd would make. */
     o->run.keep_nice = asym_thread_may_boost() < 0;
-    r = asym_observer_open(&o->run, 0, &o->observer, err);
+    r = asym_observer_open(&o->run, &o->observer, err);
     if (r >= 0)
         r = open_overlay(o, err);
     if (r >= 0)

@@ -47,7 +47,7 @@ static int oneshot_init(struct asym_oneshot *o, struct asym_run *run, bool overl
     struct asym_engine_config config = asym_run_engine_config(run);
     /* The mode uses only the plan of the last sample, so there is no earlier plan that the swap period could protect. */
     config.enforce.swap_period = 0;
-    int r = asym_observer_open(run, 0, &o->observer, err);
+    int r = asym_observer_open(run, &o->observer, err);
     if (r >= 0 && overlay_ledger)
         r = open_ledger_overlay(o, run, err);
     if (r >= 0)

@@ -9,6 +9,7 @@
 #include "base/macro.h"
 #include "base/text.h"
 #include "daemon/asymd/service-internal.h"
+#include "linux/sys/realtime.h"
 
 /*
  * The log lines of a cycle: changes of class at info, threads that asymd leaves alone at notice, each decision at debug; and
@@ -161,41 +162,37 @@ static void report_actions(struct asym_service *s)
     log_cycle(s);
 }
 
-bool asym_service_is_urgent(const struct asym_settings *settings, size_t n_actions)
+/*
+ * Takes the real-time priority to act (enforce.realtime). sched_setaffinity sleeps until the kernel has moved a running thread,
+ * which takes 20 us. On busy CPUs asymd without the priority then waited for a CPU, up to 13 ms in a trace, at nice -5. Meanwhile
+ * one part of the plan was in force. Returns whether asymd has it for this only.
+ */
+static bool take_priority(struct asym_service *s)
 {
-    return settings->enforce.realtime && n_actions > 0 && n_actions <= ASYM_URGENT_MAX;
-}
-
-static void take_priority(struct asym_service *s)
-{
-    if (!asym_service_is_urgent(s->run->settings, s->cycle.n_actions) || !asym_realtime_is_other())
-        return;
-    const int r = asym_realtime_set(true);
-    s->is_urgent = r >= 0;
+    const bool was_other = asym_realtime_is_other();
+    if (!s->run->settings->enforce.realtime || s->cycle.n_actions == 0 || (!was_other && !s->run->prompt.is_realtime))
+        return false;
+    const int r = asym_realtime_take(ASYM_REALTIME_ACT);
     if (r < 0 && !s->no_urgency_logged)
         asym_log_say(&s->run->log, LOG_INFO,
                      "no real-time priority (%s): when all CPUs are busy, asymd takes some milliseconds longer to "
                      "carry out a plan",
                      strerror(-r));
     s->no_urgency_logged |= r < 0;
-}
-
-static void drop_priority(struct asym_service *s)
-{
-    if (s->is_urgent)
-        s->is_urgent = asym_realtime_set(false) < 0;
+    return was_other;
 }
 
 /* Carries out the plan. Returns what asym_cycle_apply returns. */
 static int enforce(struct asym_service *s)
 {
-    take_priority(s);
+    const bool is_urgent = take_priority(s);
     const int r = asym_cycle_apply(&s->cycle);
     if (s->cycle.has_outcomes) {
         const struct asym_feedback result = asym_cycle_result(&s->cycle);
         asym_monitor_record(s->control.monitor, &result);
     }
-    drop_priority(s);
+    if (is_urgent)
+        asym_realtime_give_up();
     return r;
 }
 
@@ -223,7 +220,6 @@ static void report_failures(struct asym_service *s)
 
 int asym_service_cycle(struct asym_service *s)
 {
-    drop_priority(s); /* the kernel may have refused it in the last cycle */
     int r = asym_cycle_plan(&s->cycle);
     s->sampling = r == -EINPROGRESS;
     if (r < 0)
@@ -252,8 +248,9 @@ int asym_service_give_up(struct asym_service *s, int error)
     return sd_event_exit(s->event, ASYM_EXIT_FAILED);
 }
 
-int asym_service_prompt_cycle(struct asym_service *s)
+int asym_service_prompt_cycle(void *service)
 {
+    struct asym_service *s = service;
     if (s->sampling)
         return 0;
     asym_source_refresh(s->cycle.source);

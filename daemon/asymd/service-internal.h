@@ -311,7 +311,6 @@ struct asym_service {
     int error;
     bool sampling;           /* a snapshot is not complete */
     asym_usec failing_since; /* since then each sample has failed; 0: the last one did not */
-    bool is_urgent;          /* asymd has the real-time priority of asym_service_is_urgent */
     bool ledger_failed;      /* asymd cannot write the ledger, and has logged it */
     bool cpus_failed;        /* asymd cannot read the CPUs, and has logged it */
     bool failure_logged, lost_events_logged, no_process_events_logged, no_urgency_logged; /* asymd logs each once */
@@ -375,28 +374,15 @@ void asym_service_waits_close(struct asym_service *s);
 
 /* service-cycle.c */
 
-/**
- * The most changes and signals together that asymd makes with real-time priority in a cycle. 240 changes took 4 ms. Other threads
- * of its CPU wait meanwhile.
- */
-#define ASYM_URGENT_MAX 256
-
-/**
- * Returns whether asymd carries out so many actions with real-time priority (enforce.realtime).
- * sched_setaffinity sleeps until the kernel has moved a running thread, which takes 20 us. On busy CPUs asymd without the
- * priority then waited for a CPU, up to 13 ms in a trace, at nice -5. Meanwhile one part of the plan was in force.
- */
-bool asym_service_is_urgent(const struct asym_settings *settings, size_t n_actions);
-
 /** Run one cycle, and log its actions. Returns 0; -errno; -EINPROGRESS: the next call continues the snapshot. */
 int asym_service_cycle(struct asym_service *s);
 
 /**
- * A program or the kernel has reported a phase: run a cycle on a refresh of the last snapshot. While a snapshot is in progress,
- * do nothing: the sources cannot return the last snapshot again, and the complete one has the phase. Returns 0; -errno: the
- * loop cannot end. An error of the cycle ends the loop.
+ * asym_service *: a program or the kernel has reported a phase: run a cycle on a refresh of the last snapshot. While a snapshot
+ * is in progress, do nothing: the sources cannot return the last snapshot again, and the complete one has the phase. Returns 0;
+ * -errno: the loop cannot end. An error of the cycle ends the loop.
  */
-int asym_service_prompt_cycle(struct asym_service *s);
+int asym_service_prompt_cycle(void *service);
 
 /** End the loop after an error of a cycle (-errno). Returns 0; -errno: the loop cannot end. */
 int asym_service_give_up(struct asym_service *s, int error);

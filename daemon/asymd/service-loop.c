@@ -8,16 +8,11 @@
 #include "base/clock.h"
 #include "base/macro.h"
 
-/* Between two pieces of a snapshot the loop handles signals and tells the watchdog that asymd lives. */
+/* Between two pieces of a snapshot. */
 #define PIECE_REST (5 * ASYM_MSEC)
 
 /* Housekeeping may be this late, so that it mostly shares a wakeup with a sample. */
 #define HOUSEKEEPING_ACCURACY (100 * ASYM_MSEC)
-
-static int plan_at_once(void *userdata)
-{
-    return asym_service_prompt_cycle(userdata);
-}
 
 /* The bus has counted what it sent. */
 static asym_usec spent_on_bus(void *userdata)
@@ -25,11 +20,14 @@ static asym_usec spent_on_bus(void *userdata)
     return asym_bus_spent(((const struct asym_service *)userdata)->bus);
 }
 
-/* When the next piece of this sample is due, or the next sample, which is early only as far as the CPU budget lasts. */
+/*
+ * When the next piece of this sample is due, at once after the first one, which may have ended with the real-time priority; or the
+ * next sample, which is early only as far as the CPU budget lasts.
+ */
 static asym_usec time_of_sample(struct asym_service *s, asym_usec now)
 {
     if (s->sampling)
-        return now + PIECE_REST;
+        return s->run->prompt.sample ? 0 : now + PIECE_REST;
     const asym_usec wait = asym_budget_wait(&s->budget, asym_cycle_wait(&s->cycle, s->run->settings->daemon.interval));
     return asym_service_phases_sleep(s, now, wait);
 }
@@ -44,6 +42,7 @@ static int on_timer(sd_event_source *timer, uint64_t usec, void *userdata)
     asym_service_update_budget(s, now);
     /* Counted from now, not from when it was due: after a suspend asymd does not take the missed samples in a burst. */
     r = sd_event_source_set_time(timer, time_of_sample(s, now));
+    s->run->prompt.sample = s->sampling ? NULL : timer;
     return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 
@@ -66,10 +65,15 @@ int asym_service_attach(struct asym_service *s)
     if (r >= 0)
         r = sd_event_add_time(s->event, &s->timer, CLOCK_MONOTONIC, asym_clock_now(), ASYM_MSEC, on_timer, s);
     if (r >= 0)
+        r = sd_event_source_set_priority(s->timer, SD_EVENT_PRIORITY_NORMAL - 1);
+    if (r >= 0)
         r = sd_event_add_time(s->event, &s->housekeeping, CLOCK_MONOTONIC, asym_clock_now() + ASYM_SERVICE_HOUSEKEEPING,
                               HOUSEKEEPING_ACCURACY, on_housekeeping, s);
-    s->run->prompt = (struct asym_prompt){
-        .plan = plan_at_once, .others_pay = spent_on_bus, .userdata = s, .log = &s->run->log};
+    s->run->prompt = (struct asym_prompt){.plan = asym_service_prompt_cycle,
+                                          .others_pay = spent_on_bus,
+                                          .sample = s->timer,
+                                          .userdata = s,
+                                          .log = &s->run->log};
     if (r >= 0 && s->rtx)
         r = asym_rtxd_attach(s->rtx, s->event);
     if (r >= 0)
@@ -98,5 +102,5 @@ void asym_service_block_signals(void)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    pthread_sigmask(SIG_SETMASK, &set, NULL); /* lets in that of lib/linux/sys/realtime.c */
 }

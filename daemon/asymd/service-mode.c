@@ -13,12 +13,6 @@
 #include "app/policy-setup.h"
 #include "daemon/asymd/mode.h"
 
-/*
- * The service reads a snapshot in pieces of this length. Between two pieces the loop handles signals and tells the watchdog
- * that asymd lives, however many processes there are.
- */
-#define PIECE (100 * ASYM_MSEC)
-
 static void service_done(struct asym_service *s)
 {
     asym_notify_done(&s->notify);
@@ -83,7 +77,7 @@ static void start_rtx(struct asym_service *s)
 /* Opens the links from the inside out. The fork guard starts before asymd steers any thread. */
 static int open_observer(struct asym_service *s, struct asym_error *err)
 {
-    int r = asym_observer_open(s->run, PIECE, &s->observer, err);
+    int r = asym_observer_open(s->run, &s->observer, err);
     if (r >= 0 && *s->observer.without)
         asym_log_say(&s->run->log, LOG_NOTICE, "asymd observes without %s", s->observer.without);
     if (r >= 0)

@@ -329,7 +329,7 @@ static int add_observed(struct asym_check *check, struct asym_run *run)
     struct asym_snapshot s;
     if (!run->root.live)
         return 0;
-    if (asym_observer_open(run, 0, &observer, &err) < 0) {
+    if (asym_observer_open(run, &observer, &err) < 0) {
         asym_check_add(check, "observer", ASYM_FACT_LACK, "set asymd.observer to auto", "%s", err.text);
         return 0;
     }

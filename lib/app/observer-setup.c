@@ -39,7 +39,7 @@ static void note_absent(void *ctx, const char *name, const char *why)
     snprintf(o->without, sizeof o->without, "%s: %s", name, why);
 }
 
-int asym_observer_open(struct asym_run *run, asym_usec piece, struct asym_observer *ret, struct asym_error *err)
+int asym_observer_open(struct asym_run *run, struct asym_observer *ret, struct asym_error *err)
 {
     struct asym_observer o = {.process_events = NULL};
     int r = open_reader(run, &o, err);
@@ -62,7 +62,6 @@ int asym_observer_open(struct asym_run *run, asym_usec piece, struct asym_observ
         .wants_build_id = asym_capabilities_wants_build_id,
         .profile_ctx = &run->capabilities,
         .owns_children = true,
-        .piece = piece,
     };
     const struct asym_observer_context context = {.settings = run->settings, .procfs = &config};
     r = asym_observers_open(asym_observers, ASYM_N_OBSERVERS, &context, note_absent, &o, &o.observers, err);

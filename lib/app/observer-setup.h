@@ -37,11 +37,9 @@ struct asym_observer {
 
 /**
  * Open the reader, the process events and the observers. Leaves out an observer that cannot run here, unless asymd.observer
- * names it. piece: how
- * long one call of next() may take, in microseconds; 0: as long as the snapshot takes (linux/observe/procfs.h). Returns 0;
- * -errno with err.
+ * names it. Returns 0; -errno with err.
  */
-int asym_observer_open(struct asym_run *run, asym_usec piece, struct asym_observer *ret, struct asym_error *err);
+int asym_observer_open(struct asym_run *run, struct asym_observer *ret, struct asym_error *err);
 
 /** Put the sampler around the chain, once, after any overlay. Returns 0; -errno with err, and leaves the chain as it was. */
 int asym_observer_count(struct asym_observer *o, const struct asym_run *run, struct asym_error *err);

@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "app/own-cpu-time.h"
 
-#include <errno.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
 #include "linux/sys/thread.h"
-
-bool asym_realtime_is_other(void)
-{
-    const int policy = sched_getscheduler(0);
-    return policy >= 0 && (policy & ~SCHED_RESET_ON_FORK) == SCHED_OTHER;
-}
-
-int asym_realtime_set(bool realtime)
-{
-    const struct sched_param param = {.sched_priority = realtime};
-    const int policy = (realtime ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK;
-    return sched_setscheduler(0, policy, &param) < 0 ? -errno : 0;
-}
 
 /*
  * Moves asymd itself away from the CPUs that programs need. asymd needs no fast CPU, and must not run on a CPU that is reserved

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The CPU time of asymd itself: its priority, the CPUs where it runs, and how much it may use. */
+/** The CPU time of asymd itself: the CPUs where it runs, and how much it may use. */
 #ifndef ASYM_APP_OWN_CPU_TIME_H
 #define ASYM_APP_OWN_CPU_TIME_H
 
@@ -9,15 +9,6 @@
 #include <asym/plan.h>
 #include <asym/snapshot.h>
 #include <asym/types.h>
-
-/** Returns whether the calling thread has the policy SCHED_OTHER: the one that it has without the priority. */
-bool asym_realtime_is_other(void);
-
-/**
- * Give the calling thread SCHED_FIFO 1, or SCHED_OTHER. Children do not inherit it (reset on fork). The nice value stays, and
- * applies again without the priority. Returns 0; -EPERM: not permitted; another -errno.
- */
-int asym_realtime_set(bool realtime);
 
 struct asym_self_affinity {
     struct asym_mask own; /**< the mask with which asymd was started (CPUAffinity=); asymd stays within it */

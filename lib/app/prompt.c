@@ -6,9 +6,9 @@
 #include <sys/epoll.h>
 #include <time.h>
 
-#include "app/own-cpu-time.h"
 #include "base/clock.h"
 #include "base/macro.h"
+#include "linux/sys/realtime.h"
 
 /*
  * After an answer asymd gives that asker none for this long, however many events come, and however soon serve is due. There is one
@@ -111,8 +111,10 @@ void asym_prompt_want(struct asym_asker *a, bool wants)
         any |= p->askers[i] && p->askers[i]->wants;
     if (any == p->is_realtime || (any && p->has_failed))
         return;
-    const int r = asym_realtime_set(any);
-    p->is_realtime = r >= 0 ? any : p->is_realtime;
+    if (!any)
+        asym_realtime_give_up();
+    const int r = any ? asym_realtime_take(ASYM_REALTIME_ACT) : 0;
+    p->is_realtime = any && r >= 0;
     p->has_failed |= r < 0;
     if (r < 0)
         asym_log_say(p->log, LOG_NOTICE, "no real-time priority (%s): %s when all CPUs are busy", strerror(-r),
@@ -130,26 +132,32 @@ static void move_to_idle_cpu(void)
     nanosleep(&shortest, NULL);
 }
 
-static bool is_answer(const struct asym_prompt *p)
+/* Returns for how long the next event that is pending keeps the priority, us; 0: not at all. */
+static asym_usec limit_of(const struct asym_prompt *p)
 {
     for (size_t i = 0; i < ASYM_LENGTH(p->askers); i++)
         if (p->askers[i] &&
             (sd_event_source_get_pending(p->askers[i]->io) > 0 || sd_event_source_get_pending(p->askers[i]->rest) > 0))
-            return true;
-    return false;
+            return ASYM_REALTIME_ACT;
+    return p->sample && sd_event_source_get_pending(p->sample) > 0 ? ASYM_REALTIME_SAMPLE : 0;
 }
 
-/* Runs the next event that is pending. If it is no answer, asymd handles it without the real-time priority. */
+/* Runs that event. If asymd cannot take the priority back after it, the next answer tries again. */
 static int dispatch(struct asym_prompt *p, sd_event *event)
 {
-    const bool lower = p->is_realtime && !is_answer(p);
-    if (lower && asym_realtime_set(false) >= 0)
+    const asym_usec limit = p->is_realtime ? limit_of(p) : 0;
+    if (limit > 0)
+        (void)asym_realtime_take(limit);
+    else
+        asym_realtime_do_without(ASYM_REALTIME_NONE);
+    if (limit == 0 && p->is_realtime)
         move_to_idle_cpu();
-    const int r = sd_event_dispatch(event);
-    /* asymd ends without the priority. If raising it fails, the next answer tries again. */
-    const int loop = sd_event_get_state(event);
-    if (lower && p->is_realtime && loop != SD_EVENT_EXITING && loop != SD_EVENT_FINISHED)
-        p->is_realtime = asym_realtime_set(true) == 0;
+    const int r = sd_event_dispatch(event), loop = sd_event_get_state(event);
+    /* asymd ends without the priority. */
+    if (p->is_realtime && loop != SD_EVENT_EXITING && loop != SD_EVENT_FINISHED)
+        p->is_realtime = asym_realtime_take(0) == 0;
+    else
+        asym_realtime_do_without(0);
     return r;
 }
 

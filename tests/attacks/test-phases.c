@@ -23,6 +23,7 @@
 #include "support/process.h"
 #include "support/rounds.h"
 #include "support/service.h"
+#include "support/talker.h"
 #include "support/test.h"
 
 /* Samples may take the budget of 1 %, answers as much, and the fork guard twice that. */
@@ -245,6 +246,52 @@ TEST(without_bpf_it_observes_by_procfs_and_says_why_once)
     };
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
         check(rows[i].hinder, rows[i].says);
+}
+
+/* Wakes as often as asymd samples, and works as long, without a real-time priority. */
+static pid_t start_witness(void)
+{
+    const pid_t pid = asym_process_fork();
+    if (pid > 0)
+        return pid;
+    for (;;) {
+        asym_attack_run(200);
+        asym_live_sleep(0.1);
+    }
+}
+
+/* Returns for how long the first thread of the process has waited for a CPU, s. */
+static double waited(pid_t pid)
+{
+    unsigned long long ran, waits = 0;
+    FILE *f = fopen(asym_live_text("/proc/%d/schedstat", (int)pid), "re");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%llu %llu", &ran, &waits), 2);
+    fclose(f);
+    return (double)waits / 1e9;
+}
+
+/*
+ * A phase that begins while asymd waits for a CPU without its priority wakes no one: asymd runs already, as the kernel sees it.
+ * Under sanitizers a sample takes longer than it may keep the priority.
+ */
+TEST(samples_do_not_wait_for_a_cpu)
+{
+    static const char *const silent[] = {"tests/load-silent", NULL};
+    const pid_t spin = asym_service_spin(asym_live_text("%d", 3 * asym_live_cpus())), witness = start_witness();
+    struct asym_talker talker = asym_talker_start_with(silent, "1", "20", "40");
+    const char *const argv[] = {"--policy=pa", "--set=asymd.cpu_budget=50", "--set=asymd.observer=bpf", NULL};
+    const pid_t asymd = asym_service_start_alike(talker.pid, argv);
+    ASYM_LIVE_AWAIT((sched_getscheduler(asymd) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO);
+    const double asymd_before = waited(asymd), witness_before = waited(witness);
+    asym_live_sleep(3);
+    const double of_asymd = waited(asymd) - asymd_before, of_witness = waited(witness) - witness_before;
+    print_message("asymd has waited for %.1f ms of 3 s, a program that wakes as often %.1f\n", 1e3 * of_asymd,
+                  1e3 * of_witness);
+    asym_talker_stop(&talker, asymd);
+    asym_live_end(witness, SIGKILL);
+    asym_live_end(spin, SIGKILL);
+    assert_true(of_asymd < of_witness / 2);
 }
 
 TEST_MAIN_WITH(asym_service_set_up, asym_service_tear_down)

@@ -13,6 +13,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/clock.h"
+#include "linux/sys/realtime.h"
 #include "phases.skel.h"
 
 /* Processes that asym_phases_reconcile() walks over one by one. */
@@ -161,6 +162,7 @@ static int give_order(struct asym_phases *p, int32_t tgid, uint32_t app)
     p->shared->app = app;
     p->shared->n_met = p->shared->n_failed = 0;
     p->shared->apps[app].holey = 1;
+    asym_realtime_give_up(); /* 2 us for each thread of the process, in one system call */
     return run_for(p->bpf->progs.iter_follow, tgid);
 }
 

@@ -170,7 +170,8 @@ struct asym_process {
     asym_usec retry_at;   /**< when unread facts are requested again; 0: at the next exec */
     uint32_t program;     /**< incremented at exec and when the rules change: answers with an older tag are ignored */
     uint32_t maps_most;   /**< bytes of its maps to read; 0: ASYM_READ_MAPS_FIRST */
-    asym_usec sampled_at; /**< when it was sampled last; 0: never */
+    asym_usec sampled_at; /**< when its last sample began; 0: never */
+    asym_usec late;       /**< so much later its last threads were read, us */
     asym_usec stat_at;    /**< when the stat of a thread of it was read last; 0: never */
     char comm[ASYM_COMM_LEN];
     uint64_t seen;   /**< number of the last listing of /proc that had it */
@@ -210,7 +211,9 @@ struct asym_process_sums {
 struct asym_procfs_scan {
     struct asym_process *cut; /**< its scan goes on with the next call; NULL: none */
     uint32_t next;            /**< index of the thread to read next */
-    asym_usec interval;       /**< us since the process was sampled before; 0: never */
+    asym_usec since;          /**< when the process was sampled before; 0: never */
+    asym_usec late;           /**< asym_process.late of that sample */
+    asym_usec interval;       /**< us since then, for the thread that is read now; 0: never */
     uint32_t settings;        /**< asym_procfs_watched.settings of the thread that is read now; 0: none, or not known */
     struct asym_process_sums sums;
 };
@@ -275,7 +278,6 @@ struct asym_procfs {
     bool refresh;                /* next() returns the last snapshot again */
     /* The sample in progress. */
     enum asym_procfs_stage stage;
-    asym_usec piece_ends;   /* when this call of next() has to return; 0: no limit */
     uint32_t listed_denied; /* coverage.n_denied without the processes that this sample reads */
     size_t left;            /* processes that it has not read yet */
     int list_fd;            /* /proc while it is listed, else -1 */
@@ -353,8 +355,6 @@ int asym_procfs_list_all(struct asym_procfs *p);
 /** Take over process group and terminal. */
 void asym_procfs_note_group(struct asym_process *proc, const struct asym_stat *stat);
 asym_usec asym_procfs_born_at(const struct asym_procfs *p, uint64_t start);
-/** Returns whether the time of this call of next() is over. */
-bool asym_procfs_is_over(const struct asym_procfs *p);
 
 /** procfs-track.c: update the table from process events. 0; -errno: no more events will come. */
 int asym_procfs_take_events(struct asym_procfs *p);

@@ -11,12 +11,10 @@
 #include "base/grow.h"
 #include "base/macro.h"
 #include "base/mask.h"
+#include "linux/sys/realtime.h"
 #include "linux/sys/thread.h"
 
 #define PF_NO_SETAFFINITY 0x04000000u
-
-/* Threads between two checks of the time. Reading one takes 2 to 16 us. */
-#define THREADS_AT_ONCE 64
 
 /*
  * The stat of one thread of a process is read that often, although a watcher knows the threads: the process group or the terminal
@@ -333,7 +331,7 @@ static int scan_threads(struct asym_procfs *p, struct asym_process *proc, bool o
         else if (r < 0)
             asym_procfs_note_failure(p, proc, r);
         p->scan.settings = 0;
-        if (!only_new && p->scan.next % THREADS_AT_ONCE == 0 && asym_procfs_is_over(p))
+        if (!only_new && p->scan.next < proc->n_threads && asym_realtime_is_over())
             return -EINPROGRESS;
     }
     return 0;

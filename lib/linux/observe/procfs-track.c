@@ -16,14 +16,10 @@
 #include "base/grow.h"
 #include "base/macro.h"
 #include "base/sort.h"
+#include "linux/sys/realtime.h"
 
 /* No process has so many ancestors. The limit ends the loop where the parents in a captured tree form a circle. */
 #define MAX_DEPTH 4096
-
-bool asym_procfs_is_over(const struct asym_procfs *p)
-{
-    return p->piece_ends > 0 && asym_clock_now() >= p->piece_ends;
-}
 
 bool asym_procfs_follows(const struct asym_process *proc)
 {
@@ -383,7 +379,7 @@ int asym_procfs_list_all(struct asym_procfs *p)
     int r = begin_listing(p);
     for (r = r < 0 ? r : 1; r > 0;) {
         r = asym_procfs_list_part(p, p->list_fd, take_process, NULL);
-        if (r > 0 && asym_procfs_is_over(p))
+        if (r > 0 && asym_realtime_is_over())
             return -EINPROGRESS;
     }
     asym_close_p(&p->list_fd);

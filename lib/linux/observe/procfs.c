@@ -14,6 +14,7 @@
 #include "base/mask.h"
 #include "base/parse.h"
 #include "linux/observe/observer.h"
+#include "linux/sys/realtime.h"
 
 /* The link count of /proc/PID/task is this much higher than the number of threads. */
 #define TASK_LINKS 2
@@ -73,12 +74,21 @@ static int has_moved(struct asym_procfs *p, struct asym_process *proc)
     return moved;
 }
 
-/* The shares of a process refer to the time since its last sample, which may be longer than the interval of the snapshot. */
-static asym_usec interval_of(const struct asym_procfs *p, struct asym_process *proc)
+/*
+ * The shares of a process refer to the time since its last sample, which may be longer than the interval of the snapshot. Threads
+ * that a later call of next() reads have had more time since, but for that by which the last sample read its last ones late.
+ */
+static void set_interval(struct asym_procfs *p, struct asym_process *proc)
 {
-    const asym_usec before = proc->sampled_at ? proc->sampled_at : p->last;
-    proc->sampled_at = p->now;
-    return before > 0 && p->config.root->live ? p->now - before : 0;
+    struct asym_procfs_scan *scan = &p->scan;
+    if (!scan->cut) {
+        scan->since = proc->sampled_at ? proc->sampled_at : p->last;
+        scan->late = proc->late;
+        proc->sampled_at = p->now;
+    }
+    proc->late = p->now - proc->sampled_at;
+    const asym_usec before = scan->since + (proc->late > 0 ? scan->late : 0);
+    scan->interval = scan->since > 0 && p->config.root->live ? p->now - before : 0;
 }
 
 static bool has_autogroups(struct asym_procfs *p)
@@ -125,8 +135,7 @@ static int sample_process(struct asym_procfs *p, struct asym_process *proc)
 /* When another process has taken over the PID, that process is sampled. */
 static int sample_pid(struct asym_procfs *p, struct asym_process *proc)
 {
-    if (!p->scan.cut)
-        p->scan.interval = interval_of(p, proc);
+    set_interval(p, proc);
     int r = sample_process(p, proc);
     if (r == -ESTALE) {
         proc = asym_procfs_verify(p, proc);
@@ -222,7 +231,7 @@ static int sample_all(struct asym_procfs *p)
         int r = sample_pid(p, proc);
         if (r < 0)
             return r;
-        if (p->left > 0 && asym_procfs_is_over(p))
+        if (p->left > 0 && asym_realtime_is_over())
             return -EINPROGRESS;
     }
     return asym_procfs_make_apps(p);
@@ -251,7 +260,6 @@ static void fill(const struct asym_procfs *p, asym_usec interval, struct asym_sn
 static int go_on(struct asym_procfs *p)
 {
     p->now = asym_clock_now();
-    p->piece_ends = p->config.piece > 0 ? p->now + p->config.piece : 0;
     if (p->stage == ASYM_PROCFS_IDLE)
         begin_sample(p);
     int r = p->stage == ASYM_PROCFS_LISTING ? list(p) : 0;

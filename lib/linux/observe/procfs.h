@@ -41,12 +41,11 @@ struct asym_procfs_config {
     bool (*wants_build_id)(void *ctx, const char *exe);
     void *profile_ctx;
     bool owns_children; /* this process started all its children as helpers: like itself, they are not steered */
-    asym_usec piece; /* a sample that takes longer is continued by the next call of next(); 0: one call completes it */
 };
 
 /**
- * Open the source. The first snapshot has interval 0 and shares 0; later ones have shares. With a piece set, next() returns
- * -EINPROGRESS when the sample has taken that long. The next call continues with the next process; the snapshot at the end is
+ * Open the source. The first snapshot has interval 0 and shares 0; later ones have shares. next() returns -EINPROGRESS
+ * when the time for it is over (linux/sys/realtime.h). The next call continues with the next process; the snapshot at the end is
  * complete. The shares of a process refer to the time since that process was sampled last.
  *
  * After refresh() the next snapshot is the last one again, with new process events applied and masks read again: where a watcher

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "app/rtx-service.h"
 #include "linux/rtx/rtx-server.h"
+#include "linux/sys/realtime.h"
 #include "support/captured-log.h"
 #include "support/rtx-raw.h"
 #include "support/pretended-cpu.h"
@@ -259,8 +260,18 @@ TEST_WITH(asymd_pauses_however_soon_an_answer_is_due, set_up, tear_down)
     close(fd);
 }
 
-/* The calls that change the priority, and the sleeps, one character each. They take effect nowhere. */
-static char calls[16];
+/*
+ * The calls that change the priority, and the sleeps, one character each. They take effect nowhere, but for the timer of a sample:
+ * until an (a)nswer, the (b)egin of a sample or (n)o such work should end; 0: it is stopped.
+ */
+static char calls[32];
+
+WRAPPED(int, timer_settime, timer_t timer, int flags, const struct itimerspec *when, struct itimerspec *before)
+{
+    const long us = when->it_value.tv_nsec / 1000;
+    strcat(calls, us == 0 ? "0" : us == ASYM_REALTIME_SAMPLE ? "b" : us == ASYM_REALTIME_ACT ? "a" : "n");
+    return us <= ASYM_REALTIME_SAMPLE ? __real_timer_settime(timer, flags, when, before) : 0;
+}
 
 WRAPPED(int, sched_setscheduler, pid_t pid, int policy, const struct sched_param *param)
 {
@@ -278,15 +289,27 @@ WRAPPED(int, nanosleep, const struct timespec *duration, struct timespec *left)
     return 0;
 }
 
+static bool never_ends;
+
+/* Work that does not end while it has the priority, or ends in time. */
 static int on_other_work(sd_event_source *source, void *userdata)
 {
     strcat(calls, "w");
+    assert_false(asym_realtime_is_over());
+    while (never_ends && !strchr(calls, 'o'))
+        (void)sched_yield();
+    assert_int_equal(asym_realtime_is_over(), never_ends);
     return 0;
 }
 
-static void add_other_work(void)
+static void do_other_work(bool is_sample)
 {
-    assert_true(sd_event_add_defer(event, NULL, on_other_work, NULL) >= 0);
+    sd_event_source *source = NULL;
+    calls[0] = '\0';
+    assert_true(sd_event_add_defer(event, &source, on_other_work, NULL) >= 0);
+    run.prompt.sample = is_sample ? source : NULL;
+    assert_int_equal(asym_prompt_run_event(&run.prompt, event, UINT64_MAX), 1);
+    run.prompt.sample = sd_event_source_unref(source);
 }
 
 static void run_until_count(size_t n)
@@ -296,29 +319,31 @@ static void run_until_count(size_t n)
 }
 
 /*
- * Samples, the bus and reloads are events of the loop, as other work is here. A sleep with the priority would end on the CPU
- * where asymd slept before.
+ * The bus and reloads are events of the loop, as other work is here. A sleep with the priority would end on the CPU where asymd
+ * slept before.
  */
-TEST_WITH(only_reports_are_handled_with_the_priority, set_up, tear_down)
+TEST_WITH(only_reports_and_the_begin_of_a_sample_have_the_priority, set_up, tear_down)
 {
-    calls[0] = '\0';
     assert_int_equal(asym_settings_set(run.settings, "rtx.realtime=yes", "test", NULL), 0);
-    add_other_work();
-    assert_int_equal(asym_prompt_run_event(&run.prompt, event, UINT64_MAX), 1);
-    assert_string_equal(calls, "w");
+    do_other_work(true);
+    assert_string_equal(calls, "nw0");
     const int fd = come_with_page(0);
     run_until_count(1);
-    assert_string_equal(calls, "wF");
+    assert_string_equal(calls, "nw0Fa");
     /* The timer of the rest after a report has to run before. */
     while (asym_prompt_run_event(&run.prompt, event, 20000) > 0)
         ;
-    assert_string_equal(calls, "wF");
-    add_other_work();
-    assert_int_equal(asym_prompt_run_event(&run.prompt, event, UINT64_MAX), 1);
-    assert_string_equal(calls, "wFoswF");
+    assert_true(strchr(calls, 'F') == strrchr(calls, 'F') && !strchr(calls, 'o'));
+    do_other_work(false);
+    assert_string_equal(calls, "onswF0");
+    never_ends = true;
+    do_other_work(true);
+    never_ends = false;
+    assert_string_equal(calls, "bwo0F0");
     close(fd);
+    calls[0] = '\0';
     run_until_count(0);
-    assert_string_equal(calls, "wFoswFo");
+    assert_string_equal(strchr(calls, 'o'), "o0");
 }
 
 /* The number of programs that come has a bound, and no program pays for another's. */
@@ -354,8 +379,8 @@ static int on_end(sd_event_source *source, void *userdata)
 /* asymd restores all threads after the loop, without the priority. */
 TEST_WITH(the_loop_ends_without_the_priority, set_up, tear_down)
 {
-    calls[0] = '\0';
     assert_int_equal(asym_settings_set(run.settings, "rtx.realtime=yes", "test", NULL), 0);
+    calls[0] = '\0';
     const int fd = come_with_page(0);
     run_until_count(1);
     while (asym_prompt_run_event(&run.prompt, event, 20000) > 0)
@@ -364,7 +389,7 @@ TEST_WITH(the_loop_ends_without_the_priority, set_up, tear_down)
     assert_true(sd_event_add_defer(event, NULL, on_end, NULL) >= 0);
     while (sd_event_get_state(event) != SD_EVENT_FINISHED)
         assert_true(asym_prompt_run_event(&run.prompt, event, UINT64_MAX) >= 0);
-    assert_string_equal(calls, "oseFos");
+    assert_string_equal(calls, "onseF0ons0");
     close(fd);
 }
 

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "app/settings-setup.h"
 #include "base/clock.h"
@@ -64,11 +65,18 @@ WRAPPED(int, asym_thread_get_stat, pid_t tgid, pid_t tid, struct asym_stat *ret)
 static char steps[32];
 static int own_policy, sched_error;
 static bool refuses_other;
+static int n_expiries; /* signals of its timer while asymd acts */
 
 static void note(const char *step)
 {
     if (strlen(steps) + 1 < sizeof steps)
         strcat(steps, step);
+}
+
+/* The test makes the signals of the timer itself. */
+WRAPPED(int, timer_settime, timer_t timer, int flags, const struct itimerspec *when, struct itimerspec *before)
+{
+    return 0;
 }
 
 WRAPPED(int, sched_getscheduler, pid_t pid)
@@ -136,6 +144,8 @@ static int next(struct asym_source *source, struct asym_snapshot *ret)
 static int apply(struct asym_actuator *actuator, const struct asym_action *actions, size_t n,
                  struct asym_outcome *ret_outcomes)
 {
+    for (int i = 0; n > 0 && i < n_expiries; i++)
+        raise(SIGRTMIN);
     if (n > 0)
         note("a");
     for (size_t i = 0; i < n; i++) {
@@ -291,12 +301,18 @@ TEST_F(changes_have_real_time_priority)
     own_policy = sched_error = 0;
 }
 
-TEST_F(a_priority_that_stays_is_dropped_before_the_next_sample)
+/* Each signal of the timer asks the kernel again. */
+TEST_F(a_priority_that_stays_is_taken_by_the_timer)
 {
     own_policy = SCHED_OTHER;
     refuses_other = true;
-    pause_and_resume(f);
-    assert_string_equal(steps, "FafoFaof");
+    steps[0] = '\0';
+    assert_int_equal(asym_service_pause(&f->s, 0, &f->err), 0);
+    assert_string_equal(steps, "Faf");
+    raise(SIGRTMIN);
+    raise(SIGRTMIN);
+    assert_string_equal(steps, "Fafo");
+    asym_service_resume(&f->s);
 }
 
 TEST_F(a_refused_priority_is_logged_once)
@@ -341,12 +357,13 @@ TEST_F(a_new_budget_is_in_force_at_the_next_housekeeping)
     }
 }
 
-TEST_F(many_changes_have_no_real_time_priority)
+TEST_F(changes_that_take_long_lose_the_real_time_priority)
 {
-    assert_false(asym_service_is_urgent(f->run.settings, 0));
-    assert_true(asym_service_is_urgent(f->run.settings, 1));
-    assert_true(asym_service_is_urgent(f->run.settings, ASYM_URGENT_MAX));
-    assert_false(asym_service_is_urgent(f->run.settings, ASYM_URGENT_MAX + 1));
+    own_policy = SCHED_OTHER;
+    for (n_expiries = 2; n_expiries > 0; n_expiries--) {
+        pause_and_resume(f);
+        assert_string_equal(steps, n_expiries == 2 ? "FoafFoaf" : "FaofFaof");
+    }
 }
 
 TEST_F(a_pause_with_a_time_ends_by_itself)

@@ -127,8 +127,13 @@ TEST_WITH(each_sample_is_held_to_the_budget, set_up, NULL)
     assert_int_equal(asym_service_attach(&s), 0);
     assert_int_equal(sd_event_source_set_enabled(s.housekeeping, SD_EVENT_OFF), 0);
     for (int i = 0; i < 3; i++) {
+        uint64_t due;
+        assert_ptr_equal(run.prompt.sample, i == 0 ? s.timer : NULL);
         assert_true(sd_event_run(s.event, 60 * ASYM_SEC) > 0);
         expect_calls("nB");
+        assert_int_equal(sd_event_source_get_time(s.timer, &due), 0);
+        /* The first piece may have ended with the real-time priority. */
+        assert_int_equal(due == 0, i == 0);
     }
     sd_event_source_unref(s.timer);
     sd_event_source_unref(s.housekeeping);

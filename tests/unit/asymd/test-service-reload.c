@@ -46,7 +46,7 @@ static void open_service(struct reload_fixture *f)
 {
     struct asym_service *s = &f->s;
     s->run = &f->run;
-    assert_int_equal(asym_observer_open(&f->run, 0, &s->observer, NULL), 0);
+    assert_int_equal(asym_observer_open(&f->run, &s->observer, NULL), 0);
     assert_int_equal(asym_observer_count(&s->observer, &f->run, NULL), 0);
     assert_int_equal(asym_service_control_open(s), 0);
     s->control.changed = changed;

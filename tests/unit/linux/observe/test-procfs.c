@@ -28,6 +28,13 @@ WRAPPED(int, asym_root_openat, const struct asym_root *root, const char *path, i
     return __real_asym_root_openat(root, path, flags);
 }
 
+static bool is_over;
+
+WRAPPED(bool, asym_realtime_is_over, void)
+{
+    return is_over;
+}
+
 static struct {
     const char *path; /* NULL: none */
     int error;
@@ -102,6 +109,7 @@ struct fixture {
 static void set_up(struct fixture *f)
 {
     listing_error = connector.n = 0;
+    is_over = false;
     memset(&affinity, 0, sizeof affinity);
     tree_make(&f->tree);
     tree_machine(&f->tree, "0-7", "0-7");
@@ -1895,7 +1903,8 @@ TEST_F(the_rule_of_a_process_that_sleeps_waits_for_its_command_line)
 static void open_in_pieces(struct fixture *f, const struct asym_rules *rules)
 {
     struct asym_error err = {""};
-    const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .rules = rules, .piece = 1};
+    const struct asym_procfs_config config = {.root = &f->root, .machine = &f->machine, .rules = rules};
+    is_over = true;
     assert_int_equal(asym_procfs_new(&config, &f->source, &err), 0);
 }
 
@@ -1935,7 +1944,7 @@ TEST_F(a_sample_in_pieces_has_the_same_result)
     }
 }
 
-/* A process of so many threads takes several calls, each of which reads some of them. */
+/* A process of so many threads takes several calls, each of which reads one of them. */
 enum { N_THREADS = 300 };
 
 static void put_threads(struct fixture *f, unsigned start)
@@ -1962,11 +1971,11 @@ static void expect_threads(struct fixture *f, unsigned start)
     assert_int_equal(proc_of(f, 900)->id.tgid, 900);
 }
 
-/* Sample until a process has been read in part. */
+/* Sample until a process has been read in part: 64 of its threads. */
 static void cut_a_scan(struct fixture *f)
 {
     const struct asym_procfs *p = (const struct asym_procfs *)f->source;
-    for (int i = 0; !p->scan.cut && i < 1000; i++)
+    for (int i = 0; !(p->scan.cut && p->scan.next >= 64) && i < 1000; i++)
         assert_int_equal(f->source->next(f->source, &f->s), -EINPROGRESS);
     assert_int_equal(p->scan.cut->pid, 10);
 }
@@ -1977,7 +1986,7 @@ TEST_F(one_process_is_read_in_pieces)
     put_threads(f, 90000);
     open_in_pieces(f, NULL);
     for (int i = 0; i < 3; i++) {
-        assert_in_range(sample_in_pieces(f), 5, 12);
+        assert_in_range(sample_in_pieces(f), N_THREADS, N_THREADS + 10);
         expect_threads(f, 90000);
     }
     /* A thread ends between two calls: before it is read, or after. */
@@ -1993,6 +2002,30 @@ TEST_F(one_process_is_read_in_pieces)
     assert_int_equal(f->s.coverage.n_threads, N_THREADS - 1);
 }
 
+/* The last thread is read 20 ms after the others in the samples that are cut, and has run 5 ms each time. */
+TEST_F(a_thread_that_is_read_late_has_the_share_of_its_own_time)
+{
+    const int pid = getpid(), other = getppid(), last = ASYM_MAX(pid, other);
+    asym_usec before = 0;
+    open_source(f, ASYM_GROUP_PROCESS, NULL, 0);
+    f->root.live = true;
+    put(f, (struct thread){.pid = pid, .tid = pid, .comm = "leads", .state = 'S'});
+    put(f, (struct thread){.pid = pid, .tid = other, .comm = "other", .state = 'S'});
+    for (unsigned i = 0; i < 3; i++) {
+        put_times(f, pid, last, 5000 * (i + 1), 0, i + 1);
+        is_over = i > 0;
+        if (is_over)
+            assert_int_equal(f->source->next(f->source, &f->s), -EINPROGRESS);
+        is_over = false;
+        usleep(20000);
+        assert_int_equal(f->source->next(f->source, &f->s), 1);
+        const asym_usec now = asym_procfs_of(f->source)->now;
+        if (i > 0)
+            assert_close(task_of(f, last)->running * (double)(now - before), 5000);
+        before = now;
+    }
+}
+
 /* The scan of the new process is cut, too. */
 TEST_F(a_process_that_takes_over_a_pid_is_read_in_pieces)
 {
@@ -2001,7 +2034,7 @@ TEST_F(a_process_that_takes_over_a_pid_is_read_in_pieces)
     open_in_pieces(f, NULL);
     sample_in_pieces(f);
     put_threads(f, 90001);
-    assert_in_range(sample_in_pieces(f), 9, 20);
+    assert_in_range(sample_in_pieces(f), 2 * N_THREADS, 2 * N_THREADS + 10);
     /* All threads are listed, because they are new. */
     assert_int_equal(f->s.n_tasks, N_THREADS + 1);
     for (int i = 0; i < N_THREADS; i++)
@@ -2076,9 +2109,10 @@ TEST_F(rules_that_change_between_two_pieces_apply_to_the_full_sample)
     struct asym_settings *before = load_rules(f, "[rule \"old\"]\nmatch_comm = job\naction = ignore\n"),
                          *after = load_rules(f, "[rule \"new\"]\nmatch_comm = job\naction = steer\n");
     const struct asym_procfs_config config = {
-        .root = &f->root, .machine = &f->machine, .rules = before->rules, .piece = 1, .group = ASYM_GROUP_CGROUP};
+        .root = &f->root, .machine = &f->machine, .rules = before->rules, .group = ASYM_GROUP_CGROUP};
     for (int i = 0; i < N; i++)
         put(f, (struct thread){.pid = 10 + i, .tid = 10 + i, .comm = "job", .state = 'R', .start = 90000});
+    is_over = true;
     assert_int_equal(asym_procfs_new(&config, &f->source, &f->err), 0);
     for (int i = 0; i < N / 2; i++)
         assert_int_equal(f->source->next(f->source, &f->s), -EINPROGRESS);
