@@ -71,15 +71,6 @@ static void attack(void *pipe, int ready)
     }
 }
 
-static void write_config(char *ret, size_t size)
-{
-    snprintf(ret, size, "%s/conf", asym_service_dir());
-    FILE *f = fopen(ret, "w");
-    assert_non_null(f);
-    fprintf(f, "[asymd]\npolicy = pa\n[rule \"y\"]\nmatch_cmdline = *nothing*\naction = slow\n");
-    assert_int_equal(fclose(f), 0);
-}
-
 /* Reads all of these files, then exits with 0. */
 static pid_t start_reader(pid_t pid, const char *const *names)
 {
@@ -135,7 +126,8 @@ TEST(a_locked_memory_delays_nothing)
 {
     char conf[160], option[192];
     int go[2];
-    write_config(conf, sizeof conf);
+    snprintf(conf, sizeof conf, "%s/conf", asym_service_dir());
+    file_write(conf, "[asymd]\npolicy = pa\n[rule \"y\"]\nmatch_cmdline = *nothing*\naction = slow\n");
     snprintf(option, sizeof option, "--config=%s", conf);
     const char *const more[] = {option, NULL};
     assert_int_equal(pipe2(go, O_CLOEXEC), 0);

@@ -107,11 +107,8 @@ static FILE *begin_ledger(void)
 {
     char path[128], boot[64];
     snprintf(path, sizeof path, "%s/ledger", asym_service_dir());
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
-    assert_non_null(f);
-    assert_non_null(fgets(boot, sizeof boot, f));
-    fclose(f);
-    f = fopen(path, "w");
+    assert_true(file_read("/proc/sys/kernel/random/boot_id", boot, sizeof boot) > 0);
+    FILE *f = fopen(path, "w");
     assert_non_null(f);
     fprintf(f, "asymd-ledger 1 %s", boot);
     return f;

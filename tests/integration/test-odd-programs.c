@@ -183,14 +183,11 @@ static void await_start(void)
 
 static void await_exec(pid_t pid)
 {
-    char path[64], name[32] = "";
+    char path[64], name[32];
     snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
     for (const double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end; asym_live_sleep(0.01)) {
-        FILE *f = fopen(path, "re");
-        const bool is_done = f && fgets(name, sizeof name, f) && strcmp(name, "load-spin\n") == 0;
-        if (f)
-            fclose(f);
-        if (is_done)
+        file_read(path, name, sizeof name);
+        if (strcmp(name, "load-spin\n") == 0)
             return;
     }
     fail_msg("the program has not called exec");

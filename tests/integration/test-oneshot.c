@@ -303,12 +303,10 @@ static int first_cpu(pid_t pid)
 /* One program computes, the other waits for memory. */
 static void write_profiles(const char *file, const char *computes, const char *waits, const char *build_id)
 {
-    FILE *f = fopen(file, "w");
-    assert_non_null(f);
-    fprintf(f, "[%s]\nbuild_id = %s\nips.fast = 2000000000\nmpki.fast = 0\nips.slow = 1000000000\n", computes,
-            build_id);
-    fprintf(f, "[%s]\nips.fast = 220000000\nmpki.fast = 50\nips.slow = 200000000\n", waits);
-    assert_int_equal(fclose(f), 0);
+    file_write(file,
+               "[%s]\nbuild_id = %s\nips.fast = 2000000000\nmpki.fast = 0\nips.slow = 1000000000\n"
+               "[%s]\nips.fast = 220000000\nmpki.fast = 50\nips.slow = 200000000\n",
+               computes, build_id, waits);
 }
 
 /* Two copies of one program with different paths: the profile decides which copy gets the fast CPU. */

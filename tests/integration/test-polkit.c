@@ -45,10 +45,7 @@ static void write_file(const char *name, const char *text)
     char path[128], hidden[160];
     snprintf(path, sizeof path, "%s/%s", dir, name);
     snprintf(hidden, sizeof hidden, "%s~", path);
-    FILE *f = fopen(hidden, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    assert_int_equal(fclose(f), 0);
+    file_write(hidden, "%s", text);
     /* polkitd reads a file of rules at once: it must not find half of one. */
     assert_int_equal(rename(hidden, path), 0);
 }
@@ -56,10 +53,7 @@ static void write_file(const char *name, const char *text)
 static void copy_actions(void)
 {
     static char text[8192];
-    FILE *f = fopen(ASYM_TEST_SOURCE "/dbus/org.asymd.policy", "r");
-    assert_non_null(f);
-    text[fread(text, 1, sizeof text - 1, f)] = '\0';
-    fclose(f);
+    assert_true(file_read(ASYM_TEST_SOURCE "/dbus/org.asymd.policy", text, sizeof text) > 0);
     write_file("actions/org.asymd.policy", text);
 }
 

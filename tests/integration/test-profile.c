@@ -134,14 +134,8 @@ TEST_F(it_runs_on_the_cpus_that_are_named)
 
 static bool exists(long pid)
 {
-    char path[64], line[256] = "";
-    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    FILE *s = fopen(path, "re");
-    if (!s)
-        return false;
-    bool there = fgets(line, sizeof line, s) && !strstr(line, ") Z ");
-    fclose(s);
-    return there;
+    const char state = asym_process_state((pid_t)pid);
+    return state && state != 'Z';
 }
 
 static void assert_gone(long pid)

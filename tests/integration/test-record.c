@@ -135,20 +135,11 @@ static void await_question(void)
     fail_msg("the trace does not ask asymd: %s", said);
 }
 
-static void read_file(const char *path)
-{
-    FILE *in = fopen(path, "re");
-    const size_t n = in ? fread(said, 1, sizeof said - 1, in) : 0;
-    said[n] = '\0';
-    if (in)
-        fclose(in);
-}
-
 /* asymctl writes the file in blocks, and goes on with samples: each sample brings the next block nearer. */
 static void await_in_file(const char *path, const char *text)
 {
     for (const double end = asym_live_now() + ASYM_LIVE_PATIENCE; asym_live_now() < end; asym_live_sleep(0.05)) {
-        read_file(path);
+        file_read(path, said, sizeof said);
         if (strstr(said, text))
             return;
     }
@@ -192,7 +183,7 @@ TEST_WITH(a_record_has_the_machine_of_a_running_service_and_a_trace_its_decision
     assert_int_equal(asym_live_narrow_threads(load, asym_live_cpus()), 0);
     asym_live_signal(trace, SIGINT);
     assert_int_equal(asym_live_wait(trace), 0);
-    read_file(path);
+    file_read(path, said, sizeof said);
     assert_said("\"name\":\"release load-spin\"");
     assert_said("\"cat\":\"asymd\"");
     tree_remove(&tree);

@@ -28,14 +28,6 @@ static int tear_down(void **state)
     return asym_service_tear_down(state);
 }
 
-static void write_config(const char *text)
-{
-    FILE *f = fopen(config, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    assert_int_equal(fclose(f), 0);
-}
-
 static pid_t start_asymd(pid_t load)
 {
     const char *const more[] = {config_option, NULL};
@@ -57,7 +49,7 @@ TEST_WITH(each_state_is_sent_to_systemd, set_up, tear_down)
 {
     char text[4096];
     setenv("WATCHDOG_USEC", "400000", 1);
-    write_config("[asymd]\npolicy = pa\n");
+    file_write(config, "[asymd]\npolicy = pa\n");
     pid_t load = asym_service_spin("4"), asymd = start_asymd(load);
     await_message("READY=1", text, sizeof text);
     await_message("STATUS=policy pa on ", text, sizeof text);
@@ -65,13 +57,13 @@ TEST_WITH(each_state_is_sent_to_systemd, set_up, tear_down)
     await_message("WATCHDOG=1", text, sizeof text);
     /* One thread of asymd has moved to a slow CPU; the fork guard's thread may run anywhere. */
     assert_int_equal(asym_live_narrow_threads(asymd, asym_live_cpus()), 1);
-    write_config("[asymd]\npolicy = none\n");
+    file_write(config, "[asymd]\npolicy = none\n");
     asym_live_signal(asymd, SIGHUP);
     await_message("RELOADING=1\nMONOTONIC_USEC=", text, sizeof text);
     await_message("READY=1", text, sizeof text);
     await_message("STATUS=policy none ", text, sizeof text);
     assert_true(asym_live_await(unpinned_threads, load, asym_live_cpus(), 1, ASYM_LIVE_PATIENCE));
-    write_config("[asymd]\npolicy = rr\ninterval = 100\n");
+    file_write(config, "[asymd]\npolicy = rr\ninterval = 100\n");
     asym_live_signal(asymd, SIGHUP);
     await_message("READY=1", text, sizeof text);
     await_message("STATUS=policy none ", text, sizeof text);
@@ -84,7 +76,7 @@ TEST_WITH(each_state_is_sent_to_systemd, set_up, tear_down)
 
 static pid_t leave_steered(int cpus)
 {
-    write_config("[asymd]\npolicy = pa\n");
+    file_write(config, "[asymd]\npolicy = pa\n");
     pid_t load = asym_service_spin("4"), asymd = start_asymd(load);
     assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
     asym_live_end(asymd, SIGKILL);
@@ -95,12 +87,11 @@ static pid_t leave_steered(int cpus)
 /* restore also uses the state directory that the bad file names, if that line is readable. */
 TEST_WITH(restore_puts_back_whatever_the_configuration_is_like, set_up, tear_down)
 {
-    char text[4096], bad[512];
+    char text[4096];
     int cpus = asym_live_cpus();
     pid_t load = leave_steered(cpus);
-    snprintf(bad, sizeof bad, "junk\n[asmyd]\nx = 1\n[asymd]\npolcy = pa\nstate_dir = %s\ninterval = never\n",
-             asym_service_dir());
-    write_config(bad);
+    file_write(config, "junk\n[asmyd]\nx = 1\n[asymd]\npolcy = pa\nstate_dir = %s\ninterval = never\n",
+               asym_service_dir());
     const char *const argv[] = {ASYM_SERVICE, "--restore", config_option, NULL};
     assert_int_equal(asym_live_run(argv, text, sizeof text), 0);
     assert_non_null(strstr(text, "asymd.conf:1: "));
@@ -121,7 +112,7 @@ TEST_WITH(a_start_that_fails_puts_back_what_was_left, set_up, tear_down)
     int cpus = asym_live_cpus();
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         pid_t load = leave_steered(cpus);
-        write_config(bad[i].config);
+        file_write(config, "%s", bad[i].config);
         const char *const more[] = {config_option, bad[i].option, NULL};
         assert_int_equal(asym_live_wait(asym_service_start(load, more)), 2);
         assert_true(unpinned_threads(load, cpus));

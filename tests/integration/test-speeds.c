@@ -77,13 +77,9 @@ static int set_up(void **state)
 
 static long value_of(int cpu, const char *file)
 {
-    char path[128], text[64] = "";
+    char path[128], text[64];
     snprintf(path, sizeof path, SYS "/cpu%d/cpufreq/%s", cpu, file);
-    FILE *f = fopen(path, "r");
-    if (!f || !fgets(text, sizeof text, f))
-        text[0] = '\0';
-    if (f)
-        fclose(f);
+    file_read(path, text, sizeof text);
     return atol(text);
 }
 
@@ -140,7 +136,6 @@ TEST_WITH(restore_and_the_next_start_give_back_what_a_killed_one_held, set_up, a
 TEST_WITH(a_reload_changes_what_is_held, set_up, asym_service_tear_down)
 {
     char path[128], option[160], list[128], slow[64];
-    FILE *f;
     snprintf(path, sizeof path, "%s/asymd.conf", asym_service_dir());
     snprintf(option, sizeof option, "--config=%s", path);
     snprintf(list, sizeof list, "[asymmetry]\nmethod = cpufreq\nslow_speed = 0:75%% %d:50%%\n", slow_cpu);
@@ -158,10 +153,7 @@ TEST_WITH(a_reload_changes_what_is_held, set_up, asym_service_tear_down)
     };
     pid_t asymd = -1;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        f = fopen(path, "w");
-        assert_non_null(f);
-        fputs(rows[i].text, f);
-        fclose(f);
+        file_write(path, "%s", rows[i].text);
         const char *const more[] = {option, slow, NULL};
         if (asymd < 0)
             asymd = asym_service_start(load, more);

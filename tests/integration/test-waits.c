@@ -183,12 +183,7 @@ static bool is_attached(pid_t pid, const char *event)
     assert_non_null(dir);
     for (const struct dirent *d; (d = readdir(dir));) {
         snprintf(path, sizeof path, "/proc/%d/fdinfo/%s", (int)pid, d->d_name);
-        FILE *f = *d->d_name == '.' ? NULL : fopen(path, "re");
-        if (!f)
-            continue;
-        text[fread(text, 1, sizeof text - 1, f)] = '\0';
-        is |= strstr(text, event) != NULL;
-        fclose(f);
+        is |= file_read(path, text, sizeof text) > 0 && strstr(text, event);
     }
     closedir(dir);
     return is;

@@ -51,11 +51,7 @@ static double cpu_of_ended(pid_t pid)
     char path[64], text[1024];
     unsigned long user, system;
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    if (f)
-        fclose(f);
-    text[n] = '\0';
+    file_read(path, text, sizeof text);
     const char *end = strrchr(text, ')');
     if (!end || sscanf(end, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
         return 0;

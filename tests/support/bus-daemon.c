@@ -23,24 +23,21 @@ static pid_t daemon_pid = -1;
  */
 static void write_config(void)
 {
-    FILE *f = fopen(config, "w");
-    assert_non_null(f);
-    fprintf(f,
-            "<!DOCTYPE busconfig PUBLIC '-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN' "
-            "'http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd'>\n"
-            "<busconfig><type>system</type><auth>EXTERNAL</auth><listen>%s</listen>\n"
-            "<policy context='default'><allow user='*'/><deny own='*'/><deny send_type='method_call'/>\n"
-            "<allow send_type='signal'/><allow send_requested_reply='true' send_type='method_return'/>\n"
-            "<allow send_requested_reply='true' send_type='error'/><allow receive_type='method_call'/>\n"
-            "<allow receive_type='method_return'/><allow receive_type='error'/><allow receive_type='signal'/>\n"
-            "<allow send_destination='org.freedesktop.DBus' send_interface='org.freedesktop.DBus'/>\n"
-            "<allow send_destination='org.freedesktop.PolicyKit1'/></policy>\n"
-            "<include>%s/dbus/org.asymd.conf</include>\n"
-            "<include ignore_missing='yes'>/usr/share/dbus-1/system.d/org.freedesktop.PolicyKit1.conf</include>\n"
-            "<policy user='%u'><allow own='org.asymd'/><allow own='org.freedesktop.PolicyKit1'/>\n"
-            "<allow send_interface='org.freedesktop.DBus.Peer'/></policy></busconfig>\n",
-            address, ASYM_SUPPORT_SOURCE, (unsigned)geteuid());
-    assert_int_equal(fclose(f), 0);
+    file_write(config,
+               "<!DOCTYPE busconfig PUBLIC '-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN' "
+               "'http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd'>\n"
+               "<busconfig><type>system</type><auth>EXTERNAL</auth><listen>%s</listen>\n"
+               "<policy context='default'><allow user='*'/><deny own='*'/><deny send_type='method_call'/>\n"
+               "<allow send_type='signal'/><allow send_requested_reply='true' send_type='method_return'/>\n"
+               "<allow send_requested_reply='true' send_type='error'/><allow receive_type='method_call'/>\n"
+               "<allow receive_type='method_return'/><allow receive_type='error'/><allow receive_type='signal'/>\n"
+               "<allow send_destination='org.freedesktop.DBus' send_interface='org.freedesktop.DBus'/>\n"
+               "<allow send_destination='org.freedesktop.PolicyKit1'/></policy>\n"
+               "<include>%s/dbus/org.asymd.conf</include>\n"
+               "<include ignore_missing='yes'>/usr/share/dbus-1/system.d/org.freedesktop.PolicyKit1.conf</include>\n"
+               "<policy user='%u'><allow own='org.asymd'/><allow own='org.freedesktop.PolicyKit1'/>\n"
+               "<allow send_interface='org.freedesktop.DBus.Peer'/></policy></busconfig>\n",
+               address, ASYM_SUPPORT_SOURCE, (unsigned)geteuid());
 }
 
 void asym_bus_daemon_prepare(void)

@@ -404,9 +404,6 @@ const char *fake_service_calls(void)
     static char text[512];
     char path[96];
     snprintf(path, sizeof path, "%s/calls", dir);
-    FILE *file = fopen(path, "r");
-    text[file ? fread(text, 1, sizeof text - 1, file) : 0] = '\0';
-    if (file)
-        fclose(file);
+    file_read(path, text, sizeof text);
     return text;
 }

@@ -1,6 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support/test.h"
 
+void file_write(const char *path, const char *format, ...)
+{
+    va_list args;
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    va_start(args, format);
+    assert_true(vfprintf(f, format, args) >= 0);
+    va_end(args);
+    assert_int_equal(fclose(f), 0);
+}
+
+ssize_t file_read(const char *path, char *ret, size_t size)
+{
+    FILE *f = fopen(path, "re");
+    const size_t n = f ? fread(ret, 1, size - 1, f) : 0;
+    ret[n] = '\0';
+    return f && fclose(f) == 0 ? (ssize_t)n : -1;
+}
+
 enum { MOST_TESTS = 256 };
 
 static struct CMUnitTest tests[MOST_TESTS];

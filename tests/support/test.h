@@ -108,6 +108,12 @@
     type __wrap_##name(__VA_ARGS__);                                                                                   \
     type __wrap_##name(__VA_ARGS__)
 
+/** Write a text to the file of this path, which is made or emptied. */
+void file_write(const char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/** Read a file, as much as fits, as a text. Returns the number of bytes; -1, and an empty text, if it cannot be opened. */
+ssize_t file_read(const char *path, char *ret, size_t size);
+
 /** Add a test of this program, which stands in that line. For the macros. */
 void test_add(const struct CMUnitTest *test, int line);
 

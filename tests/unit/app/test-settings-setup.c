@@ -81,13 +81,6 @@ static void remove_tree(const char *top)
     assert_int_equal(system(command), 0);
 }
 
-static void touch(const char *path)
-{
-    FILE *f = fopen(path, "we");
-    assert_non_null(f);
-    fclose(f);
-}
-
 TEST(a_build_tree_has_what_was_built_there)
 {
     static const char *const directories[] = {"daemon", "lib", "lib/rtx", "lib/rtx/ompt"};
@@ -106,7 +99,7 @@ TEST(a_build_tree_has_what_was_built_there)
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         snprintf(file, sizeof file, "%s/%s", top, rows[i].built);
         assert_string_equal(asym_path_from(executable, rows[i].path, buf), rows[i].configured);
-        touch(file);
+        file_write(file, "%s", "");
         assert_string_equal(asym_path_from(executable, rows[i].path, buf), file);
         assert_int_equal(chmod(top, 01777), 0);
         assert_string_equal(asym_path_from(executable, rows[i].path, buf), rows[i].configured);
@@ -162,9 +155,7 @@ TEST(a_program_is_found_as_execvp_finds_it)
     assert_int_equal(mkdir("a", 0700) | mkdir("b", 0700) | mkdir("a/second", 0700), 0);
     static const char *const files[] = {"a/both", "b/both", "b/second", "a/text", "here"};
     for (size_t i = 0; i < ASYM_LENGTH(files); i++) {
-        FILE *f = fopen(files[i], "w");
-        assert_non_null(f);
-        fclose(f);
+        file_write(files[i], "%s", "");
         assert_int_equal(chmod(files[i], i == 3 ? 0600 : 0700), 0);
     }
     snprintf(search, sizeof search, "%s/a::%s/b", top, top);

@@ -428,11 +428,7 @@ static const char *text_of(const json_t *root, const char *key)
 static json_t *check_lines(const char *path, const char *policy)
 {
     char arguments[128];
-    tree_write(&the_tree, "asymd.conf", "[asymd]\npolicy = ");
-    FILE *f = fopen(path, "ae");
-    assert_non_null(f);
-    fprintf(f, "%s\n", policy);
-    assert_int_equal(fclose(f), 0);
+    tree_write(&the_tree, "asymd.conf", "[asymd]\npolicy = %s\n", policy);
     snprintf(arguments, sizeof arguments, "check --json --config=%s", path);
     assert_int_equal(run(arguments), 0);
     ASYM_AUTO_JSON json_t *root = json_loads(output, 0, NULL);

@@ -11,10 +11,8 @@ static int make_file(const char *name, const char *text, mode_t mode)
 {
     char path[64];
     snprintf(path, sizeof path, "%s/%s", top, name);
-    FILE *f = fopen(path, "we");
-    if (!f || fputs(text, f) < 0)
-        return -1;
-    return fclose(f) == 0 && chmod(path, mode) == 0 ? 0 : -1;
+    file_write(path, "%s", text);
+    return chmod(path, mode);
 }
 
 static int make_programs(void **state)

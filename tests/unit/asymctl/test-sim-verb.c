@@ -72,10 +72,7 @@ static json_t *report_of(const char *arguments)
 static void write_file(const char *suffix, const char *text, char *ret, size_t size)
 {
     snprintf(ret, size, "%s.%s", path, suffix);
-    FILE *out = fopen(ret, "w");
-    assert_non_null(out);
-    fputs(text, out);
-    assert_int_equal(fclose(out), 0);
+    file_write(ret, "%s", text);
 }
 
 /* Returns the exit status of a simulation of that scenario, of which no file is left. */

@@ -290,11 +290,8 @@ static void make_fifo(const struct place *p)
 
 static void assert_content(const char *path, const char *wanted)
 {
-    char text[16] = "";
-    FILE *in = fopen(path, "re");
-    assert_non_null(in);
-    text[fread(text, 1, sizeof text - 1, in)] = '\0';
-    fclose(in);
+    char text[16];
+    file_read(path, text, sizeof text);
     assert_string_equal(text, wanted);
 }
 

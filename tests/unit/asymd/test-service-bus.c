@@ -283,16 +283,6 @@ static void introspect(char *ret, size_t size)
     sd_bus_message_unref(reply);
 }
 
-static void read_installed(char *ret, size_t size)
-{
-    FILE *f = fopen(ASYM_TEST_SOURCE "/dbus/org.asymd.Manager.xml", "r");
-    assert_non_null(f);
-    const size_t n = fread(ret, 1, size - 1, f);
-    assert_true(feof(f));
-    fclose(f);
-    ret[n] = '\0';
-}
-
 /* An attribute of a tag, or "". */
 static void attribute(const char *tag, const char *end, const char *name, char *ret, size_t size)
 {
@@ -338,7 +328,7 @@ TEST_WITH(the_installed_xml_is_what_the_object_says, set_up_client, tear_down_cl
 {
     static char said[TEXT_SIZE], installed[TEXT_SIZE], a[TEXT_SIZE], b[TEXT_SIZE];
     introspect(said, sizeof said);
-    read_installed(installed, sizeof installed);
+    file_read(ASYM_TEST_SOURCE "/dbus/org.asymd.Manager.xml", installed, sizeof installed);
     normalize(said, a, sizeof a);
     normalize(installed, b, sizeof b);
     assert_string_equal(a, b);
@@ -347,7 +337,7 @@ TEST_WITH(the_installed_xml_is_what_the_object_says, set_up_client, tear_down_cl
 TEST(the_comparison_sees_a_difference)
 {
     static char installed[TEXT_SIZE], a[TEXT_SIZE], b[TEXT_SIZE];
-    read_installed(installed, sizeof installed);
+    file_read(ASYM_TEST_SOURCE "/dbus/org.asymd.Manager.xml", installed, sizeof installed);
     normalize(installed, a, sizeof a);
     char *type = strstr(installed, "type=\"b\" direction=\"in\"");
     assert_non_null(type);
@@ -362,7 +352,7 @@ TEST(methods_that_change_something_need_a_permission)
     static const char *const manage[] = {"SetPolicy", "Pause", "Resume", "Reload", "SetProgram", "SetRule"};
     static char installed[TEXT_SIZE];
     size_t n_managing = 0, n_methods = 0;
-    read_installed(installed, sizeof installed);
+    file_read(ASYM_TEST_SOURCE "/dbus/org.asymd.Manager.xml", installed, sizeof installed);
     for (const struct asym_bus_method *m = asym_bus_manager_methods; m->name; m++) {
         char tag[64];
         bool expected = false;

@@ -598,11 +598,7 @@ static char *sample(void)
 TEST(the_installed_configuration_is_the_tables)
 {
     char file[65536];
-    FILE *in = fopen(ASYM_TEST_BIN "/conf/asymd.conf", "r");
-    assert_non_null(in);
-    size_t n = fread(file, 1, sizeof file - 1, in);
-    fclose(in);
-    file[n] = '\0';
+    assert_true(file_read(ASYM_TEST_BIN "/conf/asymd.conf", file, sizeof file) > 0);
     ASYM_AUTO_FREE char *text = sample();
     assert_string_equal(file, text);
 }

@@ -765,10 +765,8 @@ TEST(every_exclusion_has_a_sentence_of_its_own)
 /* A reason is private to its policy, so this test reads the sources. Returns the number of reasons. */
 static size_t read_reasons(const char *path, char sentences[][512], size_t n)
 {
-    char text[65536] = "";
-    ASYM_AUTO_FCLOSE FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    assert_in_range(fread(text, 1, sizeof text - 1, file), 1, sizeof text - 2);
+    char text[65536];
+    assert_in_range(file_read(path, text, sizeof text), 1, sizeof text - 2);
     for (const char *p = text; (p = strstr(p, "struct asym_reason ")); p++) {
         const char *begin = strstr(p, "= {"), *end = strstr(p, "};"), *line = strchr(p, '\n');
         if (!begin || begin > line)

@@ -37,12 +37,7 @@ static void tear_down(struct fixture *f)
 static char *read_text(const char *file)
 {
     static char text[262144];
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    assert_true(fd >= 0);
-    ssize_t n = read(fd, text, sizeof text - 1);
-    assert_true(n >= 0);
-    close(fd);
-    text[n] = '\0';
+    assert_true(file_read(file, text, sizeof text) >= 0);
     return text;
 }
 

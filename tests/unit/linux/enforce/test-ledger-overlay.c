@@ -24,11 +24,8 @@ static void put_text(const char *header, const char *boot, const char *lines)
 static void put_lines(const char *lines)
 {
     char boot[64];
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
-    assert_non_null(f);
-    assert_non_null(fgets(boot, sizeof boot, f));
+    assert_true(file_read("/proc/sys/kernel/random/boot_id", boot, sizeof boot) > 0);
     boot[strcspn(boot, "\n")] = '\0';
-    fclose(f);
     put_text("asymd-ledger 1 ", boot, lines);
 }
 

@@ -36,24 +36,12 @@ static void open_it(void)
     assert_int_equal(asym_ledger_open(the_tree.path, &ledger, &err), 0);
 }
 
-static void boot_id(char *buf, size_t size)
-{
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
-    assert_non_null(f);
-    assert_non_null(fgets(buf, (int)size, f));
-    buf[strcspn(buf, "\n")] = '\0';
-    fclose(f);
-}
-
 /* Writes a ledger file of this boot with these lines. */
 static void put_file(const char *lines)
 {
     char boot[64];
-    FILE *f = fopen(the_tree_path("ledger"), "w");
-    assert_non_null(f);
-    boot_id(boot, sizeof boot);
-    fprintf(f, "asymd-ledger 1 %s\n%s", boot, lines);
-    fclose(f);
+    assert_true(file_read("/proc/sys/kernel/random/boot_id", boot, sizeof boot) > 0);
+    file_write(the_tree_path("ledger"), "asymd-ledger 1 %s%s", boot, lines);
 }
 
 static off_t size_of(const char *name)
@@ -236,24 +224,16 @@ TEST_WITH(bad_lines_cost_only_themselves, the_tree_make, tear_down)
     }
 }
 
-static void put_bytes(const char *bytes, size_t n)
-{
-    FILE *f = fopen(the_tree_path("ledger"), "w");
-    assert_non_null(f);
-    assert_int_equal(fwrite(bytes, 1, n, f), n);
-    fclose(f);
-}
-
 TEST_WITH(files_that_are_no_ledgers_are_renamed, the_tree_make, tear_down)
 {
     static const char zeros[4096] = {0};
-    put_bytes("", 0);
+    tree_write_bytes(&the_tree, "ledger", "", 0);
     expect("empty file", 0, false);
-    put_bytes(zeros, sizeof zeros);
+    tree_write_bytes(&the_tree, "ledger", zeros, sizeof zeros);
     expect("zeros", 0, true);
-    put_bytes("asymd-ledger 1 ", 15);
+    tree_write_bytes(&the_tree, "ledger", "asymd-ledger 1 ", 15);
     expect("torn header", 0, true);
-    put_bytes("asymd-ledger 9 x\n" GOOD(1), sizeof "asymd-ledger 9 x\n" GOOD(1) - 1);
+    tree_write_bytes(&the_tree, "ledger", "asymd-ledger 9 x\n" GOOD(1), sizeof "asymd-ledger 9 x\n" GOOD(1) - 1);
     expect("a later version", 0, true);
     assert_int_equal(mkdir(the_tree_path("ledger"), 0755), 0);
     open_it();
@@ -263,7 +243,7 @@ TEST_WITH(files_that_are_no_ledgers_are_renamed, the_tree_make, tear_down)
 TEST_WITH(another_boot_s_file_is_stale_as_a_whole, the_tree_make, tear_down)
 {
     static const char text[] = "asymd-ledger 1 00000000-0000-0000-0000-000000000000\n" GOOD(1) "junk\n";
-    put_bytes(text, sizeof text - 1);
+    tree_write_bytes(&the_tree, "ledger", text, sizeof text - 1);
     expect("another boot", 0, false);
 }
 
@@ -444,10 +424,9 @@ TEST_WITH(a_file_that_cannot_be_written_anew_is_read_all_the_same, the_tree_make
 
 TEST_WITH(what_has_the_names_of_its_files_is_not_written_through, the_tree_make, tear_down)
 {
-    char text[16] = "";
+    char text[16];
     put_file(GOOD(1) "junk\n");
-    FILE *f = fopen(the_tree_path("precious"), "w");
-    assert_true(f && fputs("as it was", f) > 0 && fclose(f) == 0);
+    tree_write(&the_tree, "precious", "as it was");
     assert_int_equal(mkdir(the_tree_path("ledger.new"), 0700), 0);
     assert_int_equal(symlink("precious", the_tree_path("ledger.new.1")), 0);
     assert_int_equal(mkdir(the_tree_path("ledger.bad"), 0700), 0);
@@ -460,8 +439,7 @@ TEST_WITH(what_has_the_names_of_its_files_is_not_written_through, the_tree_make,
     open_it();
     assert_string_equal(err.text, "");
     close_it();
-    f = fopen(the_tree_path("precious"), "r");
-    assert_true(f && fgets(text, sizeof text, f) && fclose(f) == 0);
+    assert_true(file_read(the_tree_path("precious"), text, sizeof text) > 0);
     assert_string_equal(text, "as it was");
 }
 
@@ -483,9 +461,8 @@ static void write_to_it(void)
 
 static void replace_it(void)
 {
-    FILE *f = fopen(the_tree_path("other"), "w");
-    assert_true(f && fclose(f) == 0);
     char from[128];
+    tree_write_bytes(&the_tree, "other", "", 0);
     snprintf(from, sizeof from, "%s", the_tree_path("other"));
     assert_int_equal(rename(from, the_tree_path("ledger")), 0);
 }

@@ -28,10 +28,7 @@ static const char *text_of(int cpu, const char *file)
     static char text[64];
     char path[128];
     snprintf(path, sizeof path, SYS "/cpu%d/cpufreq/%s", cpu, file);
-    FILE *f = fopen(path, "r");
-    assert_non_null(f);
-    assert_non_null(fgets(text, sizeof text, f));
-    fclose(f);
+    assert_true(file_read(path, text, sizeof text) > 0);
     return text;
 }
 

@@ -657,11 +657,9 @@ TEST_F(xml_alone_gives_the_machine)
 static char *slurp(const char *path, size_t *ret_len)
 {
     static char text[65536];
-    FILE *f = fopen(path, "r");
-    assert_non_null(f);
-    *ret_len = fread(text, 1, sizeof text - 1, f);
-    text[*ret_len] = '\0';
-    fclose(f);
+    const ssize_t n = file_read(path, text, sizeof text);
+    assert_true(n > 0);
+    *ret_len = (size_t)n;
     return text;
 }
 
