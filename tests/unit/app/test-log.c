@@ -61,9 +61,18 @@ static void assert_next(int fd, const char *text, size_t size)
 
 #define OF_JOURNAL(level) "\nPRIORITY=" level "\nSYSLOG_IDENTIFIER=unit-log\n"
 
-TEST(a_journal_that_does_not_read_costs_lines_and_no_time)
+static void assert_next_is_of_lost(int fd, unsigned n_lost)
 {
     char lost[128];
+    const int n = snprintf(lost, sizeof lost,
+                           "MESSAGE=%u messages were lost: the reader of the log did not take them%s", n_lost,
+                           OF_JOURNAL("4"));
+    assert_next(fd, lost, (size_t)n);
+}
+
+/* Those that are lost to the end are counted at the end. */
+TEST(a_journal_that_does_not_read_costs_lines_and_no_time)
+{
     struct asym_log_sink *sink = asym_log_sink_journal("/nonexistent/socket");
     assert_non_null(sink);
     assert_false(put_text(sink, "MESSAGE=no journal"));
@@ -71,34 +80,18 @@ TEST(a_journal_that_does_not_read_costs_lines_and_no_time)
     const int fd = open_journal();
     sink = asym_log_sink_journal(path);
     assert_non_null(sink);
-    const unsigned n_lost = put_many(sink);
+    unsigned n_lost = put_many(sink);
     assert_in_range(n_lost, 1, MANY - 1);
     assert_int_equal(drain(fd), MANY - n_lost);
     assert_true(put_text(sink, "MESSAGE=again"));
-    const int n = snprintf(lost, sizeof lost,
-                           "MESSAGE=%u messages were lost: the reader of the log did not take them%s", n_lost,
-                           OF_JOURNAL("4"));
-    assert_next(fd, lost, (size_t)n);
+    assert_next_is_of_lost(fd, n_lost);
     assert_next(fd, "MESSAGE=again" OF_JOURNAL("5"), strlen("MESSAGE=again" OF_JOURNAL("5")));
     assert_true(put_text(sink, "MESSAGE=more"));
     assert_next(fd, "MESSAGE=more" OF_JOURNAL("5"), strlen("MESSAGE=more" OF_JOURNAL("5")));
-    asym_log_sink_free(sink);
-    close(fd);
-}
-
-TEST(lines_that_are_lost_to_the_end_are_counted_at_the_end)
-{
-    char lost[128];
-    const int fd = open_journal();
-    struct asym_log_sink *sink = asym_log_sink_journal(path);
-    assert_non_null(sink);
-    const unsigned n_lost = put_many(sink);
+    n_lost = put_many(sink);
     assert_int_equal(drain(fd), MANY - n_lost);
     asym_log_sink_free(sink);
-    const int n = snprintf(lost, sizeof lost,
-                           "MESSAGE=%u messages were lost: the reader of the log did not take them%s", n_lost,
-                           OF_JOURNAL("4"));
-    assert_next(fd, lost, (size_t)n);
+    assert_next_is_of_lost(fd, n_lost);
     close(fd);
 }
 

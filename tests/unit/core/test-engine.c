@@ -732,11 +732,12 @@ TEST(a_nice_value_of_a_rule_is_set_and_restored)
     }
 }
 
+static const struct asym_rule_facts nice_10 = {.nice = 10, .has_nice = true};
+
 /* With a nice value only, asymd has to set a mask as well: it must not keep the thread off CPUs that its cpuset gains. */
 TEST_ENGINE(a_nice_value_alone_leaves_all_cpus)
 {
-    const struct asym_rule_facts facts = {.nice = 10, .has_nice = true};
-    struct engine_fixture_thread *t = ruled(w, &facts);
+    struct engine_fixture_thread *t = ruled(w, &nice_10);
     t->mask = t->cpuset = engine_fixture_cpus("0-5");
     engine_fixture_order(w, 100, -1, false);
     engine_fixture_run(w, TICK);
@@ -749,8 +750,7 @@ TEST_ENGINE(a_nice_value_alone_leaves_all_cpus)
 
 TEST_ENGINE(the_boost_of_a_policy_counts_from_the_rules_value)
 {
-    const struct asym_rule_facts facts = {.nice = 10, .has_nice = true};
-    struct engine_fixture_thread *t = ruled(w, &facts);
+    struct engine_fixture_thread *t = ruled(w, &nice_10);
     w->orders.of[100].delta = -3;
     engine_fixture_run(w, TICK);
     assert_int_equal(w->orders.threads[0].nice, 10);
@@ -760,8 +760,7 @@ TEST_ENGINE(the_boost_of_a_policy_counts_from_the_rules_value)
 /* An ordinary user's asymd could not give the value back. */
 TEST_ENGINE(no_rule_sets_what_asymd_cannot_restore)
 {
-    const struct asym_rule_facts facts = {.nice = 10, .has_nice = true};
-    struct engine_fixture_thread *t = ruled(w, &facts);
+    struct engine_fixture_thread *t = ruled(w, &nice_10);
     w->config.keep_nice = true;
     assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
     engine_fixture_run(w, TICK);
@@ -772,8 +771,7 @@ TEST_ENGINE(no_rule_sets_what_asymd_cannot_restore)
 
 TEST_ENGINE(a_user_who_renices_the_program_wins)
 {
-    const struct asym_rule_facts facts = {.nice = 10, .has_nice = true};
-    struct engine_fixture_thread *t = ruled(w, &facts);
+    struct engine_fixture_thread *t = ruled(w, &nice_10);
     engine_fixture_run(w, TICK);
     t->task.nice = 4;
     for (int i = 0; i < 3; i++)
@@ -784,8 +782,7 @@ TEST_ENGINE(a_user_who_renices_the_program_wins)
 /* A child of the thread that runs at nice 10 inherits the value, whatever its own rule is. */
 TEST_ENGINE(a_child_gets_the_nice_value_of_its_creator_before_the_rule)
 {
-    const struct asym_rule_facts facts = {.nice = 10, .has_nice = true};
-    struct engine_fixture_thread *t = ruled(w, &facts);
+    struct engine_fixture_thread *t = ruled(w, &nice_10);
     engine_fixture_run(w, TICK);
     struct engine_fixture_thread *child = engine_fixture_thread(w, engine_fixture_proc(w, 200), 200, -1);
     w->procs[1].ppid = 100;

@@ -76,37 +76,30 @@ TEST(the_kernel_knows_speeds_that_it_gives_itself)
     assert_false(asym_machine_kernel_knows(&m));
 }
 
-TEST(speeds_within_5_percent_of_the_types_fastest_are_one_type)
+TEST(types_are_kinds_and_within_them_speeds_within_5_percent_of_the_fastest)
 {
-    /* the type of 100 holds 95 but not 94; the next type begins at 94 and holds 90 */
-    const double speeds[] = {100, 97, 95, 94, 90};
-    struct asym_machine m = machine(speeds, 5, 5);
-    assert_int_equal(asym_machine_finish(&m), 0);
-    assert_int_equal(m.n_types, 2);
-    engine_fixture_assert_mask(&m.types[0].cpus, "0-2");
-    engine_fixture_assert_mask(&m.types[1].cpus, "3-4");
-    assert_float_equal(m.types[0].speed, 100.0 / 90, 1e-12);
-}
-
-TEST(different_kinds_are_never_one_type)
-{
-    struct asym_machine m = machine(NULL, 4, 4);
-    m.cpus[2].kind = m.cpus[3].kind = 1;
-    assert_int_equal(asym_machine_finish(&m), 0);
-    assert_int_equal(m.n_types, 2);
-    assert_int_equal(m.cpus[0].type, m.cpus[1].type);
-    assert_int_not_equal(m.cpus[0].type, m.cpus[2].type);
-}
-
-TEST(kinds_whose_speeds_interleave_stay_apart)
-{
-    const double speeds[] = {100, 99, 98, 97};
-    struct asym_machine m = machine(speeds, 4, 4);
-    m.cpus[1].kind = m.cpus[3].kind = 1;
-    assert_int_equal(asym_machine_finish(&m), 0);
-    assert_int_equal(m.n_types, 2);
-    engine_fixture_assert_mask(&m.types[0].cpus, "0,2");
-    engine_fixture_assert_mask(&m.types[1].cpus, "1,3");
+    static const struct {
+        double speeds[5];
+        int16_t kinds[5];
+        unsigned n;
+        const char *types[2];
+        double first; /* speed of the first type */
+    } rows[] = {
+        /* the type of 100 holds 95 but not 94; the next type begins at 94 and holds 90 */
+        {{100, 97, 95, 94, 90}, {0}, 5, {"0-2", "3-4"}, 100.0 / 90},
+        {{1, 1, 1, 1}, {0, 0, 1, 1}, 4, {"0-1", "2-3"}, 1},
+        {{100, 99, 98, 97}, {0, 1, 0, 1}, 4, {"0,2", "1,3"}, 100.0 / 97}, /* they interleave */
+    };
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        struct asym_machine m = machine(rows[i].speeds, rows[i].n, rows[i].n);
+        for (unsigned c = 0; c < rows[i].n; c++)
+            m.cpus[c].kind = rows[i].kinds[c];
+        assert_int_equal(asym_machine_finish(&m), 0);
+        assert_int_equal(m.n_types, 2);
+        for (unsigned k = 0; k < 2; k++)
+            engine_fixture_assert_mask(&m.types[k].cpus, rows[i].types[k]);
+        assert_float_equal(m.types[0].speed, rows[i].first, 1e-12);
+    }
 }
 
 TEST(more_than_32_types_are_merged_nearest_first)

@@ -50,31 +50,23 @@ TEST_ENGINE(a_pause_puts_back_threads_that_run_and_threads_that_sleep)
     assert_int_equal(w->plan->apps[0].phase, ASYM_PHASE_SERIAL); /* it observes on */
 }
 
-TEST_ENGINE(after_the_pause_the_first_snapshot_steers)
+/* Also less than a swap period after the last plan. */
+TEST(after_the_pause_the_first_snapshot_steers)
 {
-    struct engine_fixture_thread *t = steered(w, 100);
-    w->config.enforce.swap_period = 60 * ASYM_SEC;
-    assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
-    w->paused = true;
-    engine_fixture_run(w, 61 * ASYM_SEC);
-    w->paused = false;
-    engine_fixture_run(w, 61 * ASYM_SEC);
-    engine_fixture_assert_mask(&t->mask, "4-7");
-}
-
-/* Less than a swap period after the last plan. */
-TEST_ENGINE(a_short_pause_does_not_wait_for_a_swap_period)
-{
-    struct engine_fixture_thread *t = steered(w, 100);
-    w->config.enforce.swap_period = 60 * ASYM_SEC;
-    assert_int_equal(asym_engine_configure(w->engine, &w->config), 0);
-    engine_fixture_run(w, TICK);
-    w->paused = true;
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "0-7");
-    w->paused = false;
-    engine_fixture_run(w, TICK);
-    engine_fixture_assert_mask(&t->mask, "4-7");
+    static const asym_usec pauses[] = {TICK, 61 * ASYM_SEC};
+    for (size_t i = 0; i < ASYM_LENGTH(pauses); i++) {
+        ENGINE_FIXTURE(w);
+        struct engine_fixture_thread *t = steered(&w, 100);
+        w.config.enforce.swap_period = 60 * ASYM_SEC;
+        assert_int_equal(asym_engine_configure(w.engine, &w.config), 0);
+        engine_fixture_run(&w, TICK);
+        w.paused = true;
+        engine_fixture_run(&w, pauses[i]);
+        engine_fixture_assert_mask(&t->mask, "0-7");
+        w.paused = false;
+        engine_fixture_run(&w, pauses[i]);
+        engine_fixture_assert_mask(&t->mask, "4-7");
+    }
 }
 
 TEST_ENGINE(hotplug_during_a_pause_steers_nothing)

@@ -6,6 +6,7 @@
 #include "core/overrides.h"
 #include "support/monitor-fixture.h"
 #include "support/reason-text.h"
+#include "support/shell.h"
 #include "support/test.h"
 
 /* A program whose threads all run, on the given CPUs in turn. */
@@ -100,12 +101,6 @@ static const char *why(struct monitor_fixture *f, int32_t id)
     return explain(f, id, (struct asym_explain_context){.paused = f->w.paused});
 }
 
-static void assert_says(const char *text, const char *words)
-{
-    if (!strstr(text, words))
-        fail_msg("'%s' does not say '%s'", text, words);
-}
-
 TEST_F(a_job_of_several_processes_says_how_many)
 {
     program(f, "cc1", 100, 3, 0, 4);
@@ -113,9 +108,9 @@ TEST_F(a_job_of_several_processes_says_how_many)
     snprintf(f->w.s_apps[0].comm, ASYM_COMM_LEN, "make");
     f->w.s_apps[0].n_procs = 9;
     record(f);
-    assert_says(why(f, 100), "make (100, 9 processes) is ");
-    assert_says(evidence(f), "program=make (100, 9 processes)\n");
-    assert_says(f->text, " in 9 processes\n");
+    assert_has(why(f, 100), "make (100, 9 processes) is ");
+    assert_has(evidence(f), "program=make (100, 9 processes)\n");
+    assert_has(f->text, " in 9 processes\n");
 }
 
 /* The number of a job is that of its leader, which has ended here. */
@@ -126,9 +121,9 @@ TEST_F(a_job_of_one_process_has_the_number_of_that_process)
     f->w.s_apps[0].id = (struct asym_taskid){100, 100, 1};
     f->w.s_apps[0].n_procs = 1;
     record(f);
-    assert_says(why(f, 100), "app (120) is ");
+    assert_has(why(f, 100), "app (120) is ");
     assert_null(strstr(f->text, "(100)"));
-    assert_says(evidence(f), "program=app (120)\n");
+    assert_has(evidence(f), "program=app (120)\n");
 }
 
 /* The kernel or the ledger says so in the outcome of an action. */
@@ -139,9 +134,9 @@ TEST_F(a_changed_nice_value_is_not_called_an_affinity)
     engine_fixture_answer(&f->w, ASYM_OUTCOME_HANDS_OFF, -ESTALE);
     record(f);
     run(f, TICK);
-    assert_says(why(f, 300), "game (300) is left alone, because its nice value was changed after asymd had set it.\n");
-    assert_says(f->text, "changed the nice value: asymd cannot know which. "
-                         "To have the thread steered again: asymctl adopt 300.");
+    assert_has(why(f, 300), "game (300) is left alone, because its nice value was changed after asymd had set it.\n");
+    assert_has(f->text, "changed the nice value: asymd cannot know which. "
+                        "To have the thread steered again: asymctl adopt 300.");
 }
 
 TEST_F(a_program_with_high_nice_values_is_in_the_background)
@@ -151,8 +146,8 @@ TEST_F(a_program_with_high_nice_values_is_in_the_background)
     program(f, "updatedb", 300, 1, 0, 1);
     f->w.threads[0].task.nice = 19;
     run_named(f);
-    assert_says(why(f, 300),
-                "updatedb (300) is in the background: all its runnable threads have nice value 10 or more.\n");
+    assert_has(why(f, 300),
+               "updatedb (300) is in the background: all its runnable threads have nice value 10 or more.\n");
 }
 
 /* The journal has the summary; it gives the figures of the class once. */
@@ -200,22 +195,21 @@ TEST_F(a_parallel_program_is_explained_which_threads_have_the_fast_cpus)
     program(f, "stockfish", 300, 8, 0, 4);
     program(f, "gzip", 200, 4, 4, 4);
     run_named(f);
-    assert_says(why(f, 300),
-                "stockfish (300) is highly parallel: it has 8 runnable threads, more than the limit of 5.\n"
-                "The 4 fast CPUs belong to gzip (200), which has 4 runnable threads.\n"
-                "If gzip (200) stopped, 4 threads of stockfish (300) could use fast CPUs.\n"
-                "No rule matches.\n");
-    assert_says(f->text, "asymd has given the thread stockfish (300) CPU 0, a slow CPU.");
-    assert_says(f->text,
-                "In the last minute the program spent 0 % of its running time on fast CPUs, and asymd moved none of "
-                "its threads.");
+    assert_has(why(f, 300), "stockfish (300) is highly parallel: it has 8 runnable threads, more than the limit of 5.\n"
+                            "The 4 fast CPUs belong to gzip (200), which has 4 runnable threads.\n"
+                            "If gzip (200) stopped, 4 threads of stockfish (300) could use fast CPUs.\n"
+                            "No rule matches.\n");
+    assert_has(f->text, "asymd has given the thread stockfish (300) CPU 0, a slow CPU.");
+    assert_has(f->text,
+               "In the last minute the program spent 0 % of its running time on fast CPUs, and asymd moved none of "
+               "its threads.");
     assert_int_equal(f->e.standing, ASYM_STANDING_STEERED_SLOW);
     assert_true(f->e.of_program);
-    assert_says(why(f, 200), "gzip (200) is mildly parallel: it has 4 runnable threads.\nNo rule matches.\n");
+    assert_has(why(f, 200), "gzip (200) is mildly parallel: it has 4 runnable threads.\nNo rule matches.\n");
     assert_int_equal(f->e.standing, ASYM_STANDING_STEERED_FAST);
     why(f, 303);
     assert_false(f->e.of_program);
-    assert_says(f->text, "stockfish (303): ordered.");
+    assert_has(f->text, "stockfish (303): ordered.");
 }
 
 TEST_F(an_only_fast_cpu_and_a_lonely_holder)
@@ -224,9 +218,9 @@ TEST_F(an_only_fast_cpu_and_a_lonely_holder)
     program(f, "a", 300, 2, 0, 2);
     program(f, "b", 200, 1, 3, 1);
     run_named(f);
-    assert_says(why(f, 300), "a (300) is serial: it has 2 runnable threads.\n"
-                             "The only fast CPU belongs to b (200).\n"
-                             "If b (200) stopped, 1 thread of a (300) could use a fast CPU.\n");
+    assert_has(why(f, 300), "a (300) is serial: it has 2 runnable threads.\n"
+                            "The only fast CPU belongs to b (200).\n"
+                            "If b (200) stopped, 1 thread of a (300) could use a fast CPU.\n");
 }
 
 /* Once asymctl said that all fast CPUs belonged to the one other program, while this one had all but one of them. */
@@ -247,7 +241,7 @@ static void assert_a_slow_thread_is_told(struct monitor_fixture *f, int32_t firs
             break;
     }
     assert_int_equal(f->e.standing, ASYM_STANDING_STEERED_SLOW);
-    assert_says(f->text, words);
+    assert_has(f->text, words);
 }
 
 TEST_F(a_program_with_fast_cpus_of_its_own_is_told_how_many)
@@ -274,12 +268,12 @@ TEST_F(a_program_that_has_ended_holds_no_fast_cpu)
     program(f, "spin", 200, 1, 7, 1);
     program(f, "old", 400, 3, 4, 3);
     run_named(f);
-    assert_says(why(f, 300),
-                "\nThe 4 fast CPUs belong to old (400), which has 3 runnable threads, and to spin (200).\nNo rule");
+    assert_has(why(f, 300),
+               "\nThe 4 fast CPUs belong to old (400), which has 3 runnable threads, and to spin (200).\nNo rule");
     for (size_t i = 3; i < f->w.n_threads; i++)
         f->w.threads[i].listed = false;
     run(f, TICK);
-    assert_says(why(f, 300), "\n1 of the 4 fast CPUs belongs to app (200).\nNo rule");
+    assert_has(why(f, 300), "\n1 of the 4 fast CPUs belongs to app (200).\nNo rule");
 }
 
 /* hidepid: the bus takes the programs out that the user may not see. */
@@ -296,7 +290,7 @@ TEST_F(programs_that_are_hidden_are_others)
     f->e.hides_holders = true;
     *f->text = '\0';
     asym_explain_sentences(&f->e, add_sentence, f);
-    assert_says(f->text, "\nThe 4 fast CPUs belong to spin (200) and to others.\nNo rule");
+    assert_has(f->text, "\nThe 4 fast CPUs belong to spin (200) and to others.\nNo rule");
 }
 
 TEST_F(of_many_holders_those_with_most_fast_cpus_are_named)
@@ -308,9 +302,8 @@ TEST_F(of_many_holders_those_with_most_fast_cpus_are_named)
     program(f, "three", 430, 3, 7, 3);
     program(f, "four", 440, 1, 10, 1);
     run_named(f);
-    assert_says(why(f, 300),
-                "\n7 of the 8 fast CPUs belong to three (430), which has 3 runnable threads, to two (420), "
-                "which has 2 runnable threads, to one (410), and to 1 more program.\nNo rule");
+    assert_has(why(f, 300), "\n7 of the 8 fast CPUs belong to three (430), which has 3 runnable threads, to two (420), "
+                            "which has 2 runnable threads, to one (410), and to 1 more program.\nNo rule");
     assert_null(strstr(f->text, " stopped"));
 }
 
@@ -321,19 +314,19 @@ TEST_F(a_thread_that_is_left_alone_is_explained_since_when_and_how_to_end_it)
     change_mask(f, 0, "3");
     why(f, 300);
     assert_int_equal(f->e.standing, ASYM_STANDING_LEFT_ALONE);
-    assert_says(f->text, "\nasymd has left the thread alone for less than a second.\n");
+    assert_has(f->text, "\nasymd has left the thread alone for less than a second.\n");
     run(f, 12 * 60 * ASYM_SEC);
-    assert_says(why(f, 300), "game (300) is left alone, because its affinity was changed after asymd had set it.\n"
-                             "asymd has left the thread alone for 12 min.\n"
-                             "The thread itself or another program changed the affinity: asymd cannot know which. "
-                             "To have the thread steered again: asymctl adopt 300.");
+    assert_has(why(f, 300), "game (300) is left alone, because its affinity was changed after asymd had set it.\n"
+                            "asymd has left the thread alone for 12 min.\n"
+                            "The thread itself or another program changed the affinity: asymd cannot know which. "
+                            "To have the thread steered again: asymctl adopt 300.");
     assert_int_equal(f->e.standing, ASYM_STANDING_LEFT_ALONE);
     f->w.paused = true;
     f->w.threads[0].mask = engine_fixture_cpus("0-7");
     f->w.procs[0].adopted = f->w.now + 1;
     run(f, TICK);
-    assert_says(why(f, 300), "\nasymd is paused: it has restored all masks and nice values, and steers nothing. To end "
-                             "the pause: asymctl resume.");
+    assert_has(why(f, 300), "\nasymd is paused: it has restored all masks and nice values, and steers nothing. To end "
+                            "the pause: asymctl resume.");
     assert_null(strstr(f->text, "because asymd is paused"));
     assert_null(strstr(f->text, "asymd has left"));
 }
@@ -358,8 +351,8 @@ TEST_F(each_lasting_exclusion_says_so_and_some_what_to_do)
         set_rule(f, rows[i].rule, rows[i].rule ? "mine" : NULL);
         f->w.threads[0].mask = engine_fixture_cpus(rows[i].mask);
         run(f, TICK);
-        assert_says(why(f, 300), rows[i].says);
-        assert_says(f->text, rows[i].rule ? "The rule \"mine\" matches.\n" : "No rule matches.\n");
+        assert_has(why(f, 300), rows[i].says);
+        assert_has(f->text, rows[i].rule ? "The rule \"mine\" matches.\n" : "No rule matches.\n");
         assert_int_equal(f->e.standing, rows[i].standing);
         teardown(f);
         *f = (struct monitor_fixture){0};
@@ -373,14 +366,14 @@ TEST_F(a_rule_that_was_not_compared_yet_or_is_not_known_is_no_rule)
 {
     program(f, "x", 300, 1, 5, 1);
     run(f, TICK);
-    assert_says(why(f, 300), "No rule matches.\n");
-    assert_says(explain(f, 300, (struct asym_explain_context){.rule_pending = true}),
-                "asymd has not compared the program with its rules yet.\n");
-    assert_says(evidence(f), "\nrule=not compared yet\n");
+    assert_has(why(f, 300), "No rule matches.\n");
+    assert_has(explain(f, 300, (struct asym_explain_context){.rule_pending = true}),
+               "asymd has not compared the program with its rules yet.\n");
+    assert_has(evidence(f), "\nrule=not compared yet\n");
     f->e.context.proc = NULL;
     evidence(f);
     asym_explain_sentences(&f->e, add_sentence, f);
-    assert_says(f->text, "\nrule=not known\n");
+    assert_has(f->text, "\nrule=not known\n");
     assert_null(strstr(f->text, "rules"));
 }
 
@@ -410,7 +403,7 @@ TEST_F(a_process_that_sleeps_has_the_reason_of_the_rules_of_today)
     f->w.threads[0].listed = false;
     run(f, TICK);
     set_rule(f, ASYM_RULE_IGNORE, "games");
-    assert_says(why(f, 300), "To have the program steered until the program ends: asymctl set 300 steer.");
+    assert_has(why(f, 300), "To have the program steered until the program ends: asymctl set 300 steer.");
     assert_int_equal(f->e.standing, ASYM_STANDING_LEFT_ALONE);
     assert_null(strstr(f->text, "has left the thread alone for"));
 }
@@ -447,22 +440,22 @@ TEST_F(a_rule_of_a_user_says_what_it_does_who_set_it_and_how_to_undo_it)
         snprintf(says, sizeof says,
                  "\nA rule that uid 1000 has set (asymctl set 300 %s) %s. To undo the rule: asymctl set 300 auto.%s",
                  rows[i].word, rows[i].does, rows[i].rule == ASYM_RULE_IGNORE ? "" : "\n");
-        assert_says(why_with(f, &order, rows[i].own), says);
+        assert_has(why_with(f, &order, rows[i].own), says);
         assert_null(strstr(f->text, "a rule says ignore"));
         assert_null(strstr(f->text, "asymctl set 300 steer."));
     }
     /* A thread that is left alone for another reason. */
     f->w.procs[0].rule = ASYM_RULE_SLOW;
     change_mask(f, 0, "6");
-    assert_says(why_with(f, NULL, "0-7"),
-                "\nA rule that a user has set (asymctl set 300 slow) would keep the program on slow CPUs 0-3.");
+    assert_has(why_with(f, NULL, "0-7"),
+               "\nA rule that a user has set (asymctl set 300 slow) would keep the program on slow CPUs 0-3.");
     assert_int_equal(f->e.standing, ASYM_STANDING_LEFT_ALONE);
     f->w.procs[0].adopted = f->w.now + 1;
     /* The order is not known any more: the process ended meanwhile. */
     f->w.procs[0].rule = ASYM_RULE_SLOW;
     run(f, TICK);
-    assert_says(why_with(f, NULL, "0-7"),
-                "\nA rule that a user has set (asymctl set 300 slow) keeps the program on slow CPUs 0-3.");
+    assert_has(why_with(f, NULL, "0-7"),
+               "\nA rule that a user has set (asymctl set 300 slow) keeps the program on slow CPUs 0-3.");
 }
 
 TEST_F(a_rule_of_the_configuration_says_which_cpus_it_leaves_and_how_to_undo_that)
@@ -498,7 +491,7 @@ TEST_F(a_rule_of_the_configuration_says_which_cpus_it_leaves_and_how_to_undo_tha
                  strncmp(rows[i].says, "keeps ", 6) == 0
                      ? " To undo that until the program ends: asymctl set 300 steer."
                      : "");
-        assert_says(why_with(f, NULL, rows[i].own), says);
+        assert_has(why_with(f, NULL, rows[i].own), says);
     }
 }
 
@@ -508,13 +501,13 @@ TEST_F(a_rule_that_allows_slow_cpus_only_is_the_reason_for_a_slow_cpu)
     program(f, "me", 300, 2, 0, 2);
     program(f, "spin", 200, 4, 4, 4);
     run_named(f);
-    assert_says(why_with(f, NULL, "0-7"), "\nThe 4 fast CPUs belong to spin (200)");
+    assert_has(why_with(f, NULL, "0-7"), "\nThe 4 fast CPUs belong to spin (200)");
     assert_null(strstr(why_with(f, NULL, "0-3"), "belong to spin"));
-    assert_says(f->text, "\nThe program's own affinity leaves out all fast CPUs.\nNo rule");
+    assert_has(f->text, "\nThe program's own affinity leaves out all fast CPUs.\nNo rule");
     set_rule(f, ASYM_RULE_SLOW, "backup");
     run_named(f);
-    assert_says(why_with(f, NULL, "0-7"), "me (300) is serial: it has 2 runnable threads.\nThe rule \"backup\" "
-                                          "keeps the program on slow CPUs 0-3.");
+    assert_has(why_with(f, NULL, "0-7"), "me (300) is serial: it has 2 runnable threads.\nThe rule \"backup\" "
+                                         "keeps the program on slow CPUs 0-3.");
     assert_int_equal(f->e.standing, ASYM_STANDING_STEERED_SLOW);
 }
 
@@ -526,13 +519,13 @@ TEST_F(a_rule_for_a_program_that_is_too_new_will_have_its_effect)
     engine_fixture_order(&f->w, 300, 2, false);
     set_rule(f, ASYM_RULE_SLOW, "backup");
     run(f, TICK);
-    assert_says(why_with(f, NULL, "0-7"),
-                "\nThe rule \"backup\" will keep the program on slow CPUs 0-3. To undo that until the program ends: "
-                "asymctl set 300 steer.\nx (300) belongs to a process that is too new");
+    assert_has(why_with(f, NULL, "0-7"),
+               "\nThe rule \"backup\" will keep the program on slow CPUs 0-3. To undo that until the program ends: "
+               "asymctl set 300 steer.\nx (300) belongs to a process that is too new");
     assert_int_equal(f->e.standing, ASYM_STANDING_WAITS);
     engine_fixture_assert_mask(&f->w.threads[0].mask, "0-7");
     run(f, 10 * ASYM_SEC);
-    assert_says(why_with(f, NULL, "0-7"), "\nThe rule \"backup\" keeps the program on slow CPUs 0-3.");
+    assert_has(why_with(f, NULL, "0-7"), "\nThe rule \"backup\" keeps the program on slow CPUs 0-3.");
     assert_int_equal(f->e.standing, ASYM_STANDING_STEERED_SLOW);
 }
 
@@ -559,7 +552,7 @@ TEST_F(a_rule_keeps_a_thread_on_cpus_that_the_thread_has)
         run(f, TICK);
         for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
             const struct asym_mask mask = engine_fixture_cpus(rows[i].mask);
-            assert_says(explain(f, 300, (struct asym_explain_context){.mask = &mask}), rows[i].says);
+            assert_has(explain(f, 300, (struct asym_explain_context){.mask = &mask}), rows[i].says);
             assert_int_equal(f->e.standing, new ? ASYM_STANDING_WAITS : ASYM_STANDING_STEERED_SLOW);
         }
     }
@@ -573,8 +566,8 @@ TEST_F(a_question_about_a_thread_is_answered_with_its_cpus)
     engine_fixture_order(&f->w, 301, 2, false);
     set_rule(f, ASYM_RULE_SLOW, "backup");
     run(f, TICK);
-    assert_says(why_thread_with(f, 301, "3-7"), "\nThe rule \"backup\" keeps the thread on slow CPU 3.");
-    assert_says(why_thread_with(f, 301, "0-3"), "\nThe thread's own affinity leaves out all fast CPUs.");
+    assert_has(why_thread_with(f, 301, "3-7"), "\nThe rule \"backup\" keeps the thread on slow CPU 3.");
+    assert_has(why_thread_with(f, 301, "0-3"), "\nThe thread's own affinity leaves out all fast CPUs.");
 }
 
 TEST_F(where_all_cpus_are_alike_a_rule_for_fast_ones_has_no_effect)
@@ -583,11 +576,11 @@ TEST_F(where_all_cpus_are_alike_a_rule_for_fast_ones_has_no_effect)
     program(f, "x", 300, 1, 1, 1);
     set_rule(f, ASYM_RULE_FAST, "backup");
     run(f, TICK);
-    assert_says(why(f, 300), "\nThe rule \"backup\" has no effect, because no CPU is slow.\n");
+    assert_has(why(f, 300), "\nThe rule \"backup\" has no effect, because no CPU is slow.\n");
     const struct asym_rule_facts facts = {.cpus = engine_fixture_cpus("1-2")};
     f->w.procs[0].rule_facts = &facts;
     run(f, TICK);
-    assert_says(why(f, 300), "\nThe rule \"backup\" keeps the program on CPUs 1-2.");
+    assert_has(why(f, 300), "\nThe rule \"backup\" keeps the program on CPUs 1-2.");
 }
 
 TEST_F(names_with_hostile_bytes_are_escaped)
@@ -597,8 +590,8 @@ TEST_F(names_with_hostile_bytes_are_escaped)
     snprintf(f->w.s_apps[0].comm, ASYM_COMM_LEN, "a\n\033[31mb\\");
     record(f);
     why(f, 300);
-    assert_says(f->text, "a\\x0a\\x1b[31mb\\\\ (300) ");
-    assert_says(f->text, "t\\x0d\\x0a\\x7f (300)");
+    assert_has(f->text, "a\\x0a\\x1b[31mb\\\\ (300) ");
+    assert_has(f->text, "t\\x0d\\x0a\\x7f (300)");
     for (const char *p = f->text; *p; p++)
         assert_true(*p == '\n' || (unsigned char)*p >= ' ');
 }
@@ -629,7 +622,7 @@ TEST_F(evidence_has_the_figures_and_thresholds)
                                         "threads are counted=as the mean over the interval\n",
                                         "fast CPUs=4-7; without a thread: 1 of 4\n"};
     for (size_t i = 0; i < ASYM_LENGTH(lines); i++)
-        assert_says(f->text, lines[i]);
+        assert_has(f->text, lines[i]);
 }
 
 /* The monitor remembers a program that no snapshot lists as it was before. */
@@ -644,9 +637,8 @@ TEST_F(evidence_on_a_program_that_sleeps_has_its_age)
     f->w.snapshot.n_apps = 1;
     record(f);
     assert_string_equal(why(f, 400), "app (400) is idle: it has not needed a CPU for 3 s.\nNo rule matches.");
-    assert_says(
-        evidence(f),
-        "program=app (400)\nage of the figures=3 s: the program has been idle since\nrunnable threads=1.00 of ");
+    assert_has(evidence(f),
+               "program=app (400)\nage of the figures=3 s: the program has been idle since\nrunnable threads=1.00 of ");
 }
 
 TEST_F(a_thread_that_is_not_known)
@@ -706,14 +698,14 @@ TEST_F(a_program_names_its_threads_that_are_left_alone)
     run(f, TICK);
     assert_null(strstr(why(f, 300), "of this program alone"));
     change_mask(f, 2, "3");
-    assert_says(why(f, 300), "\nasymd leaves 1 thread of this program alone: asymctl why 302 says why.\n");
+    assert_has(why(f, 300), "\nasymd leaves 1 thread of this program alone: asymctl why 302 says why.\n");
     assert_null(strstr(why(f, 302), "of this program alone"));
     for (size_t i = 0; i < 4; i++)
         f->w.threads[i].mask = engine_fixture_cpus("3");
     for (int i = 0; i < 4; i++)
         run(f, TICK);
-    assert_says(why(f, 300), "asymctl adopt 300.\n"
-                             "asymd leaves 3 more threads of this program alone, too: asymctl why 301 says why.");
+    assert_has(why(f, 300), "asymctl adopt 300.\n"
+                            "asymd leaves 3 more threads of this program alone, too: asymctl why 301 says why.");
 }
 
 /* Its number is the program's: a question about it is one about the thread that runs most. */
@@ -723,11 +715,11 @@ TEST_F(a_main_thread_that_is_left_alone_is_explained_with_the_program)
     f->w.threads[0].task.running = 0.5;
     run(f, TICK);
     change_mask(f, 0, "3");
-    assert_says(why(f, 300),
-                "\nasymd leaves the main thread of this program alone (its affinity changed after asymd had "
-                "set it). To have that thread steered again: asymctl adopt 300.");
+    assert_has(why(f, 300),
+               "\nasymd leaves the main thread of this program alone (its affinity changed after asymd had "
+               "set it). To have that thread steered again: asymctl adopt 300.");
     change_mask(f, 2, "3");
-    assert_says(why(f, 300), "\nasymd leaves 2 threads of this program alone: asymctl why 302 says why.\n");
+    assert_has(why(f, 300), "\nasymd leaves 2 threads of this program alone: asymctl why 302 says why.\n");
 }
 
 TEST_F(a_sleeping_thread_that_is_left_alone_says_so_and_how_to_end_it)

@@ -6,6 +6,7 @@
 #include "base/mask.h"
 #include "linux/enforce/ledger-internal.h"
 #include "linux/enforce/enforce.h"
+#include "support/engine-fixture.h"
 #include "support/test.h"
 #include "support/tree.h"
 
@@ -38,13 +39,6 @@ static int files(void)
         n++;
     closedir(d);
     return n - 2;
-}
-
-static struct asym_mask cpus(const char *list)
-{
-    struct asym_mask m;
-    assert_int_equal(asym_mask_parse_list(list, strlen(list), &m), 0);
-    return m;
 }
 
 /* Peeks at this content. Checks the number of entries and the message, and that no file has changed. */
@@ -142,13 +136,13 @@ TEST_WITH(the_overlay_undoes_only_what_asymd_has_set, the_tree_make, the_tree_re
         {"not on record", {PID + 2, PID, START}, "1", -5, 0, false},
     };
     struct asym_ledger *l = NULL;
-    const struct asym_mask all = cpus("0-1");
+    const struct asym_mask all = engine_fixture_cpus("0-1");
     put_lines(RECORD);
     assert_int_equal(asym_ledger_peek(the_tree.path, &l, NULL), 0);
     /* The test machine may have any number of CPUs. */
-    l->online = l->possible = cpus("0-7");
+    l->online = l->possible = engine_fixture_cpus("0-7");
     for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
-        const struct asym_mask found = cpus(cases[i].found);
+        const struct asym_mask found = engine_fixture_cpus(cases[i].found);
         struct asym_ledger_own own;
         if (asym_ledger_own(l, &cases[i].id, &found, cases[i].nice, &own) != cases[i].ours)
             fail_msg("%s: %s", cases[i].what, cases[i].ours ? "not restored" : "restored");
@@ -195,9 +189,9 @@ static struct asym_source *begin(const char *lines)
     memset(&w, 0, sizeof w);
     w.inner.next = next;
     w.r = 1;
-    w.all = possible(cpus("0-1"));
-    w.set = cpus("1");
-    w.larger = cpus("0-2");
+    w.all = possible(engine_fixture_cpus("0-1"));
+    w.set = engine_fixture_cpus("1");
+    w.larger = engine_fixture_cpus("0-2");
     w.tasks[0] = (struct asym_task){.id = {PID, PID, START}, .mask = &w.all, .cpuset = &w.all};
     w.tasks[1] = (struct asym_task){.id = {PID + 1, PID, START}, .nice = -5, .mask = &w.set, .cpuset = &w.all};
     if (lines)

@@ -332,6 +332,13 @@ static void take(void)
     assert_int_equal(source->next(source, &s), 1);
 }
 
+/* A macro, so that a failure names the line of the test. */
+#define take_follows(n)                                                                                                \
+    do {                                                                                                               \
+        take();                                                                                                        \
+        assert_int_equal(kernel.n_followed, n);                                                                        \
+    } while (0)
+
 /* The engine asks for a plan between two samples. */
 static void take_early(void)
 {
@@ -427,11 +434,9 @@ static void measure_worker(void)
 
 TEST_F(it_follows_programs_of_several_threads_that_asymd_may_steer)
 {
-    take();
-    assert_int_equal(kernel.n_followed, 1);
+    take_follows(1);
     assert_int_equal(kernel.followed[0], MAIN);
-    take();
-    assert_int_equal(kernel.n_followed, 1);
+    take_follows(1);
 }
 
 /* A job or a cgroup: two processes of one thread each. */
@@ -443,15 +448,13 @@ TEST_F(the_processes_of_an_application_are_followed_as_one)
     apps[0] = (struct asym_app){
         .id = {.start = 99}, .cgroup = "/user.slice", .n_tasks = 3, .n_procs = 2, .n_threads = 2};
     apps[1] = (struct asym_app){.id = procs[1].id};
-    take();
-    assert_int_equal(kernel.n_followed, 2);
+    take_follows(2);
     assert_int_equal(kernel.app_of[0], kernel.app_of[1]);
     /* The user has them grouped by process. */
     procs[1].app = 1;
     apps[0] = (struct asym_app){.id = procs[0].id, .n_tasks = 1, .n_threads = 2};
     apps[1] = (struct asym_app){.id = procs[1].id, .first_task = 1, .n_tasks = 2, .n_threads = 2};
-    take();
-    assert_int_equal(kernel.n_followed, 4);
+    take_follows(4);
     assert_int_not_equal(kernel.app_of[2], kernel.app_of[3]);
 }
 
@@ -472,8 +475,7 @@ TEST_F(a_program_that_changes_too_often_rests_for_a_minute)
     assert_int_equal(kernel.n_followed, 0);
     now += 59 * ASYM_SEC;
     memset(kernel.threads, 0, sizeof kernel.threads);
-    take();
-    assert_int_equal(kernel.n_followed, 0);
+    take_follows(0);
     assert_int_equal(of_main, ASYM_PROCFS_UNKNOWN);
     take_after(ASYM_SEC);
     assert_int_equal(kernel.n_followed, 1);
@@ -506,13 +508,11 @@ TEST_F(it_follows_none_that_asymd_leaves_alone)
     static const uint32_t flags[] = {ASYM_PROC_KERNEL, ASYM_PROC_SELF, ASYM_PROC_FOREIGN_NS, ASYM_PROC_OUTSIDE};
     for (size_t i = 0; i < ASYM_LENGTH(flags); i++) {
         procs[0].flags = flags[i];
-        take();
-        assert_int_equal(kernel.n_followed, 0);
+        take_follows(0);
     }
     procs[0].flags = 0;
     procs[0].rule = ASYM_RULE_IGNORE;
-    take();
-    assert_int_equal(kernel.n_followed, 0);
+    take_follows(0);
 }
 
 TEST_F(what_the_kernel_counted_replaces_the_sample)
@@ -874,8 +874,7 @@ TEST_F(one_that_has_not_run_for_a_minute_is_followed_no_more)
     assert_false(asym_bpf_housekeeping(source));
     assert_int_equal(kernel.n_followed, 0);
     n_programs = 2;
-    take();
-    assert_int_equal(kernel.n_followed, 1);
+    take_follows(1);
     assert_int_equal(kernel.app_of[0], 1);
 }
 
@@ -899,11 +898,9 @@ TEST_F(a_process_with_the_number_of_a_followed_one_is_followed_anew)
 {
     apps[0].id = (struct asym_taskid){.tid = 99, .tgid = 99, .start = 4};
     take();
-    take();
-    assert_int_equal(kernel.n_followed, 1);
+    take_follows(1);
     procs[0].id.start++;
-    take();
-    assert_int_equal(kernel.n_followed, 2);
+    take_follows(2);
     assert_true(kernel.followed[1] == MAIN && kernel.app_of[1] == kernel.app_of[0]);
 }
 
@@ -943,8 +940,7 @@ TEST_F(a_snapshot_forgets_some_processes_only)
     take();
     assert_in_range(kernel.n_followed, SOME / 2, SOME - 1);
     take();
-    take();
-    assert_int_equal(kernel.n_followed, 0);
+    take_follows(0);
 }
 
 TEST_F(one_who_starts_many_programs_leaves_orders_for_others)
@@ -984,8 +980,7 @@ TEST_F(nobody_is_evicted_for_one_who_cannot_have_enough)
     while (kernel.n_followed < SOME)
         take();
     n_programs++;
-    take();
-    assert_int_equal(kernel.n_followed, SOME);
+    take_follows(SOME);
     assert_non_null(s.coverage.remarks[ASYM_OBSERVER_BPF]);
 }
 
@@ -999,11 +994,9 @@ TEST_F(the_whole_of_a_job_is_evicted)
     apps[0].n_threads = 8000;
     apps[2].n_threads = 300;
     n_programs = 2;
-    take();
-    assert_int_equal(kernel.n_followed, 2);
+    take_follows(2);
     n_programs = 3;
-    take();
-    assert_int_equal(kernel.n_followed, 1);
+    take_follows(1);
     assert_true(is_followed(MAIN));
 }
 
@@ -1016,8 +1009,7 @@ TEST_F(an_application_all_of_whose_threads_have_places_takes_none)
     take();
     kernel.threads_each = 2731; /* no place is free */
     misses = true;
-    take();
-    assert_int_equal(kernel.n_followed, 3);
+    take_follows(3);
 }
 
 TEST_F(a_user_takes_no_places_from_himself)
@@ -1036,8 +1028,7 @@ TEST_F(a_program_that_grows_takes_places_from_the_one_with_most)
     list_programs(3);
     owners[0] = 1001;
     kernel.threads_each = apps[0].n_threads = apps[1].n_threads = apps[2].n_threads = ASYM_PHASES_THREADS / 3;
-    take();
-    assert_int_equal(kernel.n_followed, 3);
+    take_follows(3);
     misses = true;
     apps[2].n_threads += 100;
     take();
@@ -1122,8 +1113,7 @@ TEST_F(a_successor_with_the_same_pid_is_followed_anew)
 {
     take();
     procs[0].id.start = apps[0].id.start = tasks[0].id.start = 77;
-    take();
-    assert_int_equal(kernel.n_followed, 2);
+    take_follows(2);
     assert_int_equal(kernel.app_of[1], 2);
 }
 
@@ -1153,8 +1143,7 @@ TEST_F(a_successor_of_one_thread_or_without_a_place_is_not_followed)
 TEST_F(without_a_place_a_program_is_sampled_and_it_says_so)
 {
     kernel.refuses = -ENOSPC;
-    take();
-    assert_int_equal(kernel.n_followed, 0);
+    take_follows(0);
     assert_non_null(s.coverage.remarks[ASYM_OBSERVER_BPF]);
     assert_float_equal(s.tasks[0].runnable, 0.8, 1e-9);
     kernel.refuses = 0;

@@ -199,6 +199,14 @@ static void start(int i)
     run(i);
 }
 
+/* Follow n threads, the first of which run. */
+static void follow_running(uint32_t n, int n_running)
+{
+    follow_all(n, APP);
+    for (int i = 0; i < n_running; i++)
+        start(i);
+}
+
 /* Two threads run, and what was told of it is forgotten. */
 static void start_both(void)
 {
@@ -342,8 +350,7 @@ TEST_F(a_serial_thread_that_sleeps_is_told_once_and_another_one_that_follows_it_
 
 TEST_F(a_program_of_one_thread_has_no_phases)
 {
-    follow_all(1, APP);
-    start(0);
+    follow_running(1, 1);
     pass(5000);
     assert_int_equal(n_got, 0);
 }
@@ -361,9 +368,7 @@ static void flicker(int times, uint64_t alone_us, uint64_t both_us)
 
 TEST_F(a_program_that_flickers_settles_first)
 {
-    follow_all(2, APP);
-    start(0);
-    start(1);
+    follow_running(2, 2);
     flicker(100, 25, 25);
     n_got = 0;
     stop(0, SLEEPS);
@@ -415,9 +420,7 @@ TEST_F(flicker_of_20000_a_second_is_held_to_its_rate_and_costs_few_timers)
 TEST_F(a_phase_that_the_rate_holds_back_is_told_later)
 {
     limits(0, 0, 10);
-    follow_all(2, APP);
-    start(0);
-    start(1);
+    follow_running(2, 2);
     flicker(10, 10, 10);
     n_got = 0;
     stop(0, SLEEPS);
@@ -428,8 +431,7 @@ TEST_F(a_phase_that_the_rate_holds_back_is_told_later)
 
 TEST_F(a_spurious_wake_up_changes_nothing)
 {
-    follow_all(2, APP);
-    start(0);
+    follow_running(2, 1);
     pass(1000);
     wake(0);
     wake(1);
@@ -442,8 +444,7 @@ TEST_F(a_spurious_wake_up_changes_nothing)
 
 TEST_F(a_lost_wake_up_is_mended_by_the_switch)
 {
-    follow_all(2, APP);
-    start(0);
+    follow_running(2, 1);
     stop(0, SLEEPS);
     task[0].on_rq = 1;
     run(0);
@@ -461,8 +462,7 @@ TEST_F(a_lost_wake_up_is_mended_by_the_switch)
 
 TEST_F(a_lost_switch_is_mended_by_the_wake_up)
 {
-    follow_all(2, APP);
-    start(0);
+    follow_running(2, 1);
     task[0].on_rq = task[0].on_cpu = 0;
     pass(1000);
     wake(0);
@@ -474,9 +474,7 @@ TEST_F(a_lost_switch_is_mended_by_the_wake_up)
 
 TEST_F(what_is_lost_is_mended_by_the_reconciliation)
 {
-    follow_all(3, APP);
-    start(0);
-    start(1);
+    follow_running(3, 2);
     stop(1, SLEEPS);
     task[0].on_rq = task[0].on_cpu = 0;
     task[1].on_rq = 1;
@@ -517,8 +515,7 @@ TEST_F(threads_that_run_when_following_begins_are_known_and_those_that_sleep_are
 
 TEST_F(preempted_threads_wait)
 {
-    follow_all(2, APP);
-    start(0);
+    follow_running(2, 1);
     pass(1000);
     on_switch(true, &task[0], &idle, SLEEPS);
     pass(2000);
@@ -528,8 +525,7 @@ TEST_F(preempted_threads_wait)
 
 TEST_F(a_thread_that_a_signal_keeps_from_sleep_waits)
 {
-    follow_all(2, APP);
-    start(0);
+    follow_running(2, 1);
     on_switch(false, &task[0], &idle, SLEEPS);
     pass(1000);
     assert_true(n_runnable() == 1 && seen(0).waiting_ns == 1 * MS);
@@ -551,8 +547,7 @@ TEST_F(a_cpu_that_goes_from_thread_to_thread_of_a_program_is_no_phase)
 
 TEST_F(new_threads_are_followed_and_children_are_not)
 {
-    follow_all(1, APP);
-    start(0);
+    follow_running(1, 1);
     on_fork(&task[0], &task[1]);
     assert_true(seen(1).tid && !seen(1).is_runnable && seen(1).tgid == TGID && seen(1).app == APP);
     on_wakeup_new(&task[1]);
@@ -651,9 +646,7 @@ TEST_F(a_thread_whose_end_was_lost_goes_with_the_reconciliation)
 
 TEST_F(an_exec_by_a_thread_changes_its_number)
 {
-    follow_all(2, APP);
-    start(0);
-    start(1);
+    follow_running(2, 2);
     stop(0, ENDS);
     const int was = task[1].pid;
     task[1].pid = TGID;
@@ -838,9 +831,7 @@ TEST_F(a_full_ring_is_counted)
 
 TEST_F(unfollowed_threads_leave_nothing_behind)
 {
-    follow_all(3, APP);
-    start(0);
-    start(1);
+    follow_running(3, 2);
     stop(1, SLEEPS);
     follow_all(3, 0);
     assert_true(n_runnable() == 0 && shared.n_threads == 0 && shared.apps[APP].n_threads == 0 && n_stack == 3);
@@ -870,8 +861,7 @@ TEST_F(an_event_that_finds_the_tag_just_before_the_slot_is_gone_counts_nothing)
     interrupt_clock = unfollow_now;
     wake(0);
     assert_true(n_runnable() == 0 && shared.slots[0].word == 0);
-    follow_all(2, APP);
-    start(0);
+    follow_running(2, 1);
     interrupt_clock = unfollow_now;
     stop(0, ENDS);
     assert_true(n_runnable() == 0 && shared.n_threads == 0 && shared.apps[APP].n_threads == 0 && n_stack == 2);
@@ -973,8 +963,7 @@ TEST_F(after_100000_random_changes_critical_is_that_of_a_plain_count)
 
 TEST_F(clocks_of_two_cpus_that_cross_do_not_drift)
 {
-    follow_all(2, APP);
-    start(0);
+    follow_running(2, 1);
     for (int k = 0; k < 1000; k++) {
         pass(100);
         start(1);
@@ -1011,8 +1000,7 @@ static unsigned read_now(struct asym_phases *l, const struct asym_phases_thread 
 
 TEST_F(a_reader_sees_times_that_never_go_back)
 {
-    follow_all(2, APP);
-    start(0);
+    follow_running(2, 1);
     pass(1000);
     struct asym_phases *l = begin_reading();
     const struct asym_phases_thread *t;
@@ -1084,8 +1072,7 @@ TEST_F(a_slot_that_a_reader_met_in_a_change_is_read_again)
 
 TEST_F(a_thread_that_a_reader_meets_in_its_first_change_is_listed)
 {
-    follow_all(2, APP);
-    start(0);
+    follow_running(2, 1);
     pass(1000);
     shared.slots[tag_at[0].slot].seq++;
     assert_true(seen(0).tid == TGID && seen(0).app == APP && seen(0).running_ns == 0);
@@ -1138,9 +1125,7 @@ TEST_F(a_reader_sees_that_settings_have_changed)
 TEST_F(no_two_threads_and_no_two_places_have_the_same_settings)
 {
     uint32_t of[6], n = 0;
-    follow_all(2, APP);
-    start(0);
-    start(1);
+    follow_running(2, 2);
     of[n++] = seen(0).settings;
     of[n++] = seen(1).settings;
     stop(1, ENDS);
@@ -1158,8 +1143,7 @@ TEST_F(no_two_threads_and_no_two_places_have_the_same_settings)
 
 TEST_F(without_the_program_no_settings_are_known)
 {
-    follow_all(2, APP);
-    start(0);
+    follow_running(2, 1);
     assert_true(seen(0).settings != 0);
     struct asym_phases *l = begin_reading();
     const struct asym_phases_thread *t;

@@ -47,16 +47,32 @@ TEST_IN(the_owner_is_the_effective_user, struct tree_root, f, tree_root_make, tr
     }
 }
 
-TEST(the_live_machine_reports_the_users_of_this_process)
-{
+/* The live machine, and what asymd knows of its processes. */
+struct live {
     struct asym_root root;
+    struct asym_proc_owners owners;
     uint32_t uid;
-    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
-    assert_int_equal(asym_proc_owner(&root, getpid(), &uid), 0);
-    assert_int_equal(uid, geteuid());
+};
+
+static void open_live(struct live *f)
+{
+    f->uid = UNTOUCHED;
+    assert_int_equal(asym_root_open(NULL, &f->root, NULL), 0);
+}
+
+static void close_live(struct live *f)
+{
+    asym_root_done(&f->root);
+}
+
+#define TEST_LIVE(name) TEST_IN(name, struct live, f, open_live, close_live)
+
+TEST_LIVE(the_live_machine_reports_the_users_of_this_process)
+{
+    assert_int_equal(asym_proc_owner(&f->root, getpid(), &f->uid), 0);
+    assert_int_equal(f->uid, geteuid());
     /* No process has so high a PID. */
-    assert_int_equal(asym_proc_owner(&root, INT32_MAX, &uid), -ENOENT);
-    asym_root_done(&root);
+    assert_int_equal(asym_proc_owner(&f->root, INT32_MAX, &f->uid), -ENOENT);
 }
 
 static pid_t start_as(uid_t real, uid_t effective)
@@ -92,42 +108,32 @@ static void end(pid_t pid)
 }
 
 /* Without a descriptor asymd cannot read a file, but it can read an inode. */
-TEST(a_known_process_costs_no_reading)
+TEST_LIVE(a_known_process_costs_no_reading)
 {
-    static struct asym_proc_owners owners;
-    struct asym_root root;
     struct rlimit before;
-    uint32_t uid = UNTOUCHED;
-    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
     const struct asym_taskid self = id_of(getpid());
-    assert_int_equal(asym_proc_owner_known(&owners, &root, &self, &uid), 0);
-    assert_int_equal(uid, geteuid());
-    uid = UNTOUCHED;
+    assert_int_equal(asym_proc_owner_known(&f->owners, &f->root, &self, &f->uid), 0);
+    assert_int_equal(f->uid, geteuid());
+    f->uid = UNTOUCHED;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, before.rlim_max}), 0);
-    const int known = asym_proc_owner_known(&owners, &root, &self, &uid);
-    const int unknown = asym_proc_owner_known(NULL, &root, &self, &(uint32_t){0});
+    const int known = asym_proc_owner_known(&f->owners, &f->root, &self, &f->uid);
+    const int unknown = asym_proc_owner_known(NULL, &f->root, &self, &(uint32_t){0});
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(known, 0);
-    assert_int_equal(uid, geteuid());
+    assert_int_equal(f->uid, geteuid());
     assert_int_equal(unknown, -EMFILE);
-    asym_root_done(&root);
 }
 
-TEST(a_known_process_has_one_start_time)
+TEST_LIVE(a_known_process_has_one_start_time)
 {
-    static struct asym_proc_owners owners;
-    struct asym_root root;
-    uint32_t uid = UNTOUCHED;
-    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
     const struct asym_taskid self = id_of(getpid());
     const struct asym_taskid other = {.tid = self.tid, .tgid = self.tgid, .start = self.start + 1};
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(asym_proc_owner_known(&owners, &root, &self, &(uint32_t){0}), 0);
-        assert_int_equal(asym_proc_owner_known(&owners, &root, &other, &uid), -ESRCH);
-        assert_int_equal(uid, UNTOUCHED);
+        assert_int_equal(asym_proc_owner_known(&f->owners, &f->root, &self, &(uint32_t){0}), 0);
+        assert_int_equal(asym_proc_owner_known(&f->owners, &f->root, &other, &f->uid), -ESRCH);
+        assert_int_equal(f->uid, UNTOUCHED);
     }
-    asym_root_done(&root);
 }
 
 /* The process changes its user when it gets a signal. */
@@ -137,27 +143,22 @@ static void become(int signal)
         _exit(1);
 }
 
-TEST(a_known_process_that_changes_its_user_has_the_new_one)
+TEST_LIVE(a_known_process_that_changes_its_user_has_the_new_one)
 {
-    static struct asym_proc_owners owners;
-    struct asym_root root;
-    uint32_t uid = UNTOUCHED;
-    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
     signal(SIGUSR1, become);
     const pid_t pid = start_as(2002, 0);
     const struct asym_taskid id = id_of(pid);
     for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(asym_proc_owner_known(&owners, &root, &id, &uid), 0);
-    assert_int_equal(uid, 0);
+        assert_int_equal(asym_proc_owner_known(&f->owners, &f->root, &id, &f->uid), 0);
+    assert_int_equal(f->uid, 0);
     asym_process_signal(pid, SIGUSR1);
-    for (unsigned i = 0; i < 1000 && uid == 0; i++) {
-        assert_int_equal(asym_proc_owner_known(&owners, &root, &id, &uid), 0);
+    for (unsigned i = 0; i < 1000 && f->uid == 0; i++) {
+        assert_int_equal(asym_proc_owner_known(&f->owners, &f->root, &id, &f->uid), 0);
         usleep(10000);
     }
-    assert_int_equal(uid, 2003);
+    assert_int_equal(f->uid, 2003);
     end(pid);
-    assert_true(asym_proc_owner_known(&owners, &root, &id, &uid) < 0);
-    asym_root_done(&root);
+    assert_true(asym_proc_owner_known(&f->owners, &f->root, &id, &f->uid) < 0);
 }
 
 /* Returns a new process that has this number, and that belongs to UID 2004. */
@@ -175,30 +176,25 @@ static pid_t start_with_number(pid_t number)
     return pid;
 }
 
-TEST(a_later_process_with_the_number_is_another_one)
+TEST_LIVE(a_later_process_with_the_number_is_another_one)
 {
-    static struct asym_proc_owners owners;
-    struct asym_root root;
-    uint32_t uid = UNTOUCHED;
-    assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
     const pid_t pid = start_as(2002, 2002);
     const struct asym_taskid id = id_of(pid);
     for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(asym_proc_owner_known(&owners, &root, &id, &uid), 0);
+        assert_int_equal(asym_proc_owner_known(&f->owners, &f->root, &id, &f->uid), 0);
     end(pid);
     usleep(20000); /* start times are in clock ticks of 10 ms */
-    uid = UNTOUCHED;
+    f->uid = UNTOUCHED;
     assert_int_equal(start_with_number(pid), pid);
-    assert_int_equal(asym_proc_owner_known(&owners, &root, &id, &uid), -ESRCH);
-    assert_int_equal(uid, UNTOUCHED);
+    assert_int_equal(asym_proc_owner_known(&f->owners, &f->root, &id, &f->uid), -ESRCH);
+    assert_int_equal(f->uid, UNTOUCHED);
     const struct asym_taskid later = id_of(pid);
-    for (unsigned i = 0; i < 1000 && uid != 2004; i++) {
-        assert_int_equal(asym_proc_owner_known(&owners, &root, &later, &uid), 0);
+    for (unsigned i = 0; i < 1000 && f->uid != 2004; i++) {
+        assert_int_equal(asym_proc_owner_known(&f->owners, &f->root, &later, &f->uid), 0);
         usleep(10000);
     }
-    assert_int_equal(uid, 2004);
+    assert_int_equal(f->uid, 2004);
     end(pid);
-    asym_root_done(&root);
 }
 
 TEST_MAIN

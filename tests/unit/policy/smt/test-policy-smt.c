@@ -174,33 +174,27 @@ static size_t begin_three_quarters(struct smt_fixture *w, const char *name, cons
 
 /* --- smt-naive --- */
 
-TEST_F(threads_that_fit_on_cores_are_left_in_peace)
+/* Threads that fit on cores, and equal shares. */
+TEST_F(where_none_gains_there_are_no_windows)
 {
-    begin_on(w, "smt-naive", 8, 2, 4);
-    set_nice(w, 0, -20);
-    next_sample(w);
-    for (unsigned k = 0; k < 30; k++) {
-        for (size_t i = 0; i < 4; i++) {
-            assert_int_equal(others_on_core(w, i), 0);
-            assert_why(w->t.plan->tasks[i].reason, "a core to itself");
-        }
+    static const struct {
+        unsigned threads, others;
+        int nice; /* of the first thread */
+        const char *why;
+    } rows[] = {{4, 0, -20, "a core to itself"}, {8, 1, 0, "shares its core: its share is %.0f %%, alone"}};
+    for (size_t row = 0; row < ASYM_LENGTH(rows); row++) {
+        begin_on(w, "smt-naive", 8, 2, rows[row].threads);
+        set_nice(w, 0, rows[row].nice);
         next_sample(w);
-        assert_int_equal(w->t.n_actions, 0);
-    }
-}
-
-TEST_F(equal_shares_need_no_windows)
-{
-    begin_on(w, "smt-naive", 8, 2, 8);
-    next_sample(w);
-    for (unsigned k = 0; k < 30; k++) {
-        for (size_t i = 0; i < 8; i++) {
-            assert_int_equal(others_on_core(w, i), 1);
-            assert_why(w->t.plan->tasks[i].reason, "shares its core: its share is %.0f %%, alone");
-            assert_true(fabs(w->t.plan->tasks[i].figure[0] - 50) < 1e-9);
+        for (unsigned k = 0; k < 30; k++) {
+            for (size_t i = 0; i < rows[row].threads; i++) {
+                assert_int_equal(others_on_core(w, i), rows[row].others);
+                assert_why(w->t.plan->tasks[i].reason, rows[row].why);
+                assert_true(rows[row].others == 0 || fabs(w->t.plan->tasks[i].figure[0] - 50) < 1e-9);
+            }
+            next_sample(w);
+            assert_int_equal(w->t.n_actions, 0);
         }
-        next_sample(w);
-        assert_int_equal(w->t.n_actions, 0);
     }
 }
 
