@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include <asym/error.h>
+#include <asym/types.h>
 #include <asym/machine.h>
 
 #include "linux/perf/counters.h"

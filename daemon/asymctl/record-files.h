@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include <asym/error.h>
+#include <asym/types.h>
 
 #include "record/record.h"
 

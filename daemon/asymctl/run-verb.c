@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <asym/error.h>
 #include <asym/rtx.h>
 #include <asym/types.h>
 

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <asym/error.h>
 #include <asym/types.h>
 
 #include "top/top.h"

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include <asym/error.h>
+#include <asym/types.h>
 
 #include "app/command-line.h"
 #include "app/settings-setup.h"

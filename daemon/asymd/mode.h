@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include <asym/error.h>
+#include <asym/types.h>
 
 #include "app/command-line.h"
 #include "app/run.h"

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <asym/error.h>
 #include <asym/types.h>
 
 /*

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include <asym/engine.h>
-#include <asym/error.h>
+#include <asym/types.h>
 #include <asym/option.h>
 #include <asym/settings-options.h>
 #include <asym/policy.h>

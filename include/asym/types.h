@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * The types that every other header uses: time, CPU masks, the identity of a thread.
+ * The types that every other header uses: time, CPU masks, the identity of a thread, an error.
  */
 #ifndef ASYM_TYPES_H
 #define ASYM_TYPES_H
@@ -42,5 +42,13 @@ static inline bool asym_taskid_equal(const struct asym_taskid *a, const struct a
 {
     return a->tid == b->tid && a->tgid == b->tgid && a->start == b->start;
 }
+
+/** A message for the user that goes with a negative errno. It says what to do where the errno alone does not. */
+struct asym_error {
+    char text[1024]; /**< one line without a newline; "" when the errno says enough */
+};
+
+/** Writes the message and returns code, so that a function that fails can end in one statement. err may be NULL. */
+int asym_fail(struct asym_error *err, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

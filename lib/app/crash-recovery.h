@@ -3,7 +3,7 @@
 #ifndef ASYM_APP_CRASH_RECOVERY_H
 #define ASYM_APP_CRASH_RECOVERY_H
 
-#include <asym/error.h>
+#include <asym/types.h>
 
 #include <stdbool.h>
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <asym/error.h>
+#include <asym/types.h>
 #include <asym/machine.h>
 
 #include "app/run.h"

@@ -7,7 +7,7 @@
 #ifndef ASYM_APP_OBSERVER_SETUP_H
 #define ASYM_APP_OBSERVER_SETUP_H
 
-#include <asym/error.h>
+#include <asym/types.h>
 #include <asym/port.h>
 #include <asym/settings.h>
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include <asym/engine.h>
-#include <asym/error.h>
+#include <asym/types.h>
 #include <asym/machine.h>
 #include <asym/policy.h>
 #include <asym/settings.h>

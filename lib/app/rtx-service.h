@@ -10,7 +10,7 @@
 
 #include <systemd/sd-event.h>
 
-#include <asym/error.h>
+#include <asym/types.h>
 #include <asym/port.h>
 
 #include "app/run.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <asym/error.h>
+#include <asym/types.h>
 #include <asym/settings.h>
 
 #include "app/run.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <asym/error.h>
+#include <asym/types.h>
 #include <asym/plan.h>
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <asym/error.h>
+#include <asym/types.h>
 
 /** Callbacks for an INI text. Each returns 0; -errno with err: what is wrong and what is accepted, without FILE:LINE. */
 struct asym_ini {

@@ -38,7 +38,6 @@
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
-#include <asym/error.h>
 #include <asym/manager.h>
 #include <asym/types.h>
 

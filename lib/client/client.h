@@ -24,7 +24,6 @@
 
 #include <jansson.h>
 
-#include <asym/error.h>
 #include <asym/types.h>
 
 /** The socket of the direct connection, which root can use without a bus daemon. */

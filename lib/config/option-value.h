@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include <asym/error.h>
+#include <asym/types.h>
 #include <asym/option.h>
 
 #include "base/ini.h"

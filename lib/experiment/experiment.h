@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include <asym/error.h>
+#include <asym/types.h>
 #include <asym/policy.h>
 
 #include "record/record.h"

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include <asym/error.h>
+#include <asym/types.h>
 #include <asym/plan.h>
 #include <asym/settings.h>
 #include <asym/snapshot.h>

@@ -16,7 +16,7 @@
 #include <limits.h>
 #include <stddef.h>
 
-#include <asym/error.h>
+#include <asym/types.h>
 #include <asym/machine.h>
 #include <asym/snapshot.h>
 

@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <asym/error.h>
 #include <asym/machine.h>
 #include <asym/port.h>
 #include <asym/snapshot.h>

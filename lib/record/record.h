@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <asym/error.h>
 #include <asym/plan.h>
 #include <asym/port.h>
 #include <asym/types.h>

@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <asym/error.h>
 #include <asym/settings.h>
 #include <asym/types.h>
 

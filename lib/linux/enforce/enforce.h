@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <asym/error.h>
 #include <asym/port.h>
 #include <asym/types.h>
 

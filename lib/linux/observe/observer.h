@@ -6,7 +6,7 @@
 #ifndef ASYM_LINUX_OBSERVE_OBSERVER_H
 #define ASYM_LINUX_OBSERVE_OBSERVER_H
 
-#include <asym/error.h>
+#include <asym/types.h>
 #include <asym/port.h>
 #include <asym/settings.h>
 

@@ -13,7 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <asym/error.h>
 #include <asym/types.h>
 
 #include "linux/observe/phases-list.h"

@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <asym/error.h>
 #include <asym/types.h>
 
 enum asym_process_event_kind {

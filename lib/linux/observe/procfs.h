@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <asym/error.h>
+#include <asym/types.h>
 #include <asym/machine.h>
 #include <asym/port.h>
 #include <asym/settings.h>

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <asym/error.h>
+#include <asym/types.h>
 
 #include "linux/observe/phases-kernel.h"
 #include "linux/observe/waits-shared.h"

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <asym/error.h>
 #include <asym/types.h>
 
 #include "linux/sys/root.h"

@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include <asym/error.h>
 #include <asym/types.h>
 
 #include "linux/perf/counters.h"

@@ -35,7 +35,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include <asym/error.h>
 #include <asym/types.h>
 
 #include "linux/rtx/rtx-overlay.h"

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include <asym/error.h>
+#include <asym/types.h>
 #include <asym/machine.h>
 
 #include "linux/enforce/enforce.h"

@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <asym/error.h>
 #include <asym/types.h>
 
 struct asym_root {

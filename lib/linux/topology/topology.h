@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include <asym/error.h>
+#include <asym/types.h>
 #include <asym/machine.h>
 
 #include "linux/sys/root.h"
