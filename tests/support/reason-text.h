@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <asym/reason.h>
+#include <asym/plan.h>
 
 static inline bool is_why(const struct asym_reason *reason, const char *words)
 {
