@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "linux/rtx/rtx-page.h"
+#include "linux/rtx/rtx-server-internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/rtx/rtx-page.h"
+#include "linux/rtx/rtx-server-internal.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reading a page: the meaning of words, and hostile pages. */
 
-#include "linux/rtx/rtx-page.h"
+#include "linux/rtx/rtx-server-internal.h"
 #include "support/test.h"
 
 #define N 8

@@ -17,7 +17,6 @@
 
 #include <asym/rtx.h>
 
-#include "linux/rtx/rtx-page.h"
 #include "linux/rtx/rtx-server-internal.h"
 #include "linux/rtx/rtx-server.h"
 #include "linux/sys/thread.h"
