@@ -101,21 +101,9 @@ static void put_background(struct asym_top_page *page, enum asym_top_style style
         asym_top_format(page, 0, page->width, style, "%*s", (int)ASYM_MIN(page->width, 500u), "");
 }
 
-static void put_headings(struct asym_top_page *page, const struct asym_top_view *view)
-{
-    char text[32];
-    unsigned at = 0;
-    put_background(page, ASYM_TOP_HEADING);
-    for (unsigned c = 0; c < ASYM_TOP_N_COLUMNS; c++) {
-        if (page->width < columns[c].from)
-            continue;
-        snprintf(text, sizeof text, "%s%s", columns[c].heading, view->rows > 0 && view->sort == c ? "*" : "");
-        at = put_cell(page, at, (enum asym_top_column)c, ASYM_TOP_HEADING, text);
-    }
-    page->row++;
-}
-
-static void put_app(struct asym_top_page *page, const json_t *app, enum asym_top_style style)
+/* app NULL: the headings. */
+static void put_row(struct asym_top_page *page, const struct asym_top_view *view, const json_t *app,
+                    enum asym_top_style style)
 {
     char text[256];
     unsigned at = 0;
@@ -123,7 +111,10 @@ static void put_app(struct asym_top_page *page, const json_t *app, enum asym_top
     for (unsigned c = 0; c < ASYM_TOP_N_COLUMNS; c++) {
         if (page->width < columns[c].from)
             continue;
-        write_cell(app, (enum asym_top_column)c, page->width >= WIDE, text, sizeof text);
+        if (app)
+            write_cell(app, (enum asym_top_column)c, page->width >= WIDE, text, sizeof text);
+        else
+            snprintf(text, sizeof text, "%s%s", columns[c].heading, view->rows > 0 && view->sort == c ? "*" : "");
         at = put_cell(page, at, (enum asym_top_column)c, style, text);
     }
     page->row++;
@@ -134,9 +125,9 @@ static void put_apps(struct asym_top_page *page, const json_t *frame, const stru
 {
     if (rows == 0)
         return;
-    put_headings(page, view);
+    put_row(page, view, NULL, ASYM_TOP_HEADING);
     for (size_t i = first; i < order->n && i - first < rows - 1; i++)
-        put_app(page, json_array_get(asym_top_apps(frame), order->index[i]),
+        put_row(page, view, json_array_get(asym_top_apps(frame), order->index[i]),
                 view->rows > 0 && i == view->line ? ASYM_TOP_SELECTED : ASYM_TOP_PLAIN);
 }
 
