@@ -335,7 +335,8 @@ static size_t tell(const struct trial *t, struct told *ret)
         if (row == t->rows[MACHINE] && t->numbers)
             ret[n++] = (struct told){"the command's number", "number", asym_crossover_result(t->numbers)};
         if (is_told(t, row))
-            ret[n++] = (struct told){row->name, asym_trial_measure_name(asym_trial_row_measure(row)),
+            ret[n++] = (struct told){row->name,
+                                     asym_trial_row_measure(row) == ASYM_TRIAL_WORK ? "work" : "instructions",
                                      asym_trial_row_result(row)};
     }
     return n;

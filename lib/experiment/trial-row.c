@@ -108,9 +108,3 @@ struct asym_crossover_result asym_trial_row_result(const struct asym_trial_row *
     return asym_crossover_result(asym_trial_row_measure(row) == ASYM_TRIAL_INSTRUCTIONS ? &row->by_instructions
                                                                                         : &row->by_work);
 }
-
-const char *asym_trial_measure_name(enum asym_trial_measure measure)
-{
-    static const char *const names[] = {[ASYM_TRIAL_WORK] = "work", [ASYM_TRIAL_INSTRUCTIONS] = "instructions"};
-    return names[measure];
-}

@@ -89,7 +89,4 @@ enum asym_trial_measure asym_trial_row_measure(const struct asym_trial_row *row)
 /** Returns the comparison by that measure. */
 struct asym_crossover_result asym_trial_row_result(const struct asym_trial_row *row);
 
-/** Returns "instructions" or "work". A static string. */
-const char *asym_trial_measure_name(enum asym_trial_measure measure);
-
 #endif
