@@ -109,7 +109,7 @@ static bool may_be_of_caller_of_exec(struct asym_procfs *p, struct asym_process 
     struct asym_stat stat;
     if (t->tid != proc->pid || !t->affinity || asym_procfs_read_stat(p, proc->pid, 0, &stat) < 0)
         return false;
-    return asym_procfs_executes(proc, &stat);
+    return asym_procfs_is_executing(proc, &stat) || asym_image_has_changed(&proc->image, &stat.image);
 }
 
 /*

@@ -332,8 +332,6 @@ void asym_procfs_sweep_threads(struct asym_process *proc);
 int asym_procfs_list_threads(struct asym_procfs *p, struct asym_process *proc);
 /** Returns whether the process is calling exec: the kernel frees the previous program. */
 bool asym_procfs_is_executing(const struct asym_process *proc, const struct asym_stat *stat);
-/** Returns whether the process has called exec, or is calling it. */
-bool asym_procfs_executes(const struct asym_process *proc, const struct asym_stat *stat);
 
 /** Returns NULL when no process with this PID is known. */
 struct asym_process *asym_procfs_find(const struct asym_procfs *p, int32_t pid);

@@ -128,14 +128,9 @@ bool asym_procfs_is_executing(const struct asym_process *proc, const struct asym
     return proc->start == stat->start && proc->image.stack != 0 && stat->image.code == 0 && !asym_stat_is_ending(stat);
 }
 
-bool asym_procfs_executes(const struct asym_process *proc, const struct asym_stat *stat)
-{
-    return asym_procfs_is_executing(proc, stat) || asym_image_has_changed(&proc->image, &stat->image);
-}
-
 /*
  * Returns whether the addresses of code and stack show that the process has not called exec since its last sample. Where the kernel
- * hides them, this and asym_procfs_executes() are both false. While the leader is a zombie, the process has no addresses. An exec
+ * hides them, this and asym_image_has_changed() are both false. While the leader is a zombie, the process has no addresses. An exec
  * by another thread would have given it a living leader.
  */
 static bool runs_same(const struct asym_process *proc, const struct asym_stat *stat)
