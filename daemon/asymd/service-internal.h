@@ -63,9 +63,6 @@ void asym_notify_status(struct asym_notify *n, const char *format, ...) __attrib
  */
 int asym_notify_watchdog(struct asym_notify *n, sd_event *event);
 
-/** Stop the pings. */
-void asym_notify_done(struct asym_notify *n);
-
 struct asym_service;
 
 /*
@@ -339,7 +336,6 @@ int asym_service_loop(struct asym_service *s);
 
 /** Listen to the observer bpf, if there is one. Returns 0; -errno. */
 int asym_service_phases_attach(struct asym_service *s);
-void asym_service_phases_detach(struct asym_service *s);
 
 /** Call this about every second, and when the policy or the configuration has changed. */
 void asym_service_phases_housekeeping(struct asym_service *s);

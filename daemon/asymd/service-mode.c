@@ -15,7 +15,7 @@
 
 static void service_done(struct asym_service *s)
 {
-    asym_notify_done(&s->notify);
+    s->notify.watchdog = sd_event_source_disable_unref(s->notify.watchdog);
     asym_service_bus_close(s);
     /* The source and the guard stop before the ledger they use is closed. */
     if (s->actuator)
@@ -23,7 +23,7 @@ static void service_done(struct asym_service *s)
     asym_service_control_close(s);
     asym_rtxd_free(s->rtx);
     asym_service_waits_close(s);
-    asym_service_phases_detach(s);
+    asym_prompt_remove(&s->phases.asker);
     asym_observer_close(&s->observer);
     asym_rivals_free(s->rivals_look);
     asym_check_done(&s->rivals);

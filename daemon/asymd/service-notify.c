@@ -117,8 +117,3 @@ int asym_notify_watchdog(struct asym_notify *n, sd_event *event)
     /* sd-event's own pings depend on no priority: reports of programs, which come first, must not keep these from the manager. */
     return added < 0 ? added : sd_event_source_set_priority(n->watchdog, SD_EVENT_PRIORITY_IMPORTANT - 1);
 }
-
-void asym_notify_done(struct asym_notify *n)
-{
-    n->watchdog = sd_event_source_disable_unref(n->watchdog);
-}

@@ -71,11 +71,6 @@ asym_usec asym_service_phases_sleep(struct asym_service *s, asym_usec now, asym_
     return p->dozes ? ASYM_MAX(p->next, now + ASYM_SERVICE_HOUSEKEEPING) : p->next;
 }
 
-void asym_service_phases_detach(struct asym_service *s)
-{
-    asym_prompt_remove(&s->phases.asker);
-}
-
 void asym_service_phases_housekeeping(struct asym_service *s)
 {
     struct asym_service_phases *p = &s->phases;

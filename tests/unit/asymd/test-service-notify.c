@@ -27,7 +27,7 @@ static void tear_down(struct notify_fixture *f)
 {
     alarm(0);
     unsetenv("WATCHDOG_USEC");
-    asym_notify_done(&f->n);
+    f->n.watchdog = sd_event_source_disable_unref(f->n.watchdog);
     asym_notify_socket_close(f->manager);
     tree_remove(&f->tree);
 }
@@ -160,7 +160,7 @@ static sd_event *start_pings(struct notify_fixture *f, const char *limit)
 
 static void stop_pings(struct notify_fixture *f, sd_event *event)
 {
-    asym_notify_done(&f->n);
+    f->n.watchdog = sd_event_source_disable_unref(f->n.watchdog);
     sd_event_unref(event);
 }
 

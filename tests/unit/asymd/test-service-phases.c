@@ -116,7 +116,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    asym_service_phases_detach(&s);
+    asym_prompt_remove(&s.phases.asker);
     sd_event_unref(s.event);
     asym_settings_free(settings);
     close(fake.fd);
@@ -207,7 +207,7 @@ TEST_WITH(without_the_observer_there_is_nothing_to_hear, NULL, NULL)
     assert_int_equal(asym_service_phases_attach(&none), 0);
     asym_service_phases_housekeeping(&none);
     assert_null(none.phases.asker.io);
-    asym_service_phases_detach(&none);
+    asym_prompt_remove(&none.phases.asker);
 }
 
 TEST_F(asymd_dozes_only_where_the_last_sample_shows_no_program)
