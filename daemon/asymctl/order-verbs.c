@@ -9,7 +9,6 @@
 
 #include "app/command-line.h"
 #include "base/macro.h"
-#include "base/parse.h"
 #include "base/text.h"
 #include "daemon/asymctl/process-name.h"
 #include "daemon/asymctl/service-verb.h"

@@ -11,7 +11,7 @@
 #include "app/machine-setup.h"
 #include "app/settings-setup.h"
 #include "base/macro.h"
-#include "base/parse.h"
+#include "base/text.h"
 
 /* Without an answer, the masks of an asymd that died would go unnoticed: nothing else says so. */
 static void say_left_over(void)

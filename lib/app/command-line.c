@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "base/parse.h"
 #include "base/text.h"
 #include "config/option-value.h"
 

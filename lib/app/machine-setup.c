@@ -8,7 +8,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "base/parse.h"
+#include "base/text.h"
 #include "linux/topology/topology.h"
 
 /* Indexed by the setting asymmetry.method without NONE, which slows no CPU. */

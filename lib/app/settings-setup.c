@@ -12,7 +12,7 @@
 
 #include "base/io.h"
 #include "base/macro.h"
-#include "base/parse.h"
+#include "base/text.h"
 
 /*
  * The paths of this installation. Only `cmake --install` knows the prefix, so the running program derives it from its own path:

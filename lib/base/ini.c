@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/parse.h"
+#include "base/text.h"
 
 /* inih's buffer holds 200 bytes with line end and NUL. Comments do not count. */
 #define LINE_MAX_ 190

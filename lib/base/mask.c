@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/parse.h"
+#include "base/text.h"
 
 /* Read the digits at *pos. A number that is too large becomes ASYM_MAX_CPUS and is refused. */
 static int parse_cpu(const char *text, size_t len, size_t *pos, unsigned *ret)

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "base/parse.h"
 #include "base/text.h"
 
 /* Returns whether two letters next to each other have changed places. */

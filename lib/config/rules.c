@@ -10,7 +10,6 @@
 #include "base/grow.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "base/parse.h"
 #include "base/text.h"
 
 /* Finds the rule that matches a process, and says why the others do not. */

@@ -11,7 +11,6 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "base/parse.h"
 #include "base/text.h"
 
 int asym_policy_unknown(const char *name, const char *where, struct asym_error *err)

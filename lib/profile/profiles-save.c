@@ -17,7 +17,6 @@
 
 #include "base/io.h"
 #include "base/macro.h"
-#include "base/parse.h"
 #include "base/text.h"
 
 static void print_section(FILE *out, const struct asym_profile_entry *p)

@@ -12,7 +12,7 @@
 #include "base/ini.h"
 #include "base/io.h"
 #include "base/macro.h"
-#include "base/parse.h"
+#include "base/text.h"
 
 #define FILE_MAX_ (16 * 1024 * 1024)
 

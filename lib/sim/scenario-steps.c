@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "base/parse.h"
 #include "base/text.h"
 #include "config/option-value.h"
 #include "sim/sim-internal.h"

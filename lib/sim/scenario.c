@@ -12,7 +12,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "base/parse.h"
+#include "base/text.h"
 #include "base/ini.h"
 #include "config/option-value.h"
 #include "config/config.h"

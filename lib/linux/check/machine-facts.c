@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 
 #include "base/macro.h"
-#include "base/parse.h"
 #include "base/text.h"
 #include "linux/perf/counters.h"
 #include "linux/sys/cgroup-mounts.h"

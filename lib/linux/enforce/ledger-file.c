@@ -27,7 +27,7 @@
 #include "base/grow.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "base/parse.h"
+#include "base/text.h"
 
 #define MAGIC      "asymd-ledger 1 "
 #define RECORD_MAX (4 * ASYM_MASK_LIST_MAX + 256)

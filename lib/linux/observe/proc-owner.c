@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/parse.h"
+#include "base/text.h"
 #include "linux/sys/proc-parse.h"
 
 /* "Uid:\t1000\t0\t0\t0": real, effective, saved, of the file system. The line is among the first, which fit in text. */

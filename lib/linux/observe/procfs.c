@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "base/parse.h"
+#include "base/text.h"
 #include "linux/observe/observer.h"
 #include "linux/sys/realtime.h"
 

@@ -14,7 +14,7 @@
 #include <perfmon/pfmlib_perf_event.h>
 
 #include "base/macro.h"
-#include "base/parse.h"
+#include "base/text.h"
 #include "linux/perf/counters-internal.h"
 
 const char *asym_counter_name(enum asym_counter counter)

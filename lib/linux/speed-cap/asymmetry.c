@@ -11,7 +11,6 @@
 #include "base/io.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "base/parse.h"
 #include "base/text.h"
 
 /* The kernel's worker needs microseconds, on an overloaded machine some tenths of a second. */

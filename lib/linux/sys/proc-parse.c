@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "base/parse.h"
+#include "base/text.h"
 
 /* The fields of stat after the name, numbered as in proc(5). */
 enum {

@@ -11,7 +11,7 @@
 #include "base/io.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "base/parse.h"
+#include "base/text.h"
 #include "linux/topology/topology-internal.h"
 
 static void destroy_p(hwloc_topology_t *t)

@@ -7,7 +7,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "base/parse.h"
+#include "base/text.h"
 #include "linux/topology/topology-internal.h"
 
 /* /proc/cpuinfo has about 700 bytes for a CPU. */

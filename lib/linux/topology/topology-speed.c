@@ -8,7 +8,6 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
-#include "base/parse.h"
 #include "base/sort.h"
 #include "base/text.h"
 

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mask.h"
-#include "base/parse.h"
 #include "base/sort.h"
 #include "base/text.h"
 #include "base/token-bucket.h"
