@@ -24,9 +24,6 @@ struct asym_counters_calls {
     int (*alive)(void *ctx, const struct asym_taskid *id); /**< 0; -ESRCH */
 };
 
-/** Returns true if the kernel permitted to count user space only. For counters of asym_counters_new. */
-bool asym_counters_is_user_only(const struct asym_counters *c);
-
 struct asym_pmu {
     char name[32];
     uint32_t type; /**< for the high half of config; 0: the only PMU, which needs no type there */

@@ -311,11 +311,6 @@ static void live_close(struct asym_counters *c)
     free(l);
 }
 
-bool asym_counters_is_user_only(const struct asym_counters *c)
-{
-    return ((const struct live *)c)->user_only;
-}
-
 /* Returns 0; -ENOENT if a PMU has no event for the group leader. */
 static int encode_all(struct live *l, const struct asym_pmu *pmus)
 {
@@ -396,7 +391,7 @@ static int try_self(const struct asym_root *root, const struct asym_counters_cal
         r = c->read(c, &self, &counts);
     if (r >= 0) {
         s->counters = counts.valid;
-        s->user_only = asym_counters_is_user_only(c);
+        s->user_only = ((const struct live *)c)->user_only;
     }
     c->close(c);
     return r;
