@@ -665,7 +665,7 @@ static void is_there(void)
 /* Subordinate user IDs. The 1,025th user is refused, and asymd logs it. */
 TEST_WITH(many_users_have_a_directory_each, set_up, tear_down)
 {
-    raise_descriptor_limit();
+    limit_descriptors(RLIM_INFINITY);
     assert_int_equal(umount(path), 0);
     assert_int_equal(mount_pages("mode=700,size=1m,nr_inodes=8192"), 0);
     open_server();

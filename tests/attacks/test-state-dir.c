@@ -41,17 +41,6 @@ static int tear_down(void **state)
     return asym_service_tear_down(state);
 }
 
-/* Leaves four steered threads after asymd was killed. */
-static pid_t leave_steered(void)
-{
-    const int cpus = asym_live_cpus();
-    pid_t load = asym_service_spin("4"), asymd = asym_service_start(load, NULL);
-    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
-    asym_live_end(asymd, SIGKILL);
-    assert_int_equal(asym_live_narrow_threads(load, cpus), 4);
-    return load;
-}
-
 /* Fills the file system to the last byte. */
 static void fill(void)
 {
@@ -89,7 +78,7 @@ static void fill_without_lock(void)
 static void restore_behind(void (*obstacle)(void))
 {
     char text[2048] = "";
-    pid_t load = leave_steered();
+    pid_t load = asym_service_leave_steered(NULL);
     obstacle();
     const int status = asym_service_restore(text, sizeof text);
     const int narrow = asym_live_narrow_threads(load, asym_live_cpus());
@@ -116,7 +105,7 @@ TEST_WITH(a_full_one_without_a_lock, set_up, tear_down)
 TEST_WITH(a_service_starts_on_a_full_one_and_steers_when_there_is_room, set_up, tear_down)
 {
     const int cpus = asym_live_cpus();
-    pid_t load = leave_steered();
+    pid_t load = asym_service_leave_steered(NULL);
     fill();
     pid_t asymd = asym_service_start(load, NULL);
     ASYM_LIVE_AWAIT(asym_live_narrow_threads(load, cpus) == 0);

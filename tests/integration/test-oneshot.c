@@ -11,6 +11,7 @@
 #include "linux/sys/elf.h"
 #include "support/live.h"
 #include "support/service.h"
+#include "support/shell.h"
 #include "support/tree.h"
 #include "support/test.h"
 
@@ -26,27 +27,21 @@ static int run_shell(const char *command)
     return asym_live_run(argv, said, sizeof said);
 }
 
-static void assert_said(const char *text)
-{
-    if (!strstr(said, text))
-        fail_msg("'%s' is not in: %s", text, said);
-}
-
 TEST_WITH(in_a_child_pid_namespace_nothing_is_steered_and_it_says_so, asym_service_set_up, asym_service_tear_down)
 {
     char command[512];
     assert_int_equal(run_shell("unshare --pid --fork --kill-child \"$A\" --dry-run --duration=20ms"), 0);
-    assert_said("0 of 0 threads would move");
-    assert_said("in PID namespaces that asymd cannot map");
-    assert_said("the proc connector's PIDs");
+    assert_has(said, "0 of 0 threads would move");
+    assert_has(said, "in PID namespaces that asymd cannot map");
+    assert_has(said, "the proc connector's PIDs");
     pid_t load = asym_service_spin("4");
     asym_live_settle(load, 4);
     snprintf(command, sizeof command,
              "unshare --pid --fork --kill-child \"$A\" --once --duration=300ms --slow=1 --set=asymd.state_dir=%s",
              asym_service_dir());
     assert_int_equal(run_shell(command), 0);
-    assert_said("steered 0 of 0 threads");
-    assert_said("in PID namespaces that asymd cannot map");
+    assert_has(said, "steered 0 of 0 threads");
+    assert_has(said, "in PID namespaces that asymd cannot map");
     assert_int_equal(asym_live_narrow_threads(load, asym_live_cpus()), 0);
 }
 
@@ -58,8 +53,8 @@ TEST_WITH(under_hidepid_it_reports_that_others_are_not_seen, asym_service_set_up
                                " setpriv --reuid=65534 --regid=65534 --clear-groups \"$0\" --dry-run --duration=20ms'"
                                " /tmp/asymd-hidepid.$$; r=$?; rm -f /tmp/asymd-hidepid.$$; exit $r"),
                      0);
-    assert_said("Saw 1 process and followed 1 thread");
-    assert_said("because /proc is mounted with hidepid");
+    assert_has(said, "Saw 1 process and followed 1 thread");
+    assert_has(said, "because /proc is mounted with hidepid");
 }
 
 TEST_WITH(want_of_descriptors_is_reported, asym_service_set_up, asym_service_tear_down)
@@ -69,8 +64,8 @@ TEST_WITH(want_of_descriptors_is_reported, asym_service_set_up, asym_service_tea
     asym_live_settle(load, 40);
     snprintf(command, sizeof command, "ulimit -n 16; \"$A\" --dry-run --duration=500ms --pid=%d", (int)load);
     assert_int_equal(run_shell(command), 0);
-    assert_said("followed 40 threads");
-    assert_said("without a kept descriptor");
+    assert_has(said, "followed 40 threads");
+    assert_has(said, "without a kept descriptor");
     asym_live_end(load, SIGKILL);
     /* The test does not fix how many asymd needs, only that asymd reports too few. Inherited descriptors would count, too. */
     int status = 0;
@@ -82,7 +77,7 @@ TEST_WITH(want_of_descriptors_is_reported, asym_service_set_up, asym_service_tea
     assert_int_equal(status, 1);
     /* The second where a PMU is the first that asymd has no descriptor for. */
     if (!strstr(said, "Too many open files"))
-        assert_said("no file descriptors left");
+        assert_has(said, "no file descriptors left");
 }
 
 TEST_WITH(twenty_thousand_threads_are_all_seen, asym_service_set_up, asym_service_tear_down)
@@ -114,11 +109,11 @@ TEST_WITH(a_policy_that_no_machine_can_run_is_refused_with_its_reason, asym_serv
         snprintf(command, sizeof command, "\"$A\" --policy=smt-icount --set=asymd.state_dir=%s %s", asym_service_dir(),
                  modes[i]);
         assert_int_equal(run_shell(command), 3);
-        assert_said("policy smt-icount cannot run on a live machine: no stock x86 or Arm kernel");
-        assert_said("Policies that can run here: none, pa");
+        assert_has(said, "policy smt-icount cannot run on a live machine: no stock x86 or Arm kernel");
+        assert_has(said, "Policies that can run here: none, pa");
     }
     assert_int_equal(run_shell("\"$A\" --policy=smt-icount --check"), 3);
-    assert_said("smt-icount cannot run on a live machine");
+    assert_has(said, "smt-icount cannot run on a live machine");
 }
 
 /* On a machine with one CPU, every plan gives the same place. */
@@ -133,11 +128,11 @@ TEST_WITH(on_one_cpu_it_says_that_there_is_one, asym_service_set_up, asym_servic
     snprintf(root, sizeof root, "--root=%s", t.path);
     const char *const argv[] = {ASYM_SERVICE, "--dry-run", root, NULL};
     assert_int_equal(asym_live_run(argv, said, sizeof said), 0);
-    assert_said("1 CPU,");
-    assert_said("asymd prefers no CPU: there is one usable CPU.");
+    assert_has(said, "1 CPU,");
+    assert_has(said, "asymd prefers no CPU: there is one usable CPU.");
     const char *const slow[] = {ASYM_SERVICE, "--dry-run", root, "--slow=1", NULL};
     assert_int_equal(asym_live_run(slow, said, sizeof said), 2);
-    assert_said("asymmetry.slow");
+    assert_has(said, "asymmetry.slow");
     tree_remove(&t);
 }
 
@@ -181,13 +176,13 @@ TEST_WITH(a_full_standard_output_is_an_error, asym_service_set_up, asym_service_
              "\"$A\" --once --slow=1 --duration=300ms --pid=%d --set=asymd.state_dir=%s >/dev/full", (int)load,
              asym_service_dir());
     assert_int_equal(run_shell(command), 1);
-    assert_said("cannot write to standard output: No space left on device");
+    assert_has(said, "cannot write to standard output: No space left on device");
     const int steered = asym_live_narrow_threads(load, cpus);
     if (steered != 3)
         fail_msg("%d of 3 threads are steered: %s", steered, said);
     snprintf(command, sizeof command, "\"$A\" --restore --set=asymd.state_dir=%s >/dev/full", asym_service_dir());
     assert_int_equal(run_shell(command), 1);
-    assert_said("cannot write to standard output: No space left on device");
+    assert_has(said, "cannot write to standard output: No space left on device");
     assert_int_equal(asym_live_narrow_threads(load, cpus), 0);
 }
 
@@ -271,8 +266,8 @@ TEST_WITH(a_user_without_access_to_the_ledger_gets_a_note_and_a_plan, asym_servi
              "--pid=%d --set=asymd.state_dir=%s",
              asym_service_dir(), asym_service_dir(), (int)load, asym_service_dir());
     assert_int_equal(run_shell(command), 0);
-    assert_said("/ledger: Permission denied");
-    assert_said("has an affinity of its own");
+    assert_has(said, "/ledger: Permission denied");
+    assert_has(said, "has an affinity of its own");
     const char *first = strstr(said, sentence);
     assert_non_null(first);
     assert_null(strstr(first + 1, sentence));
@@ -353,7 +348,7 @@ TEST_WITH(a_profile_decides_which_thread_has_the_fast_cpu, asym_service_set_up, 
     argv[1] = "--dry-run";
     argv[9] = policies[0];
     assert_int_equal(asym_live_run(argv, said, sizeof said), 0);
-    assert_said("no profile of its program");
+    assert_has(said, "no profile of its program");
     for (int k = 0; k < 2; k++)
         asym_live_end(pids[k], SIGKILL);
 }

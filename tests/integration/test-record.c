@@ -6,16 +6,11 @@
 #include "support/live.h"
 #include "support/process.h"
 #include "support/service.h"
+#include "support/shell.h"
 #include "support/tree.h"
 #include "support/test.h"
 
 static char said[1 << 18];
-
-static void assert_said(const char *text)
-{
-    if (!strstr(said, text))
-        fail_msg("'%s' is not in: %s", text, said);
-}
 
 /* Returns whether the process has a handler for SIGINT. For asym_live_await. */
 static int catches_ctrl_c(pid_t pid, int unused)
@@ -92,18 +87,18 @@ TEST(ctrl_c_ends_a_record_that_makes_the_same_plans_again_and_a_kill_leaves_what
     snprintf(part, sizeof part, "%s.part", path);
     assert_int_not_equal(access(part, F_OK), 0);
     assert_int_equal(replay(path), 0);
-    assert_said("byte for byte");
-    assert_said("all ");
+    assert_has(said, "byte for byte");
+    assert_has(said, "all ");
     assert_null(strstr(said, "the file ends"));
     /* No argument of the load is in the record; its name is. */
     const char *const plans[] = {"daemon/asymctl", "replay", path, "--plans", NULL};
     assert_int_equal(asym_live_run(plans, said, sizeof said), 0);
-    assert_said("load-spin");
+    assert_has(said, "load-spin");
     assert_int_not_equal(access(killed, F_OK), 0);
     snprintf(part, sizeof part, "%s.part", killed);
     assert_int_equal(replay(part), 0);
-    assert_said("the file ends without the segment that ends a record");
-    assert_said("byte for byte");
+    assert_has(said, "the file ends without the segment that ends a record");
+    assert_has(said, "byte for byte");
     tree_remove(&tree);
 }
 
@@ -154,8 +149,8 @@ static void assert_record_has_the_machine_of_the_service(const struct tree *tree
     const char *const record[] = {"daemon/asymctl", "record", path, "--time=300ms", pid, NULL};
     assert_int_equal(asym_live_run(record, said, sizeof said), 0);
     assert_int_equal(replay(path), 0);
-    assert_said("\nMade again under pa: ");
-    assert_said("Some CPUs only count as slow: asymmetry.slow names them");
+    assert_has(said, "\nMade again under pa: ");
+    assert_has(said, "Some CPUs only count as slow: asymmetry.slow names them");
     assert_null(strstr(said, "are alike"));
 }
 
@@ -184,8 +179,8 @@ TEST_WITH(a_record_has_the_machine_of_a_running_service_and_a_trace_its_decision
     asym_live_signal(trace, SIGINT);
     assert_int_equal(asym_live_wait(trace), 0);
     file_read(path, said, sizeof said);
-    assert_said("\"name\":\"release load-spin\"");
-    assert_said("\"cat\":\"asymd\"");
+    assert_has(said, "\"name\":\"release load-spin\"");
+    assert_has(said, "\"cat\":\"asymd\"");
     tree_remove(&tree);
 }
 
@@ -207,17 +202,17 @@ TEST(a_record_becomes_a_scenario_that_is_simulated)
     const char *const sim[] = {"daemon/asymctl", "sim", from, "--policy=pa", "--repeat=2", NULL};
     if (asym_live_run(sim, said, sizeof said) != 0)
         fail_msg("asymctl sim --from failed: %s", said);
-    assert_said("load-spin");
-    assert_said("\nnone ");
-    assert_said("\npa ");
-    assert_said("The scenario has ");
-    assert_said("A record does not tell: ");
+    assert_has(said, "load-spin");
+    assert_has(said, "\nnone ");
+    assert_has(said, "\npa ");
+    assert_has(said, "The scenario has ");
+    assert_has(said, "A record does not tell: ");
     /* On another machine the same programs run. */
     const char *const other[] = {
         "daemon/asymctl", "sim",        from, "--machine=" ASYM_TEST_SOURCE "/scenarios/big-little.ini",
         "--policy=pa",    "--repeat=2", NULL};
     assert_int_equal(asym_live_run(other, said, sizeof said), 0);
-    assert_said("load-spin");
+    assert_has(said, "load-spin");
     tree_remove(&tree);
 }
 

@@ -74,14 +74,11 @@ TEST_WITH(each_state_is_sent_to_systemd, set_up, tear_down)
     assert_int_equal(asym_live_wait(asymd), 0);
 }
 
-static pid_t leave_steered(int cpus)
+static pid_t leave_steered(void)
 {
+    const char *const more[] = {config_option, NULL};
     file_write(config, "[asymd]\npolicy = pa\n");
-    pid_t load = asym_service_spin("4"), asymd = start_asymd(load);
-    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
-    asym_live_end(asymd, SIGKILL);
-    assert_true(asym_live_narrow_threads(load, cpus) == 4);
-    return load;
+    return asym_service_leave_steered(more);
 }
 
 /* restore also uses the state directory that the bad file names, if that line is readable. */
@@ -89,7 +86,7 @@ TEST_WITH(restore_puts_back_whatever_the_configuration_is_like, set_up, tear_dow
 {
     char text[4096];
     int cpus = asym_live_cpus();
-    pid_t load = leave_steered(cpus);
+    pid_t load = leave_steered();
     file_write(config, "junk\n[asmyd]\nx = 1\n[asymd]\npolcy = pa\nstate_dir = %s\ninterval = never\n",
                asym_service_dir());
     const char *const argv[] = {ASYM_SERVICE, "--restore", config_option, NULL};
@@ -111,7 +108,7 @@ TEST_WITH(a_start_that_fails_puts_back_what_was_left, set_up, tear_down)
     };
     int cpus = asym_live_cpus();
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        pid_t load = leave_steered(cpus);
+        pid_t load = leave_steered();
         file_write(config, "%s", bad[i].config);
         const char *const more[] = {config_option, bad[i].option, NULL};
         assert_int_equal(asym_live_wait(asym_service_start(load, more)), 2);

@@ -184,11 +184,7 @@ TEST_WITH(what_a_killed_one_left_is_said_everywhere, asym_service_set_up, asym_s
 {
     const char *dir = asym_service_dir_option();
     char path[512];
-    const int cpus = asym_live_cpus();
-    pid_t load = asym_service_spin("4"), asymd = asym_service_start(load, NULL);
-    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
-    asym_live_end(asymd, SIGKILL);
-    assert_int_equal(asym_live_narrow_threads(load, cpus), 4);
+    const pid_t load = asym_service_leave_steered(NULL);
     const char *ctl = install_asymctl(path, sizeof path);
     const struct {
         const char *argv[4];
@@ -202,7 +198,7 @@ TEST_WITH(what_a_killed_one_left_is_said_everywhere, asym_service_set_up, asym_s
         silent += !says_left_over(cases[i].argv, cases[i].status);
     unsetenv("ASYMD_BUS");
     assert_int_equal(asym_service_restore(path, sizeof path), 0);
-    assert_int_equal(asym_live_odd_threads(load, cpus, 0), 0);
+    assert_int_equal(asym_live_odd_threads(load, asym_live_cpus(), 0), 0);
     asym_live_end(load, SIGKILL);
     assert_int_equal(silent, 0);
 }

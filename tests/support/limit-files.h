@@ -15,13 +15,15 @@ static inline void limit_files(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/** Let this process have as many descriptors as the kernel allows. */
-static inline void raise_descriptor_limit(void)
+/** Limit the numbers of new descriptors; RLIM_INFINITY: to what the kernel allows. Returns the limit before. */
+static inline rlim_t limit_descriptors(rlim_t n)
 {
     struct rlimit limit;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    limit.rlim_cur = limit.rlim_max;
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = ASYM_MIN(n, limit.rlim_max);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    return before;
 }
 
 #endif

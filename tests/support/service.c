@@ -135,3 +135,13 @@ pid_t asym_service_steer(const char *threads, const char *const *more)
     asym_service_start(load, more);
     return load;
 }
+
+pid_t asym_service_leave_steered(const char *const *more)
+{
+    const int cpus = asym_live_cpus();
+    const pid_t load = asym_service_spin("4"), asymd = asym_service_start(load, more);
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 4, ASYM_LIVE_PATIENCE));
+    asym_live_end(asymd, SIGKILL);
+    assert_int_equal(asym_live_narrow_threads(load, cpus), 4);
+    return load;
+}

@@ -48,4 +48,7 @@ pid_t asym_service_spin(const char *threads);
 /** The same, and an asymd that steers it. Returns the program. */
 pid_t asym_service_steer(const char *threads, const char *const *more);
 
+/** The same with four threads, which asymd has steered when it is killed. Returns the program. */
+pid_t asym_service_leave_steered(const char *const *more);
+
 #endif

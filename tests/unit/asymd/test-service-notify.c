@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The messages to the service manager, while its queue is full and when it has room. A call that waits ends in SIGALRM. */
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "base/clock.h"
 #include "daemon/asymd/service-internal.h"
+#include "support/limit-files.h"
 #include "support/notify-socket.h"
 #include "support/tree.h"
 #include "support/test.h"
@@ -126,12 +126,9 @@ TEST_F(without_a_manager_nothing_waits)
 /* asymd keeps a descriptor for each thread that it observes, so none may be left for a moment. */
 TEST_F(a_state_waits_for_a_free_descriptor)
 {
-    struct rlimit limit;
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    const struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const rlim_t before = limit_descriptors(0);
     asym_notify_state(&f->n, "READY=1");
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit_descriptors(before);
     assert_received(f, "");
     asym_notify_status(&f->n, "now");
     assert_received(f, "READY=1\nSTATUS=now\n");

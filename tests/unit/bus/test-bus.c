@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The bus on socket pairs: one process is the server and its clients, which take turns on one event loop. */
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -9,6 +8,7 @@
 #include "base/clock.h"
 #include "bus/bus-internal.h"
 #include "support/count.h"
+#include "support/limit-files.h"
 #include "support/test.h"
 
 struct fixture {
@@ -354,13 +354,10 @@ TEST_WITH(garbage_ends_the_connection_only, set_up, tear_down)
 /* The client waits in the backlog, where its socket stays readable: asymd would wake for it again and again. */
 TEST_WITH(without_descriptors_a_client_waits_for_the_housekeeping, set_up, tear_down)
 {
-    struct rlimit limit;
     sd_bus *client = start_client();
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    const struct rlimit none = {0, limit.rlim_max};
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const rlim_t before = limit_descriptors(0);
     const int first = sd_event_run(f.event, 0), second = sd_event_run(f.event, 0);
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit_descriptors(before);
     assert_true(first > 0);
     assert_int_equal(second, 0);
     asym_bus_housekeeping(f.bus, asym_clock_now());

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "daemon/exporter/exporter.h"
 #include "support/fake-service.h"
+#include "support/shell.h"
 #include "support/test.h"
 
 static bool has_no_name;
@@ -106,14 +107,11 @@ TEST(what_is_no_socket_has_an_unknown_address)
 TEST(the_help_fits_80_columns)
 {
     char text[4096];
-    FILE *pipe = popen("env -u COLUMNS '" ASYM_TEST_BIN "/daemon/asymd-exporter' --help", "r");
-    assert_non_null(pipe);
-    text[fread(text, 1, sizeof text - 1, pipe)] = '\0';
-    assert_int_equal(pclose(pipe), 0);
-    assert_non_null(strstr(text, "usage: asymd-exporter "));
+    assert_int_equal(shell_run(text, sizeof text, "env -u COLUMNS '%s/daemon/asymd-exporter' --help", ASYM_TEST_BIN),
+                     0);
+    assert_has(text, "usage: asymd-exporter ");
     assert_null(strstr(text, "OpenMetrics"));
-    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
-        assert_in_range(strcspn(line, "\n"), 0, 80);
+    assert_fits_in(text, 80);
 }
 
 TEST_MAIN

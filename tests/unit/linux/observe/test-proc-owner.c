@@ -3,12 +3,12 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <linux/sched.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "linux/observe/proc-owner.h"
 #include "linux/sys/thread.h"
+#include "support/limit-files.h"
 #include "support/process.h"
 #include "support/tree.h"
 #include "support/test.h"
@@ -110,16 +110,14 @@ static void end(pid_t pid)
 /* Without a descriptor asymd cannot read a file, but it can read an inode. */
 TEST_LIVE(a_known_process_costs_no_reading)
 {
-    struct rlimit before;
     const struct asym_taskid self = id_of(getpid());
     assert_int_equal(asym_proc_owner_known(&f->owners, &f->root, &self, &f->uid), 0);
     assert_int_equal(f->uid, geteuid());
     f->uid = UNTOUCHED;
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, before.rlim_max}), 0);
+    const rlim_t before = limit_descriptors(0);
     const int known = asym_proc_owner_known(&f->owners, &f->root, &self, &f->uid);
     const int unknown = asym_proc_owner_known(NULL, &f->root, &self, &(uint32_t){0});
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    limit_descriptors(before);
     assert_int_equal(known, 0);
     assert_int_equal(f->uid, geteuid());
     assert_int_equal(unknown, -EMFILE);

@@ -3,11 +3,11 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <signal.h>
-#include <sys/resource.h>
 
 #include "linux/check/machine-facts.h"
 #include "linux/perf/counters-internal.h"
 #include "linux/perf/counters.h"
+#include "support/limit-files.h"
 #include "support/tree.h"
 #include "support/test.h"
 
@@ -512,17 +512,15 @@ TEST_F(want_of_descriptors_is_no_lack_of_a_pmu)
     void (*const machines[])(const struct fixture *) = {plain_pmu, hybrid_pmus};
     struct asym_pmu pmus[ASYM_COUNTERS_PMUS];
     for (size_t i = 0; i < ASYM_LENGTH(machines); i++) {
-        struct rlimit was, limit;
         machines[i](f);
         assert_true(asym_counters_pmus(&f->root, pmus) > 0);
         const int free_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        assert_true(free_fd >= 0 && close(free_fd) == 0 && getrlimit(RLIMIT_NOFILE, &was) == 0);
+        assert_true(free_fd >= 0 && close(free_fd) == 0);
         int r[2];
         for (rlim_t n = 0; n < 2; n++) {
-            limit = (struct rlimit){.rlim_cur = (rlim_t)free_fd + n, .rlim_max = was.rlim_max};
-            assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+            const rlim_t before = limit_descriptors((rlim_t)free_fd + n);
             r[n] = asym_counters_pmus(&f->root, pmus);
-            assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+            limit_descriptors(before);
         }
         assert_int_equal(r[0], -EMFILE);
         assert_int_equal(r[1], -EMFILE);

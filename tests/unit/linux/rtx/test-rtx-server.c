@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -117,7 +116,7 @@ WRAPPED(ssize_t, pread, int fd, void *buf, size_t size, off_t offset)
 /* This process has both ends of each connection, which are more than the usual 1,024. asymd raises its limit, too. */
 static int set_up(void **state)
 {
-    raise_descriptor_limit();
+    limit_descriptors(RLIM_INFINITY);
     memset(refused, 0, sizeof refused);
     for (size_t i = 0; i < PAGES; i++)
         pages[i].fd = -1;
@@ -936,18 +935,14 @@ TEST_WITH(another_user_has_no_directory_in_a_common_file_system, set_up, tear_do
 
 TEST_WITH(without_descriptors_a_program_is_refused, set_up, tear_down)
 {
-    struct rlimit limit, none;
     const int i = come(), next = dup(STDOUT_FILENO);
     close(next);
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     const int before = asym_process_descriptors(getpid());
     for (int room = 0; room < 2; room++) {
-        none = limit;
-        none.rlim_cur = (rlim_t)next + (rlim_t)room;
         announce(i);
-        assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+        const rlim_t limit = limit_descriptors((rlim_t)next + (rlim_t)room);
         serve(1);
-        assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        limit_descriptors(limit);
         assert_int_equal(refused[ASYM_RTXD_REFUSED_NO_FD] + refused[ASYM_RTXD_REFUSED_FILE], room + 1);
         assert_false(is_in(i));
         assert_int_equal(asym_process_descriptors(getpid()), before);
