@@ -76,7 +76,7 @@
     ROW(DURATION, release, .def = "5s", .min = 0, .max = 3600e6,                                                       \
         .help = "asymd restores the mask of a thread that has been idle for this long.")                               \
     ROW(BOOL, realtime, .def = "yes",                                                                                  \
-        .help = "Carry out plans of up to 256 changes with real-time priority, so that asymd does not wait for a CPU "  \
+        .help = "Carry out plans with real-time priority, for 5 ms at most, so that asymd does not wait for a CPU "     \
                 "between two changes.")
 
 /** struct asym_counters_settings. The build sets ASYM_PROFILES to the installed file. */
