@@ -111,6 +111,7 @@ struct asym_pthread {
     int32_t tid;
     int fd;                                  /**< open schedstat; -1: none is kept open */
     uint64_t start;                          /**< 0: stat not read yet */
+    asym_usec read_at;                       /**< by the last sample that read it; 0: none did */
     struct asym_schedstat before;            /**< at the last sample */
     int64_t balance_ns;                      /**< runnable time that the kernel has credited, less what was counted */
     const struct asym_mask *affinity, *mask; /**< results of sched_getaffinity and of Cpus_allowed */
@@ -171,7 +172,6 @@ struct asym_process {
     uint32_t program;     /**< incremented at exec and when the rules change: answers with an older tag are ignored */
     uint32_t maps_most;   /**< bytes of its maps to read; 0: ASYM_READ_MAPS_FIRST */
     asym_usec sampled_at; /**< when its last sample began; 0: never */
-    asym_usec late;       /**< so much later its last threads were read, us */
     asym_usec stat_at;    /**< when the stat of a thread of it was read last; 0: never */
     char comm[ASYM_COMM_LEN];
     uint64_t seen;   /**< number of the last listing of /proc that had it */
@@ -212,8 +212,6 @@ struct asym_procfs_scan {
     struct asym_process *cut; /**< its scan goes on with the next call; NULL: none */
     uint32_t next;            /**< index of the thread to read next */
     asym_usec since;          /**< when the process was sampled before; 0: never */
-    asym_usec late;           /**< asym_process.late of that sample */
-    asym_usec interval;       /**< us since then, for the thread that is read now; 0: never */
     uint32_t settings;        /**< asym_procfs_watched.settings of the thread that is read now; 0: none, or not known */
     struct asym_process_sums sums;
 };

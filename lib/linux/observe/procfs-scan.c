@@ -316,6 +316,12 @@ static int scan_thread(struct asym_procfs *p, struct asym_process *proc, struct 
     return 0;
 }
 
+/* us since the thread was read; the process may have been sampled since, and have slept. 0: never. */
+static asym_usec interval_of(const struct asym_procfs *p, const struct asym_pthread *t)
+{
+    return p->scan.since > 0 && p->config.root->live ? p->now - ASYM_MAX(p->scan.since, t->read_at) : 0;
+}
+
 /* Scan the threads from p->scan.next on. only_new: only those that the first pass did not scan, without a break. */
 static int scan_threads(struct asym_procfs *p, struct asym_process *proc, bool only_new)
 {
@@ -323,7 +329,8 @@ static int scan_threads(struct asym_procfs *p, struct asym_process *proc, bool o
         struct asym_pthread *t = &proc->threads[p->scan.next++];
         if (t->gone || (only_new && t->measured))
             continue;
-        int r = scan_thread(p, proc, t, p->scan.interval, &p->scan.sums);
+        int r = scan_thread(p, proc, t, interval_of(p, t), &p->scan.sums);
+        t->read_at = p->now;
         if (r == -EACCES || r == -EPERM)
             proc->denied = true;
         else if (asym_procfs_gone(r) || r == -EINVAL)

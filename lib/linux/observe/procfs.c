@@ -74,21 +74,11 @@ static int has_moved(struct asym_procfs *p, struct asym_process *proc)
     return moved;
 }
 
-/*
- * The shares of a process refer to the time since its last sample, which may be longer than the interval of the snapshot. Threads
- * that a later call of next() reads have had more time since, but for that by which the last sample read its last ones late.
- */
-static void set_interval(struct asym_procfs *p, struct asym_process *proc)
+/* The shares of a process refer to the time since its last sample, which may be longer than the interval of the snapshot. */
+static void begin_process(struct asym_procfs *p, struct asym_process *proc)
 {
-    struct asym_procfs_scan *scan = &p->scan;
-    if (!scan->cut) {
-        scan->since = proc->sampled_at ? proc->sampled_at : p->last;
-        scan->late = proc->late;
-        proc->sampled_at = p->now;
-    }
-    proc->late = p->now - proc->sampled_at;
-    const asym_usec before = scan->since + (proc->late > 0 ? scan->late : 0);
-    scan->interval = scan->since > 0 && p->config.root->live ? p->now - before : 0;
+    p->scan.since = proc->sampled_at ? proc->sampled_at : p->last;
+    proc->sampled_at = p->now;
 }
 
 static bool has_autogroups(struct asym_procfs *p)
@@ -135,7 +125,8 @@ static int sample_process(struct asym_procfs *p, struct asym_process *proc)
 /* When another process has taken over the PID, that process is sampled. */
 static int sample_pid(struct asym_procfs *p, struct asym_process *proc)
 {
-    set_interval(p, proc);
+    if (!p->scan.cut)
+        begin_process(p, proc);
     int r = sample_process(p, proc);
     if (r == -ESTALE) {
         proc = asym_procfs_verify(p, proc);

@@ -2002,7 +2002,7 @@ TEST_F(one_process_is_read_in_pieces)
     assert_int_equal(f->s.coverage.n_threads, N_THREADS - 1);
 }
 
-/* The last thread is read 20 ms after the others in the samples that are cut, and has run 5 ms each time. */
+/* The last thread is read 20 ms after the others in the two samples that are cut, and has run 5 ms before each. */
 TEST_F(a_thread_that_is_read_late_has_the_share_of_its_own_time)
 {
     const int pid = getpid(), other = getppid(), last = ASYM_MAX(pid, other);
@@ -2011,10 +2011,11 @@ TEST_F(a_thread_that_is_read_late_has_the_share_of_its_own_time)
     f->root.live = true;
     put(f, (struct thread){.pid = pid, .tid = pid, .comm = "leads", .state = 'S'});
     put(f, (struct thread){.pid = pid, .tid = other, .comm = "other", .state = 'S'});
-    for (unsigned i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < 4; i++) {
         put_times(f, pid, last, 5000 * (i + 1), 0, i + 1);
-        is_over = i > 0;
-        if (is_over)
+        usleep(1000); /* the clock of a process that has RLIMIT_CPU goes on when it leaves the CPU */
+        is_over = i == 1 || i == 2;
+        while (is_over && !asym_procfs_of(f->source)->scan.cut)
             assert_int_equal(f->source->next(f->source, &f->s), -EINPROGRESS);
         is_over = false;
         usleep(20000);
