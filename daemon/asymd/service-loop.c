@@ -21,13 +21,13 @@ static asym_usec spent_on_bus(void *userdata)
 }
 
 /*
- * When the next piece of this sample is due, at once after the first one, which may have ended with the real-time priority; or the
- * next sample, which is early only as far as the CPU budget lasts.
+ * When the next piece of this sample is due, at once after one that ended with the real-time priority; or the next sample, which is
+ * early only as far as the CPU budget lasts.
  */
 static asym_usec time_of_sample(struct asym_service *s, asym_usec now)
 {
     if (s->sampling)
-        return s->run->prompt.sample ? 0 : now + PIECE_REST;
+        return s->run->prompt.sample && s->run->prompt.is_realtime ? 0 : now + PIECE_REST;
     const asym_usec wait = asym_budget_wait(&s->budget, asym_cycle_wait(&s->cycle, s->run->settings->daemon.interval));
     return asym_service_phases_sleep(s, now, wait);
 }
@@ -102,5 +102,5 @@ void asym_service_block_signals(void)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
-    pthread_sigmask(SIG_SETMASK, &set, NULL); /* lets in that of lib/linux/sys/realtime.c */
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
 }

@@ -129,10 +129,12 @@ TEST_WITH(each_sample_is_held_to_the_budget, set_up, NULL)
     for (int i = 0; i < 3; i++) {
         uint64_t due;
         assert_ptr_equal(run.prompt.sample, i == 0 ? s.timer : NULL);
+        run.prompt.is_realtime = i < 2;
+        run.prompt.sample = i == 1 ? NULL : s.timer;
         assert_true(sd_event_run(s.event, 60 * ASYM_SEC) > 0);
         expect_calls("nB");
         assert_int_equal(sd_event_source_get_time(s.timer, &due), 0);
-        /* The first piece may have ended with the real-time priority. */
+        /* Only the first piece of a sample has the real-time priority, where asymd waits with it. */
         assert_int_equal(due == 0, i == 0);
     }
     sd_event_source_unref(s.timer);
