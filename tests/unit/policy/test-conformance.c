@@ -275,10 +275,15 @@ static void check_fast_busy(struct run *r)
     ASYM_MASK_FOREACH (c, &r->machine.fast)
         if (loads[c] == 0 && !asym_mask_has(&held, c))
             asym_mask_set(&idle, (unsigned)c);
+    struct asym_mask alone = idle;
+    ASYM_MASK_FOREACH (c, &idle)
+        for (int s = r->machine.cpus[c].sibling; s != (int)c; s = r->machine.cpus[s].sibling)
+            if (loads[s] > 0)
+                asym_mask_clear(&alone, (unsigned)c);
     for (size_t i = 0; i < r->plan->n_tasks; i++) {
         int32_t target = r->plan->tasks[i].target;
         if (is_placed(&r->plan->tasks[i]) && asym_mask_has(&r->machine.slow, target) && loads[target] >= 2)
-            CHECK(r, runs_first(r, &r->plan->tasks[i]) || !asym_mask_meets(&r->allowed[i], &idle));
+            CHECK(r, !asym_mask_meets(&r->allowed[i], runs_first(r, &r->plan->tasks[i]) ? &alone : &idle));
     }
 }
 
