@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/pool.h"
 #include "base/sort.h"
 
 const char asym_overrides_rule_name[] = "set by the user";

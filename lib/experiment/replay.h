@@ -16,7 +16,7 @@
 #include <asym/snapshot.h>
 
 #include "base/mask-table.h"
-#include "base/arena.h"
+#include "base/pool.h"
 #include "core/task-table.h"
 #include "record/record.h"
 #include "report/columns.h"

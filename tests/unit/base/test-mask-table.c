@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The mask table: each mask once, at one address, until the table drops or sweeps it. */
 #include "support/scarce-memory.h"
-#include "base/arena.c"
 #include "base/hash.c"
+#include "base/pool.c"
 #undef malloc
 #undef calloc
 

@@ -8,8 +8,8 @@
 #include "support/engine-fixture.h"
 #include "support/scarce-memory.h"
 
-#include "base/arena.c"
 #include "base/hash.c"
+#include "base/pool.c"
 #include "core/engine.c"
 #include "core/task-table.c"
 #include "support/test.h"
