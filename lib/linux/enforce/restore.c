@@ -100,26 +100,27 @@ static size_t restore_inherited(struct asym_ledger *l, int *ret_error)
     return n;
 }
 
-static int restore_heirs(struct asym_ledger *l, int32_t tgid)
+static int restore_heirs(struct asym_ledger *l, int32_t tgid, size_t *found)
 {
     struct search s = {.creators = {.ledger = l, .begun = asym_clock_now()}, .found = 1};
     for (int pass = 0; pass < PASSES_MAX && s.found > 0; pass++) {
         s.found = 0;
         check_process(&s, tgid);
+        *found += s.found;
     }
     return s.error;
 }
 
-int asym_ledger_follow_exec(struct asym_ledger *l, const struct asym_ledger_entry *e)
+int asym_ledger_follow_exec(struct asym_ledger *l, const struct asym_ledger_entry *e, size_t *found)
 {
     struct asym_stat leader;
-    struct asym_mask found;
+    struct asym_mask mask;
     if (e->id.tid == e->id.tgid || asym_thread_get_stat(e->id.tgid, e->id.tgid, &leader) < 0 ||
         asym_stat_is_ending(&leader) || !asym_ledger_is_other_image(e, &leader.image) ||
-        asym_thread_get_mask(e->id.tgid, &found) < 0 ||
-        !asym_ledger_looks_inherited(l, e, &found, leader.nice, asym_clock_now()))
+        asym_thread_get_mask(e->id.tgid, &mask) < 0 ||
+        !asym_ledger_looks_inherited(l, e, &mask, leader.nice, asym_clock_now()))
         return 0;
-    return restore_heirs(l, e->id.tgid);
+    return restore_heirs(l, e->id.tgid, found);
 }
 
 static void count(struct asym_restore_report *report, int r)
@@ -139,14 +140,14 @@ static void restore_all(struct asym_ledger *l, struct asym_restore_report *repor
     /* The leader's own record may explain the mask of a thread that has called exec, and not its nice value. */
     for (size_t i = 0; i < l->n; i++)
         if (asym_thread_is_of(l->entries[i].id.tgid, l->entries[i].id.tid) == -ESRCH)
-            asym_ledger_follow_exec(l, &l->entries[i]);
+            (void)asym_ledger_follow_exec(l, &l->entries[i], &report->inherited); /* the search below tries again */
     /* Restore the creators first: while a thread has a narrowed mask, each new child inherits it. */
     for (size_t i = 0; i < l->n; i++) {
         int r = asym_ledger_restore_thread(l, &l->entries[i]);
         count(report, r);
         l->entries[i].failed = r < 0 && r != -ESRCH && r != -EBUSY;
     }
-    report->inherited = restore_inherited(l, &report->search_error);
+    report->inherited += restore_inherited(l, &report->search_error);
     /* A later restore finds the children that this one could not look for: the entries of their creators stay. */
     for (size_t i = l->n; report->search_error == 0 && i-- > 0;)
         if (!l->entries[i].failed)
