@@ -48,7 +48,8 @@ EXEMPT = {
     "cannot fail, or only where the arguments are wrong": """
         _exit abs alarm alphasort atoi bsearch ceil clock_gettime ctype_b_loc ctype_tolower_loc cxa_finalize errno_location exit
         exp fabs fileno floor fmin fmod fnmatch free getenv geteuid getpid getppid gettid libc_current_sigrtmin libc_start_main log
-        lround memchr memcmp memcpy memmem memmove memrchr memset posix_spawn_file_actions_destroy posix_spawnattr_destroy posix_spawnattr_setflags
+        lround memchr memcmp memcpy memmem memmove memrchr memset posix_spawn_file_actions_destroy posix_spawnattr_destroy
+        posix_spawnattr_setflags
         posix_spawnattr_setschedparam posix_spawnattr_setschedpolicy posix_spawnattr_setsigdefault posix_spawnattr_setsigmask pow
         pthread_attr_destroy pthread_attr_init pthread_attr_setstacksize pthread_join pthread_mutex_destroy pthread_mutex_init
         pthread_mutex_lock pthread_mutex_unlock pthread_mutexattr_destroy pthread_mutexattr_init pthread_mutexattr_setprotocol
