@@ -281,6 +281,29 @@ TEST_F(a_nice_value_of_another_is_no_affinity_of_another)
     }
 }
 
+/* While asymd lends it none: what its owner gives it then is its own, also after an earlier boost. */
+TEST_F(a_nice_value_that_a_steered_thread_gets_from_its_owner_is_given_back)
+{
+    static const int8_t owners[] = {4, -3, 4};
+    for (size_t i = 0; i < 3; i++) {
+        f->thread->nice = 0;
+        f->thread->reset_on_fork = false;
+        steer(f, 0xff, 0xf0);
+        if (i == 2) {
+            expect(f, boost(ASYM_ACTION_STEER, 0xf0, 0xf0, 0, -5), ASYM_OUTCOME_DONE, 0);
+            expect(f, boost(ASYM_ACTION_STEER, 0xf0, 0xf0, -5, 0), ASYM_OUTCOME_DONE, 0);
+        }
+        f->thread->nice = owners[i];
+        f->thread->reset_on_fork = true;
+        const int8_t lent = (int8_t)(owners[i] - 5);
+        expect(f, boost(ASYM_ACTION_STEER, 0xf0, 0x0f, owners[i], lent), ASYM_OUTCOME_DONE, 0);
+        assert_int_equal(f->thread->nice, lent);
+        expect(f, boost(ASYM_ACTION_RELEASE, 0x0f, 0xff, lent, owners[i]), ASYM_OUTCOME_DONE, 0);
+        assert_int_equal(f->thread->nice, owners[i]);
+        assert_true(f->thread->reset_on_fork);
+    }
+}
+
 /* The thread has raised the value that asymd lent it, and raises it again: the core has seen the first. The mask stays. */
 TEST_F(a_raised_boost_is_taken_back_from_a_thread_that_stays_steered)
 {
