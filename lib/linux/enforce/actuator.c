@@ -193,7 +193,7 @@ static int prepare_steer(struct asym_ledger *l, const struct asym_action *a, asy
     return r;
 }
 
-static int change_nice(const struct asym_action *a, const struct asym_ledger_entry *e)
+static int change_nice(const struct asym_action *a, struct asym_ledger_entry *e)
 {
     struct asym_thread_sched now;
     int r = asym_thread_get_sched(a->id.tid, &now);
@@ -201,8 +201,12 @@ static int change_nice(const struct asym_action *a, const struct asym_ledger_ent
         return r;
     if (!asym_thread_is_fair(&now))
         return 0; /* SCHED_IDLE or another scheduler: nice has no effect there, the mask has */
-    if (!asym_ledger_is_nice_set(e, now.nice))
+    /* Not set yet, set_nice explains no other value: its owner has given it that since the snapshot. */
+    if (now.nice != e->set_nice && now.nice != e->before_nice &&
+        !asym_nice_owes_boost(now.nice, e->before_nice, e->original_nice)) {
+        e->set_nice = e->before_nice;
         return -ESTALE;
+    }
     /* With its original nice value, the thread gets its original reset-on-fork flag again. */
     return asym_thread_set_nice(a->id.tid, a->nice, a->nice != e->original_nice || e->original_reset);
 }

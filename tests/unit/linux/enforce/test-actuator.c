@@ -281,6 +281,16 @@ TEST_F(a_nice_value_of_another_is_no_affinity_of_another)
     }
 }
 
+/* Between the snapshot and the action: a value that the planned boost would explain, and the one in force does not. */
+TEST_F(a_nice_value_of_another_that_comes_first_is_kept)
+{
+    steer(f, 0xff, 0xf0);
+    f->thread->nice = -3;
+    expect(f, boost(ASYM_ACTION_STEER, 0xf0, 0x0f, 0, -5), ASYM_OUTCOME_HANDS_OFF, -ESTALE);
+    assert_mask(&f->thread->mask, 0xff);
+    assert_int_equal(f->thread->nice, -3);
+}
+
 /* While asymd lends it none: what its owner gives it then is its own, also after an earlier boost. */
 TEST_F(a_nice_value_that_a_steered_thread_gets_from_its_owner_is_given_back)
 {
