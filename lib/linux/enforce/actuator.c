@@ -36,7 +36,9 @@ static struct asym_ledger_entry *entry_of(struct asym_ledger *l, const struct as
     struct asym_ledger_entry *e = asym_ledger_find(l, id->tid);
     if (!e || (e->id.start == id->start && e->id.tgid == id->tgid))
         return e;
-    asym_ledger_forget(l, e); /* the kernel reused the number: the entry is of an earlier thread */
+    /* The kernel reused the number: the entry is of an earlier thread, or of a later one than the core knows. */
+    if (e->id.start <= id->start)
+        asym_ledger_forget(l, e);
     return NULL;
 }
 

@@ -177,7 +177,8 @@ TEST_F(a_release_without_a_record_tells_whether_the_thread_lives)
     steer(f, 0xff, 0xf0);
     fake_kernel_end(TID);
     asym_fork_guard_on_event(f->ledger,
-                             &(struct asym_process_event){.kind = ASYM_PROCESS_EVENT_EXIT, .pid = TID, .tgid = PID});
+                             &(struct asym_process_event){
+                                 .kind = ASYM_PROCESS_EVENT_EXIT, .pid = TID, .tgid = PID, .when = 1000 * ASYM_SEC});
     assert_int_equal(asym_ledger_count(f->ledger), 0);
     expect(f, action(ASYM_ACTION_RELEASE, 0xf0, 0xff), ASYM_OUTCOME_GONE, -ESRCH);
 }
@@ -453,6 +454,12 @@ TEST_F(a_tid_that_is_used_again_is_another_thread)
     expect(f, a, ASYM_OUTCOME_DONE, 0);
     assert_mask(&f->thread->mask, 0xf0);
     assert_int_equal(asym_ledger_count(f->ledger), 0);
+    a.kind = ASYM_ACTION_STEER;
+    a.mask = fake_mask(0x0f);
+    expect(f, a, ASYM_OUTCOME_DONE, 0);
+    /* The core lets the earlier one go, whose record is gone: that of the later one stays. */
+    expect(f, action(ASYM_ACTION_RELEASE, 0xf0, 0xff), ASYM_OUTCOME_GONE, -ESRCH);
+    assert_int_equal(asym_ledger_count(f->ledger), 1);
 }
 
 /* Someone else has set the mask by now. The boost is still asymd's. */

@@ -361,6 +361,16 @@ TEST_F(a_thread_that_ends_is_forgotten_and_its_children_are_not)
     assert_non_null(asym_ledger_find(f->ledger, OTHER));
 }
 
+/* In a storm of forks events wait for seconds, and the kernel may reuse a number in that time. */
+TEST_F(the_late_event_of_an_earlier_thread_forgets_no_later_one)
+{
+    asym_ledger_find(f->ledger, OTHER)->id.start = 99900;
+    deliver_born(f, ASYM_PROCESS_EVENT_EXIT, OTHER, OTHER, 0, NOW - 2 * ASYM_SEC);
+    assert_non_null(asym_ledger_find(f->ledger, OTHER));
+    deliver_born(f, ASYM_PROCESS_EVENT_EXIT, OTHER, OTHER, 0, NOW - ASYM_SEC);
+    assert_null(asym_ledger_find(f->ledger, OTHER));
+}
+
 TEST_F(what_the_kernel_refuses_to_take_back_stays_on_record)
 {
     struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
