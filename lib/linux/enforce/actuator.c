@@ -291,7 +291,8 @@ static int release(struct asym_ledger *l, const struct asym_action *a)
 
 /*
  * Keeps the thread's present mask: the core has found that asymd did not set it, even if asymd once set the same mask. The
- * exception is a thread that is left on its transit CPU: it gets its mask back.
+ * exception is a thread that is left on its transit CPU: it gets its mask back. If the kernel refuses the nice value, that alone
+ * stays on record.
  */
 static int forget(struct asym_ledger *l, const struct asym_action *a)
 {
@@ -302,8 +303,15 @@ static int forget(struct asym_ledger *l, const struct asym_action *a)
     int r = asym_thread_get_stat_of(&a->id, &stat);
     if (r >= 0)
         r = e->under_way ? asym_ledger_restore_thread(l, e) : asym_ledger_restore_nice(e);
-    asym_ledger_forget(l, e);
-    return r > 0 || r == -ESRCH || r == -EBUSY ? 0 : r;
+    if (r >= 0 || r == -ESRCH || r == -EBUSY) {
+        asym_ledger_forget(l, e);
+        return 0;
+    }
+    if (!e->under_way)
+        e->original = e->set = e->before = a->mask;
+    e->full_cpuset &= e->under_way;
+    l->owed |= asym_ledger_note(l, e) < 0;
+    return r;
 }
 
 /*

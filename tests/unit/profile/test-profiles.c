@@ -240,9 +240,10 @@ TEST_F(one_section_is_replaced_and_the_rest_stays_byte_by_byte)
         {" [/usr/bin/gzip] \r\nips.x = 1\r\n; the end\n", "%s; the end\n"},
         {"[/usr/bin/gzip]\n[/usr/bin/gzip2]\n", "%s[/usr/bin/gzip2]\n"},
     };
-    char section[512], after[1024];
+    char after[1024];
     save(f, &gzip);
-    snprintf(section, sizeof section, "%s", read_text(f->file));
+    ASYM_AUTO_FREE char *section = strdup(read_text(f->file));
+    assert_non_null(section);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         const char *hole = strstr(rows[i].after, "%s");
         snprintf(after, sizeof after, "%.*s%s%s", (int)(hole - rows[i].after), rows[i].after, section, hole + 2);

@@ -475,6 +475,19 @@ TEST_F(a_thread_that_is_forgotten_keeps_its_mask_and_gives_its_boost_back)
     assert_int_equal(asym_ledger_count(f->ledger), 0);
 }
 
+TEST_F(a_boost_that_the_kernel_keeps_stays_on_record_and_the_mask_does_not)
+{
+    struct asym_restore_report report;
+    expect(f, boost(ASYM_ACTION_STEER, 0xff, 0xf0, 0, -5), ASYM_OUTCOME_DONE, 0);
+    fake_kernel_fail(f->thread, FAKE_SET_NICE, -EPERM, 0);
+    expect(f, action(ASYM_ACTION_FORGET, 0xf0, 0xf0), ASYM_OUTCOME_HANDS_OFF, -EPERM);
+    fake_kernel_fail(f->thread, FAKE_SET_NICE, 0, 0);
+    asym_ledger_restore(f->ledger, &report);
+    assert_mask(&f->thread->mask, 0xf0);
+    assert_int_equal(f->thread->nice, 0);
+    assert_int_equal(report.restored, 1);
+}
+
 /* A thread without an entry has inherited 0xf0 and nice -5 from a creator that originally had 0xff and nice 0. */
 TEST_F(what_was_inherited_is_repaired)
 {
