@@ -303,7 +303,7 @@ static int forget(struct asym_ledger *l, const struct asym_action *a)
     int r = asym_thread_get_stat_of(&a->id, &stat);
     if (r >= 0)
         r = e->under_way ? asym_ledger_restore_thread(l, e) : asym_ledger_restore_nice(e);
-    if (r >= 0 || r == -ESRCH || r == -EBUSY) {
+    if (r >= 0 || r == -ESRCH || (r == -EBUSY && e->under_way)) {
         asym_ledger_forget(l, e);
         return 0;
     }
