@@ -83,49 +83,44 @@ static int check_process(void *arg, int32_t tgid)
 }
 
 /*
- * Each pass looks the processes up anew: a process may have a new parent by now, and the kernel may have reused a PID. Returns
- * the number of threads that it has repaired.
+ * Each pass looks the processes up anew: a process may have a new parent by now, and the kernel may have reused a PID. tgid: the
+ * only process to look at; 0: all. Returns the number of threads that it has repaired.
  */
-static size_t restore_inherited(struct asym_ledger *l, int *ret_error)
+static size_t restore_inherited(struct asym_ledger *l, int32_t tgid, int *ret_error)
 {
     size_t n = 0;
     struct search s = {.creators = {.ledger = l, .begun = asym_clock_now()}};
     for (int pass = 0; l->n > 0 && pass < PASSES_MAX && (pass == 0 || s.found > 0); pass++) {
         memset(&s.ancestry, 0, sizeof s.ancestry);
         s.found = 0;
-        check_directory(&s, "/proc", check_process);
+        if (tgid > 0)
+            check_process(&s, tgid);
+        else
+            check_directory(&s, "/proc", check_process);
         n += s.found;
     }
     *ret_error = s.error;
     return n;
 }
 
-static int restore_heirs(struct asym_ledger *l, int32_t tgid, size_t *found)
-{
-    struct search s = {.creators = {.ledger = l, .begun = asym_clock_now()}, .found = 1};
-    for (int pass = 0; pass < PASSES_MAX && s.found > 0; pass++) {
-        s.found = 0;
-        check_process(&s, tgid);
-        *found += s.found;
-    }
-    return s.error;
-}
-
 int asym_ledger_follow_exec(struct asym_ledger *l, const struct asym_ledger_entry *e, size_t *found)
 {
     struct asym_stat leader;
     struct asym_mask mask;
+    int r = 0;
     if (e->id.tid == e->id.tgid || asym_thread_get_stat(e->id.tgid, e->id.tgid, &leader) < 0 ||
         asym_stat_is_ending(&leader) || !asym_ledger_is_other_image(e, &leader.image) ||
         asym_thread_get_mask(e->id.tgid, &mask) < 0 ||
         !asym_ledger_looks_inherited(l, e, &mask, leader.nice, asym_clock_now()))
         return 0;
-    return restore_heirs(l, e->id.tgid, found);
+    *found += restore_inherited(l, e->id.tgid, &r);
+    return r;
 }
 
-static void count(struct asym_restore_report *report, int r)
+/* Returns whether the thread could not be restored. */
+static bool count(struct asym_restore_report *report, int r)
 {
-    bool failed = r < 0 && r != -ESRCH && r != -EBUSY;
+    const bool failed = r < 0 && r != -ESRCH && r != -EBUSY;
     report->restored += r >= 0;
     report->nice_kept += r > 0;
     report->gone += r == -ESRCH;
@@ -133,6 +128,7 @@ static void count(struct asym_restore_report *report, int r)
     report->failed += failed;
     if (failed && report->error == 0)
         report->error = r;
+    return failed;
 }
 
 static void restore_all(struct asym_ledger *l, struct asym_restore_report *report)
@@ -142,12 +138,9 @@ static void restore_all(struct asym_ledger *l, struct asym_restore_report *repor
         if (asym_thread_is_of(l->entries[i].id.tgid, l->entries[i].id.tid) == -ESRCH)
             (void)asym_ledger_follow_exec(l, &l->entries[i], &report->inherited); /* the search below tries again */
     /* Restore the creators first: while a thread has a narrowed mask, each new child inherits it. */
-    for (size_t i = 0; i < l->n; i++) {
-        int r = asym_ledger_restore_thread(l, &l->entries[i]);
-        count(report, r);
-        l->entries[i].failed = r < 0 && r != -ESRCH && r != -EBUSY;
-    }
-    report->inherited += restore_inherited(l, &report->search_error);
+    for (size_t i = 0; i < l->n; i++)
+        l->entries[i].failed = count(report, asym_ledger_restore_thread(l, &l->entries[i]));
+    report->inherited += restore_inherited(l, 0, &report->search_error);
     /* A later restore finds the children that this one could not look for: the entries of their creators stay. */
     for (size_t i = l->n; report->search_error == 0 && i-- > 0;)
         if (!l->entries[i].failed)

@@ -176,9 +176,8 @@ TEST_F(a_release_without_a_record_tells_whether_the_thread_lives)
     expect(f, action(ASYM_ACTION_RELEASE, 0xf0, 0xff), ASYM_OUTCOME_DONE, 0);
     steer(f, 0xff, 0xf0);
     fake_kernel_end(TID);
-    asym_fork_guard_on_event(f->ledger,
-                             &(struct asym_process_event){
-                                 .kind = ASYM_PROCESS_EVENT_EXIT, .pid = TID, .tgid = PID, .when = 1000 * ASYM_SEC});
+    const struct asym_process_event end = {ASYM_PROCESS_EVENT_EXIT, .pid = TID, .tgid = PID, .when = 1000 * ASYM_SEC};
+    asym_fork_guard_on_event(f->ledger, &end);
     assert_int_equal(asym_ledger_count(f->ledger), 0);
     expect(f, action(ASYM_ACTION_RELEASE, 0xf0, 0xff), ASYM_OUTCOME_GONE, -ESRCH);
 }
@@ -642,12 +641,9 @@ TEST_F(a_repair_without_a_boost_leaves_nice_alone)
 TEST_F(a_process_that_was_released_just_now_is_not_steered)
 {
     steer(f, 0xff, 0xf0);
-    asym_fork_guard_on_event(f->ledger, &(struct asym_process_event){.kind = ASYM_PROCESS_EVENT_FORK,
-                                                                     .pid = PID + 9,
-                                                                     .tgid = PID + 9,
-                                                                     .parent_pid = TID,
-                                                                     .parent_tgid = PID,
-                                                                     .when = 1000 * ASYM_SEC});
+    const struct asym_process_event forked = {
+        ASYM_PROCESS_EVENT_FORK, PID + 9, PID + 9, .parent_pid = TID, .parent_tgid = PID, .when = 1000 * ASYM_SEC};
+    asym_fork_guard_on_event(f->ledger, &forked);
     assert_int_equal(asym_ledger_count(f->ledger), 0);
     f->thread->mask = fake_mask(0xff);
     expect(f, action(ASYM_ACTION_STEER, 0xff, 0x0f), ASYM_OUTCOME_RETRY, -EAGAIN);
