@@ -77,9 +77,8 @@ static const struct asym_reason takes_turn = {
     .rotates = true};
 static const struct asym_reason rests = {
     .text = "waited for %.0f %% of its time, for too short to take turns: any CPU",
-    .sentence =
-        "is waited for during %.0f %% of its time; the threads of its program wait for each other so often that turns "
-        "gain nothing, so it may use any CPU",
+    .sentence = "is waited for during %.0f %% of its time; the threads of its program wait for each other so often "
+                "that turns gain nothing, so it may use any CPU",
     .several = "their program waits for all of its threads, for too short to take turns: any CPU"};
 static const struct asym_reason shares = {
     .text = "waited for %.0f %%, has had %.0f %% of a fast CPU: shares CPUs with others",
@@ -90,15 +89,14 @@ static const struct asym_reason shares = {
 
 static const struct asym_reason any_cpu = {
     .text = "waited for %.0f %% of its time: shares all CPUs with others",
-    .sentence = "is waited for during %.0f %% of its time; there are more threads than CPUs, so it shares all of them "
-                "with others",
-    .several = "more threads than CPUs: they share all of them"};
+    .sentence = "is waited for during %.0f %% of its time; threads need more than the CPUs that are theirs, so it "
+                "shares all of them with others",
+    .several = "threads need more than their CPUs: they share all of them"};
 
 static const struct asym_reason kernel_does = {
     .text = "waited for %.0f %%, has had %.0f %% of a fast CPU: the kernel finds it one",
-    .sentence =
-        "is waited for during %.0f %% of its time and had %.0f %% of a fast CPU lately; there is a fast CPU for "
-        "each thread, and the kernel knows which CPUs are fast, so asymd leaves it alone",
+    .sentence = "is waited for during %.0f %% of its time and had %.0f %% of a fast CPU lately; there is a fast CPU "
+                "for each thread, and the kernel knows which CPUs are fast, so asymd leaves it alone",
     .several = "fast CPUs for all, and the kernel knows which are fast: asymd leaves them alone",
     .kind = ASYM_REASON_UNSTEERED};
 
@@ -116,36 +114,65 @@ static bool leads_its_cpu(const struct asym_seats *q, size_t t)
            q->density[t] >= q->p->heavy * q->least[cpu];
 }
 
-static enum asym_pin width_of(const struct asym_seats *q, size_t t, bool leads)
+static enum asym_pin width_of(const struct asym_seats *q, size_t t)
 {
+    const struct asym_seats_brief *b = &q->of[t];
     const struct asym_seats_thread *s = asym_seats_of(q, t);
     /* Where a boost has no effect, one that has no claim must be able to leave a CPU that others have entered. */
-    const bool has_boost = asym_seats_nice_counts(q, t) && (q->crowded ? !q->in->threads[t].light : s->pins);
-    const bool keeps = q->claim[t] != 0 || has_boost;
-    if (!q->of[t].counts)
-        return q->of[t].roams ? ASYM_PIN_ALL : ASYM_PIN_TYPE;
-    if (leads)
-        return keeps ? ASYM_PIN_CPU : ASYM_PIN_TYPE;
+    const bool has_boost = asym_seats_nice_counts(q, t) && (q->crowded ? !q->in->threads[t].light : b->pins);
+    if (b->first)
+        return q->claim[t] != 0 || has_boost ? ASYM_PIN_CPU : ASYM_PIN_TYPE;
     if (s->rests)
         return ASYM_PIN_ALL;
     if (!q->crowded && !q->presses)
         return ASYM_PIN_CPU;
     /* Threads that get another type while they sleep often wake on its first CPU: those of a round would share it. */
-    if (s->coupled && s->kind != 0 && q->n_on[q->of[t].cpu] == 1 && !q->presses && !q->flooded)
+    if (b->coupled && b->kind != 0 && q->n_on[b->cpu] == 1 && !q->presses && !q->flooded)
         return ASYM_PIN_CPU;
-    const bool sleeper = !s->busy && !s->coupled && s->seen > q->p->trial;
+    const bool sleeper = !b->busy && !b->coupled && s->seen > q->p->trial;
     return q->flooded || sleeper || asym_seats_is_one_of_job(q, t) ? ASYM_PIN_ALL : ASYM_PIN_TYPE;
+}
+
+/* The widths by rank and duty, the CPUs with room, and what threads need of each CPU that may not leave it for all of these. */
+static void find_widths(struct asym_seats *q, const struct asym_mask *cpus)
+{
+    double demand[ASYM_MAX_CPUS] = {0};
+    for (size_t t = 0; t < q->in->n_threads; t++) {
+        struct asym_seats_brief *b = &q->of[t];
+        b->first = b->counts && (b->above || leads_its_cpu(q, t));
+        if (b->counts)
+            b->width = (uint8_t)width_of(q, t);
+        demand[b->cpu] += (double)b->slow;
+    }
+    ASYM_MASK_FOREACH (c, cpus)
+        for (unsigned roams = 0; roams < 2; roams++)
+            if (demand[c] * (roams ? ASYM_SEATS_STAYS : 1) < q->p->duty)
+                asym_mask_set(&q->room[roams], (unsigned)c);
+    for (size_t t = 0; t < q->in->n_threads && !asym_mask_empty(&q->room[1]); t++) {
+        const struct asym_seats_brief *b = &q->of[t];
+        if (b->width != ASYM_PIN_ALL || !asym_mask_within(&q->room[0], b->allowed))
+            q->kept[b->cpu] += (double)b->slow;
+    }
+}
+
+/* From a quarter more than there is of its CPU on, until all fit. Turns are no reason to wait beside a CPU with room. */
+static bool waits_beside_room(const struct asym_seats *q, size_t t)
+{
+    const struct asym_seats_brief *b = &q->of[t];
+    const struct asym_seats_thread *s = asym_seats_of(q, t);
+    return q->kept[b->cpu] > (s->roams ? 1 : 1 / ASYM_SEATS_STAYS) && b->counts && !b->first && !b->coupled &&
+           s->seen > q->p->trial && asym_mask_meets(b->allowed, &q->room[s->roams]);
 }
 
 /*
  * Where nice values count within a session or cgroup only, a boost takes from the share that its other threads have on other CPUs.
  * A thread that is alone needs none of it, unless threads that asymd does not steer enter its CPU: its mates get it.
  */
-static int boost_of(const struct asym_seats *q, size_t t, bool leads)
+static int boost_of(const struct asym_seats *q, size_t t)
 {
     const bool is_alone = q->ret[t].exclusive;
     const bool gets = q->of[t].counts && q->holds[q->of[t].app] && is_alone == q->strangers;
-    return (asym_seats_nice_counts(q, t) ? leads : gets) ? q->p->boost : 0;
+    return (asym_seats_nice_counts(q, t) ? q->of[t].first : gets) ? q->p->boost : 0;
 }
 
 /*
@@ -212,10 +239,9 @@ static void set_mask(struct asym_seats *q, size_t t)
 {
     struct asym_seats_thread *s = asym_seats_of(q, t);
     struct asym_assignment *a = &q->ret[t];
-    const bool leads = s->counts && (s->above || leads_its_cpu(q, t));
-    a->width = width_of(q, t, leads);
+    a->width = waits_beside_room(q, t) ? ASYM_PIN_ALL : q->of[t].width;
     a->exclusive = q->claim[t] & ASYM_CLAIM_CPU;
-    a->nice_delta = (int8_t)boost_of(q, t, leads);
+    a->nice_delta = (int8_t)boost_of(q, t);
     a->reason = reason_of(q, t);
     s->roams = a->width == ASYM_PIN_ALL;
 }
@@ -257,7 +283,7 @@ static void take_memory(struct asym_seats *q)
     struct asym_arena *arena = in->arena;
     const size_t n = in->n_threads + 1, n_cpus = in->machine->n_cpus;
     double **numbers[] = {&q->weight, &q->density, &q->key, &q->behind};
-    double **per_cpu[] = {&q->speed, &q->used, &q->top, &q->least, &q->cost};
+    double **per_cpu[] = {&q->speed, &q->used, &q->top, &q->least, &q->cost, &q->kept};
     uint32_t **lists[] = {&q->open, &q->list, &q->scratch};
     uint32_t **cpus[] = {&q->n_on, &q->heap, &q->place};
     for (size_t i = 0; i < ASYM_LENGTH(numbers); i++)
@@ -285,20 +311,15 @@ static void know_speeds(struct asym_seats *q)
         q->speed[c] = m->types[m->cpus[c].type].speed / q->fastest;
 }
 
-static void begin(struct asym_seats *q)
-{
-    know_speeds(q);
-    for (unsigned c = 0; c < q->in->machine->n_cpus; c++)
-        q->used[c] = (double)q->in->asleep[c];
-}
-
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     struct asym_seats q = {.in = in, .p = in->params, .ret = ret};
     take_memory(&q);
     if (asym_arena_is_short(in->arena))
         return -ENOBUFS;
-    begin(&q);
+    know_speeds(&q);
+    for (unsigned c = 0; c < in->machine->n_cpus; c++)
+        q.used[c] = (double)in->asleep[c];
     const bool differ = asym_machine_speeds_differ(in->machine);
     for (size_t t = 0; t < in->n_threads && !differ; t++)
         ret[t] = (struct asym_assignment){.cpu = -1, .reason = &alike};
@@ -315,6 +336,7 @@ static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
         cpus = asym_mask_empty(in->spare) ? in->machine->usable : *in->spare;
     asym_seats_place_crowd(&q, &cpus);
     asym_seats_place_small(&q, &cpus);
+    find_widths(&q, &cpus);
     const bool helps = update_help(&q);
     bool is_one_alone = false;
     for (size_t t = 0; t < in->n_threads; t++) {
@@ -353,23 +375,21 @@ static const struct asym_option options[] = {
     P(SHARE, narrow, .def = "30%", .min = 0, .max = 1,
       .help = "A thread that needs less of a CPU than this has none to itself."),
     P(NICE, boost, .def = "-5", .min = -20, .max = 0,
-      .help =
-          "Added to the nice value of a thread that is waited for more (heavy) than those with which it shares CPUs."),
+      .help = "Added to the nice value of a thread that is waited for more (heavy) than others on its CPUs."),
     P(NUMBER, heavy, .def = "2", .min = 1, .max = 100,
-      .help =
-          "A thread runs first, or alone, when it is waited for this many times as much as threads that share CPUs."),
+      .help = "A thread runs first, or alone, when it is waited for this many times as much as those that share CPUs."),
     P(SHARE, budget, .def = "3%", .min = 0, .max = 1,
       .help = "Share of the machine's speed that CPUs of one thread and idle siblings may cost the others."),
     P(SHARE, fluid, .def = "90%", .min = 0, .max = 1,
-      .help = "A thread that shares CPUs and needs less of one than this may use all CPUs."),
+      .help = "A thread that shares CPUs and needs less of one than this may use all CPUs; one that needs more may, "
+              "while its CPU is too full and another has room."),
     P(DURATION, trial, .def = "1s", .min = 0, .max = 1000e6,
       .help =
           "A new thread keeps to one core type for this time, but for a process of a job that outnumbers the CPUs."),
     P(DURATION, tau_couple, .def = "3s", .min = 1000, .max = 1000e6,
       .help = "Memory of the paces by which threads that wait for each other are recognised."),
     P(DURATION, quick, .def = "30ms", .min = 20e3, .max = 1000e6,
-      .help =
-          "Least time between plans while threads of a program wait for each other more often than plans can follow."),
+      .help = "Least time between plans while threads wait for each other more often than plans can follow."),
     P(NUMBER, flood, .def = "3", .min = 1, .max = 1000,
       .help = "When threads need this many times the CPUs, none has one to itself, and those that share may use all."),
     P(NUMBER, remote, .def = "1.5", .min = 1, .max = 10,

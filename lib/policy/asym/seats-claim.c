@@ -162,7 +162,7 @@ static double grant(struct asym_seats *q, size_t n, uint8_t claim, double left)
         const struct asym_seats_thread *s = asym_seats_of(q, q->list[i]);
         q->key[q->list[i]] = q->weight[q->list[i]] / s->rate * (s->claims & claim ? HOLDER : 1);
     }
-    asym_seats_sort(q, q->list, n);
+    asym_seats_sort(q, q->list, n, n);
     for (size_t i = 0; i < n; i++) {
         const double cost = cost_of(q, q->list[i], claim);
         const bool holds = asym_seats_of(q, q->list[i])->claims & claim;

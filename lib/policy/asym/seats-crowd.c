@@ -167,7 +167,7 @@ static void rank_crowd(struct asym_seats *q)
         const uint32_t t = q->open[i];
         q->key[t] = q->density[t] / (double)q->of[t].rate * (1 + 2 * q->p->sticky * q->behind[t]);
     }
-    asym_seats_sort(q, q->open, q->n_open);
+    asym_seats_sort(q, q->open, q->n_open, q->n_open);
 }
 
 void asym_seats_place_crowd(struct asym_seats *q, const struct asym_mask *cpus)
@@ -220,12 +220,12 @@ static void place_one_small(struct asym_seats *q, uint32_t t, const struct asym_
     struct asym_mask may = *cpus;
     bool has_room = false;
     for (unsigned type = 0; type < q->in->machine->n_types && !has_room; type++) {
-        const bool stays = b->last_type == (int)type && !b->roams;
+        const bool stays = b->last_type == (int)type && b->width != ASYM_PIN_ALL;
         has_room = asym_mask_meets(b->allowed, &r->of[type][stays]);
         if (has_room)
             may = r->of[type][stays];
     }
-    b->roams = !has_room;
+    b->width = has_room ? ASYM_PIN_TYPE : ASYM_PIN_ALL;
     b->kind = 0;
     const int cpu = asym_mask_has(&may, b->home) ? b->home : scan(q, t, &may);
     b->cpu = (int16_t)cpu;

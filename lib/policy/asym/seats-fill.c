@@ -231,7 +231,7 @@ static size_t list_candidates(struct asym_seats *q, struct tier *tier)
     }
     if (q->n_counting == 1)
         put_leaders_first(q);
-    asym_seats_sort_first(q, q->list, n, room);
+    asym_seats_sort(q, q->list, n, room);
     tier->homes = (struct asym_mask){0};
     for (size_t i = 0; i < ASYM_MIN(n, room); i++)
         if (asym_mask_has(&tier->cpus, q->of[q->list[i]].home))
@@ -329,7 +329,7 @@ void asym_seats_fill(struct asym_seats *q)
         const size_t n = list_candidates(q, &tier), room = asym_mask_count(&tier.cpus);
         size_t seated = seat(q, &tier, ASYM_MIN(n, room));
         if (seated == 0 && n > room) { /* the first may not sit there, but a later one may */
-            asym_seats_sort(q, q->list, n);
+            asym_seats_sort(q, q->list, n, n);
             seated = seat(q, &tier, n);
         }
         if (seated == 0)

@@ -97,8 +97,9 @@ struct asym_seats_brief {
     bool coupled, plain;    /**< as in its state; its speed is that of its CPU, wherever its memory is */
     bool above, busy, pins; /**< as in its state; of the new plan from step 7 on */
     uint8_t slowness;       /**< of its turns */
-    bool leads;             /**< as in its state */
-    bool counts, roams;     /**< as in its state; roams: of the new plan for one that does not count */
+    bool leads, counts;     /**< as in its state */
+    bool first;             /**< of the new plan: it runs before those with which it shares its CPU */
+    uint8_t width; /**< ASYM_PIN_* of the new plan by rank and duty; before step 8 ASYM_PIN_ALL for one that roams */
 };
 
 /** A plan while it is computed. */
@@ -106,21 +107,21 @@ struct asym_seats {
     const struct asym_policy_input *in;
     const struct asym_seats_params *p;
     struct asym_assignment *ret;
-    double fastest, slowest;     /**< speeds of the machine */
-    double *speed;               /**< per CPU: as a share of the fastest */
-    bool slow;                   /**< threads outnumber CPUs, see asym_seats_slowness */
-    struct asym_seats_brief *of; /**< per thread */
-    double *weight, *density,
-        *key;         /**< per thread: its critical share by its nice weight; the same by its duty; its rank */
+    double fastest, slowest;        /**< speeds of the machine */
+    double *speed;                  /**< per CPU: as a share of the fastest */
+    bool slow;                      /**< threads outnumber CPUs, see asym_seats_slowness */
+    struct asym_seats_brief *of;    /**< per thread */
+    double *weight, *density, *key; /**< per thread: critical share by nice weight; the same by its duty; rank */
     double *behind;   /**< per thread of a coupled program: how much earlier than the others its turn is, -1..1 */
     double *together; /**< per application: runnable threads while it has one; 0: not known */
-    double *used, *top,
-        *least;     /**< per CPU: the duties of its threads, sleeping ones included; the largest and least density */
-    uint32_t *n_on; /**< per CPU: threads that sit there */
-    struct asym_mask *on;            /**< per application: the CPUs on which its threads sit */
+    double *used, *top, *least; /**< per CPU: the duties of its threads, asleep or not; largest and least density */
+    uint32_t *n_on;             /**< per CPU: threads that sit there */
+    struct asym_mask *on;       /**< per application: the CPUs on which its threads sit */
     uint32_t *open, *list, *scratch; /**< threads without a CPU; working memory */
-    uint32_t *heap, *place; /**< of the crowd: CPUs by cost, a heap for each core type; where a CPU is in its heap */
-    double *cost;           /**< of the crowd, per CPU */
+    uint32_t *heap, *place;   /**< of the crowd: CPUs by cost, a heap for each core type; where a CPU is in its heap */
+    double *cost;             /**< of the crowd, per CPU */
+    double *kept;             /**< per CPU: what those of its threads need that may not leave it for all with room */
+    struct asym_mask room[2]; /**< open CPUs that are not full; the second for threads that roam already */
     size_t n_open;
     size_t n_counting;       /**< processes that want seats, of applications that count */
     uint8_t *claim;          /**< per thread: ASYM_CLAIM_* */
@@ -130,8 +131,7 @@ struct asym_seats {
     uint32_t *groups; /**< per nice group: the application, + 1, before which a boost runs; 0: none; or SEVERAL */
     bool *holds;      /**< per application: a thread of it, for which nice values do not count, has a CPU alone */
     bool strangers; /**< threads that asymd does not steer need, or needed lately, a CPU or more: they enter all CPUs */
-    bool crowded, presses,
-        flooded; /**< threads have or had no seat; unsteered ones need more than is left; far too many threads */
+    bool crowded, presses, flooded; /**< some have or had no seat; unsteered ones need too much; far too many threads */
 };
 
 #define ASYM_SEATS_SEVERAL UINT32_MAX
@@ -156,12 +156,6 @@ static inline asym_usec asym_seats_until(const struct asym_seats *q)
     return q->in->now + ASYM_MAX(ASYM_MAX(q->p->trial, 3 * q->in->interval), 1);
 }
 
-/** Returns whether another thread of its process was in a plan lately: one that sleeps for a whole interval is in none. */
-static inline bool asym_seats_has_mate(const struct asym_seats *q, size_t t)
-{
-    return q->in->now < asym_seats_of(q, t)->mate_until;
-}
-
 /** Threads that sleep for seconds come and go. Each change of what a thread is would change its mask, so it lasts for this time. */
 #define ASYM_SEATS_KNOWN_FOR (10 * ASYM_SEC)
 
@@ -183,7 +177,7 @@ static inline bool asym_seats_is_one_of_job(const struct asym_seats *q, size_t t
 static inline unsigned asym_seats_slowness(const struct asym_seats *q, size_t t)
 {
     const struct asym_seats_thread *s = asym_seats_of(q, t);
-    if (!asym_seats_has_mate(q, t))
+    if (q->in->now >= s->mate_until) /* no other thread of its process was in a plan lately */
         return asym_seats_is_one_of_job(q, t) ? 16 : 4;
     return s->short_rounds || (q->slow && !s->sleeps) ? 8 : q->slow ? 2 : 1;
 }
@@ -241,10 +235,7 @@ struct asym_mask asym_seats_claim(struct asym_seats *q);
 /** A thread that is alone exchanges seats of the plan in ret with a thread of its application that has a better one. */
 void asym_seats_exchange(struct asym_seats *q);
 
-/** Sort n threads of list by key, the largest first. */
-void asym_seats_sort(struct asym_seats *q, uint32_t *list, size_t n);
-
-/** Move the k threads of list with the largest keys to its front, sorted. */
-void asym_seats_sort_first(struct asym_seats *q, uint32_t *list, size_t n, size_t k);
+/** Move the k of n threads of list with the largest keys to its front, sorted, the largest first. */
+void asym_seats_sort(struct asym_seats *q, uint32_t *list, size_t n, size_t k);
 
 #endif

@@ -67,16 +67,11 @@ static int by_key(uint32_t a, uint32_t b, const void *ctx)
     return q->key[a] > q->key[b] ? -1 : q->key[a] < q->key[b];
 }
 
-void asym_seats_sort(struct asym_seats *q, uint32_t *list, size_t n)
-{
-    asym_sort_index(list, n, q->scratch, by_key, q);
-}
-
-void asym_seats_sort_first(struct asym_seats *q, uint32_t *list, size_t n, size_t k)
+void asym_seats_sort(struct asym_seats *q, uint32_t *list, size_t n, size_t k)
 {
     if (k < n)
         asym_sort_least(list, n, k, by_key, q);
-    asym_seats_sort(q, list, ASYM_MIN(k, n));
+    asym_sort_index(list, ASYM_MIN(k, n), q->scratch, by_key, q);
 }
 
 static void set_weight(struct asym_seats *q, uint32_t t, double share)
@@ -112,7 +107,7 @@ static void weigh_app(struct asym_seats *q, size_t a)
     }
     const bool is_measured = criticals > MEASURED_FROM;
     q->together[a] = is_measured && app->n_threads > 1 ? duties / criticals : 0;
-    asym_seats_sort(q, q->list, app->n_threads);
+    asym_seats_sort(q, q->list, app->n_threads, app->n_threads);
     for (uint32_t i = app->n_threads; i-- > 0;) {
         const uint32_t t = q->list[i];
         const double below = i + 1 < app->n_threads ? q->key[q->list[i + 1]] : 0;
@@ -455,7 +450,7 @@ static void note_brief(struct asym_seats *q, size_t t, bool counts)
         .slowness = (uint8_t)asym_seats_slowness(q, t),
         .leads = s->leads,
         .counts = counts,
-        .roams = s->roams,
+        .width = s->roams ? ASYM_PIN_ALL : ASYM_PIN_CPU,
     };
 }
 

@@ -632,6 +632,8 @@ static const struct found {
     {"serial-first", 4928, 0, body_rules},
     {"asym", 15579, 0, body_rules},
     {"asym", 19659, 0, body_rules},
+    {"asym", 5308, 100 * ASYM_MSEC, body_conserves},
+    {"asym", 13483, 100 * ASYM_MSEC, body_conserves},
 };
 
 TEST(a_machine_on_which_a_policy_once_broke_a_rule)

@@ -1287,6 +1287,57 @@ TEST(in_a_crowd_processes_of_a_job_use_all_cpus)
     }
 }
 
+/* Two share the fast CPU, as half of it is more than the slow one has. When they need too much of it, both may use both. */
+TEST(threads_that_wait_beside_a_cpu_with_room_may_use_it)
+{
+    static const struct {
+        double duty;
+        enum asym_pin width;
+        const char *why;
+    } rows[] = {{0.6, ASYM_PIN_CPU, ": a fast CPU"},
+                {0.9, ASYM_PIN_ALL, "shares all CPUs"},
+                {0.6, ASYM_PIN_ALL, "shares all CPUs"},
+                {0.35, ASYM_PIN_CPU, ": a fast CPU"}};
+    begin(4, 1, 1, 1);
+    enter(1, 0.6);
+    enter(1, 0.6);
+    w.threads[0].nice = -2; /* it sits there first */
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        w.threads[1].runnable = rows[i].duty;
+        plan_times(20);
+        assert_int_equal(w.count[0], 2);
+        assert_width(2, rows[i].width);
+        assert_why(w.threads[1].answer.reason, rows[i].why);
+    }
+}
+
+/*
+ * Two threads of a program may use the slow CPUs only, so the other two share the fast one. They may use a slow one while that has
+ * room, if they do not sleep: one that sleeps may leave anyway.
+ */
+TEST(a_busy_thread_of_a_crowd_keeps_to_its_type_unless_it_waits_beside_a_cpu_with_room)
+{
+    static const struct {
+        double slow, last;
+        enum asym_pin width[2];
+    } rows[] = {{0.6, 0.95, {ASYM_PIN_ALL, ASYM_PIN_ALL}},
+                {0.6, 0.8, {ASYM_PIN_TYPE, ASYM_PIN_ALL}},
+                {0.93, 0.95, {ASYM_PIN_TYPE, ASYM_PIN_TYPE}}};
+    const struct asym_mask slow = {.w = {6}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        begin(2, 1, 1, 2);
+        enter(4, rows[i].slow);
+        w.threads[0].allowed = w.threads[1].allowed = &slow;
+        w.threads[0].nice = w.threads[1].nice = -2; /* so they have the seats */
+        w.threads[2].runnable = 0.95;
+        w.threads[3].runnable = rows[i].last;
+        plan_times(30);
+        assert_int_equal(w.count[0], 2);
+        for (unsigned k = 0; k < 2; k++)
+            assert_int_equal(w.threads[2 + k].answer.width, rows[i].width[k]);
+    }
+}
+
 /* A process of a job, or another thread of a process, that sleeps for seconds changes no mask each time that it wakes. */
 TEST(a_member_that_comes_and_goes_changes_no_mask)
 {
