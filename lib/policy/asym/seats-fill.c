@@ -21,6 +21,7 @@ struct tier {
     struct asym_mask all, cpus; /* its CPUs; of these one of each idle core */
     struct asym_mask homes;     /* of its CPUs those that threads without a seat prefer */
     struct asym_mask stays;     /* of these the CPUs of threads that had such a seat there in the last plan */
+    struct asym_mask seatless;  /* and those of threads that had none */
     double value;               /* of its seats */
     double speed, slow;         /* of its type; of the slowest, to which a gain is compared: 0 if that is its type */
     int type;
@@ -82,11 +83,14 @@ static bool has_busy_sibling(const struct asym_seats *q, int cpu)
     return false;
 }
 
-/* Offer one seat of each idle core: the CPU of a thread that had it, else one that a thread prefers, else the first. */
+/*
+ * Offer one seat of each idle core: the CPU of a thread that had it, else one that a thread prefers, else the first. A thread that
+ * had another seat wants that one: where the one that had this seat made way for a thread without one (fill_idle), it does again.
+ */
 static void keep_one_of_each_core(const struct asym_seats *q, struct tier *tier)
 {
     const struct asym_cpu *cpus = q->in->machine->cpus;
-    const struct asym_mask *const passes[] = {&tier->stays, &tier->homes, &tier->all};
+    const struct asym_mask *const passes[] = {&tier->stays, &tier->seatless, &tier->homes, &tier->all};
     tier->cpus = (struct asym_mask){0};
     for (size_t pass = 0; pass < ASYM_LENGTH(passes); pass++) {
         ASYM_MASK_FOREACH (c, passes[pass]) {
@@ -108,8 +112,8 @@ static void find_homes(const struct asym_seats *q, struct tier *tier)
         if (!asym_mask_has(&tier->cpus, home))
             continue;
         asym_mask_set(&tier->homes, (unsigned)home);
-        if (b->kind == tier->kind)
-            asym_mask_set(&tier->stays, (unsigned)home);
+        if (b->kind == tier->kind || b->kind == 0)
+            asym_mask_set(b->kind ? &tier->stays : &tier->seatless, (unsigned)home);
     }
 }
 

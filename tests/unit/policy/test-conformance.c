@@ -632,6 +632,8 @@ static const struct found {
     {"serial-first", 4928, 0, body_rules},
     {"asym", 15579, 0, body_rules},
     {"asym", 19659, 0, body_rules},
+    {"asym", 15965, 0, body_rules},
+    {"asym", 19019, 0, body_rules},
     {"asym", 5308, 100 * ASYM_MSEC, body_conserves},
     {"asym", 13483, 100 * ASYM_MSEC, body_conserves},
 };
