@@ -8,7 +8,8 @@ A live test observes its own programs for some time and asserts what asymd did. 
 (steal in /proc/stat), the programs hardly run, and the test says nothing about asymd. A test that fails on an undisturbed machine
 fails here, too: it runs once. Each further run, and the stolen share that led to it, stands in the output, and so does the CPU
 time. A cmocka program runs only those of its tests again that failed.
-Each process of the test may use SECONDS of CPU time (200), which do not pass faster on a busy machine.
+Each process of the test may use SECONDS of CPU time (200), which do not pass faster on a busy machine; five times that where a test
+makes all of its rounds (ASYM_NIGHTLY, support/rounds.h): a load runs as long as they do.
 Where root runs ctest for another user (ASYM_TEST_USER, UID:GID), a test runs as root only if it has one of the needs of
 ASYM_TEST_ROOT.
 """
@@ -89,6 +90,10 @@ def failed_tests(line):
     return {match.group(1)} if match else set()
 
 
+def limit_of(seconds, environment):
+    return int(seconds) * (5 if "ASYM_NIGHTLY" in environment else 1)
+
+
 def begin_test(limit):
     """Prepare a child for the test. SIGXCPU ends a process that has used its time, unless it catches that; SIGKILL comes later."""
     end_with_parent()
@@ -131,7 +136,7 @@ def main():
         name, options[name] = arguments.pop(0).split("=")
     if not arguments:
         sys.exit(__doc__)
-    limit, environment = int(options["--limit"]), dict(os.environ)
+    limit, environment = limit_of(options["--limit"], os.environ), dict(os.environ)
     user = user_of(options["--needs"].split(","), environment)
     for attempt in range(1, MOST_RUNS + 1):
         stretch = Stretch()

@@ -111,6 +111,9 @@ class User(unittest.TestCase):
 
 
 class Limit(unittest.TestCase):
+    def test_all_rounds_have_five_times_the_limit(self):
+        self.assertEqual([undisturbed.limit_of("60", e) for e in ({}, {"ASYM_NIGHTLY": "1"})], [60, 300])
+
     def run_limited(self, program):
         with redirect_stdout(io.StringIO()):
             return undisturbed.run([sys.executable, "-c", program], 1, dict(os.environ), {})

@@ -641,8 +641,7 @@ TEST_F(a_repair_without_a_boost_leaves_nice_alone)
 TEST_F(a_process_that_was_released_just_now_is_not_steered)
 {
     steer(f, 0xff, 0xf0);
-    const struct asym_process_event forked = {
-        ASYM_PROCESS_EVENT_FORK, PID + 9, PID + 9, .parent_pid = TID, .parent_tgid = PID, .when = 1000 * ASYM_SEC};
+    const struct asym_process_event forked = {ASYM_PROCESS_EVENT_FORK, PID + 9, PID + 9, TID, PID, 1000 * ASYM_SEC};
     asym_fork_guard_on_event(f->ledger, &forked);
     assert_int_equal(asym_ledger_count(f->ledger), 0);
     f->thread->mask = fake_mask(0xff);

@@ -350,12 +350,8 @@ TEST_F(a_thread_that_ends_is_forgotten_and_its_children_are_not)
     deliver(f, ASYM_PROCESS_EVENT_EXIT, PID, TID, 0);
     assert_int_equal(asym_ledger_count(f->ledger), 2);
     assert_null(asym_ledger_find(f->ledger, TID));
-    asym_fork_guard_on_event(f->ledger, &(struct asym_process_event){.kind = ASYM_PROCESS_EVENT_FORK,
-                                                                     .pid = CHILD,
-                                                                     .tgid = CHILD,
-                                                                     .parent_pid = TID,
-                                                                     .parent_tgid = PID,
-                                                                     .when = NOW});
+    const struct asym_process_event late = {ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID, PID, NOW};
+    asym_fork_guard_on_event(f->ledger, &late);
     assert_thread(child, 0xff, 0);
     deliver(f, ASYM_PROCESS_EVENT_EXIT, CHILD, OTHER, 0); /* an earlier process had this number */
     assert_non_null(asym_ledger_find(f->ledger, OTHER));
@@ -388,12 +384,8 @@ TEST_F(a_child_that_is_gone_already_does_no_harm)
     struct fake_thread *grandchild = child_of(f->thread, CHILD + 1, CHILD + 1);
     deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
     assert_thread(f->thread, 0xff, 0);
-    asym_fork_guard_on_event(f->ledger, &(struct asym_process_event){.kind = ASYM_PROCESS_EVENT_FORK,
-                                                                     .pid = CHILD + 1,
-                                                                     .tgid = CHILD + 1,
-                                                                     .parent_pid = CHILD,
-                                                                     .parent_tgid = CHILD,
-                                                                     .when = NOW});
+    const struct asym_process_event forked = {ASYM_PROCESS_EVENT_FORK, CHILD + 1, CHILD + 1, CHILD, CHILD, NOW};
+    asym_fork_guard_on_event(f->ledger, &forked);
     assert_thread(grandchild, 0xff, 0);
 }
 
