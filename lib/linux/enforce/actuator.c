@@ -129,16 +129,6 @@ static int recognise(struct asym_ledger *l, const struct asym_action *a, const s
     return 0;
 }
 
-/* asymd lends the thread nothing, and its owner has given it another nice value since: the core has seen that. */
-static void note_own_nice(const struct asym_action *a, const struct asym_thread_sched *sched,
-                          struct asym_ledger_entry *e)
-{
-    if (e->set_nice != e->original_nice || sched->nice != a->expect_nice || asym_ledger_is_nice_set(e, sched->nice))
-        return;
-    e->original_nice = e->set_nice = e->before_nice = sched->nice;
-    e->original_reset = sched->reset_on_fork;
-}
-
 /*
  * before becomes the mask in force now. After a failed change that is not the mask that was noted last. A mask that equals
  * neither note was cut to a cpuset by the kernel, and the core has seen that.
@@ -155,7 +145,11 @@ static void note_change(struct asym_ledger *l, const struct asym_action *a, cons
     e->under_way = e->transit_cpu > 0;
     if (!wants_nice(a) || !asym_thread_is_fair(sched))
         return;
-    note_own_nice(a, sched, e);
+    /* asymd lends it nothing, and its owner has given it another nice value since, which the core has seen. */
+    if (e->set_nice == e->original_nice && sched->nice == a->expect_nice && !asym_ledger_is_nice_set(e, sched->nice)) {
+        e->original_nice = e->set_nice = e->before_nice = sched->nice;
+        e->original_reset = sched->reset_on_fork;
+    }
     e->before_nice = sched->nice == e->before_nice ? e->before_nice : e->set_nice;
     e->set_nice = a->nice;
     e->boosted = true;

@@ -135,17 +135,14 @@ static void on_exec(struct asym_ledger *l, const struct asym_process_event *even
     asym_ledger_note_release(l, event->tgid, asym_clock_now());
 }
 
-/* Events wait in a queue: by now a later thread may have this number. */
-static bool has_begun_since(const struct asym_ledger_entry *e, asym_usec when)
-{
-    const uint64_t ticks = (asym_clock_now() - when) * (uint64_t)sysconf(_SC_CLK_TCK) / ASYM_SEC;
-    return e->id.start + ticks > asym_thread_ticks() + 1;
-}
-
 static void on_exit_of(struct asym_ledger *l, const struct asym_process_event *event)
 {
     struct asym_ledger_entry *e = asym_ledger_find(l, event->pid);
-    if (!e || e->id.tgid != event->tgid || has_begun_since(e, event->when))
+    if (!e || e->id.tgid != event->tgid)
+        return;
+    /* Events wait in a queue: by now a later thread may have this number. */
+    const uint64_t ticks = (asym_clock_now() - event->when) * (uint64_t)sysconf(_SC_CLK_TCK) / ASYM_SEC;
+    if (e->id.start + ticks > asym_thread_ticks() + 1)
         return;
     /* The events of its last children may come after its exit. The next flush writes this. */
     asym_ledger_add_pending(l, e, e->id.tid, e->id.tgid, asym_clock_now() + ASYM_LEDGER_LATE);
