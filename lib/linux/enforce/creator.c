@@ -149,7 +149,7 @@ static bool ranks_higher(const struct rank *a, const struct rank *b)
 static struct rank rank_entry(const struct asym_ledger *l, const struct asym_ledger_entry *e, int8_t nice, bool by_exec)
 {
     const struct asym_mask online = asym_mask_and(&e->original, &l->online);
-    const bool exact = by_exec ? asym_ledger_is_nice_set(e, nice) : asym_ledger_nice_of_child(e) == nice;
+    const bool exact = by_exec ? asym_ledger_is_nice_set(e, nice) : asym_ledger_passes_nice(e, nice);
     return (struct rank){exact, asym_mask_count(&online), e->oldest_heir};
 }
 

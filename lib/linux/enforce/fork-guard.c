@@ -24,7 +24,7 @@ static bool compare(const struct asym_ledger *l, const struct asym_ledger_entry 
 {
     if (!asym_ledger_looks_inherited(l, e, &like->mask, like->nice, like->born))
         return false;
-    bool exact = asym_ledger_nice_of_child(e) == like->nice;
+    const bool exact = asym_ledger_passes_nice(e, like->nice);
     if (exact || !like->best)
         like->best = e;
     return exact;

@@ -172,8 +172,8 @@ int asym_ledger_restore_nice(const struct asym_ledger_entry *e);
 bool asym_ledger_looks_inherited(const struct asym_ledger *l, const struct asym_ledger_entry *e,
                                  const struct asym_mask *mask, int8_t nice, asym_usec born);
 
-/** Returns the nice value that a child of e's thread would have without asymd. */
-int8_t asym_ledger_nice_of_child(const struct asym_ledger_entry *e);
+/** Returns true if a child of e's thread has this nice value, by what asymd lends the thread or by its own. */
+bool asym_ledger_passes_nice(const struct asym_ledger_entry *e, int8_t nice);
 
 /**
  * Gives thread tid the original mask and nice value of from, if it has inherited what asymd set for from. born: when tid

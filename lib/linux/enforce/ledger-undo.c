@@ -171,9 +171,21 @@ bool asym_ledger_looks_inherited(const struct asym_ledger *l, const struct asym_
            asym_ledger_same_mask(l, mask, &e->set);
 }
 
-int8_t asym_ledger_nice_of_child(const struct asym_ledger_entry *e)
+/* The nice value that a child of e's thread would have without asymd. */
+static int8_t nice_of_child(const struct asym_ledger_entry *e)
 {
     return e->original_reset && e->original_nice < 0 ? 0 : e->original_nice;
+}
+
+/* The one that it has, while the thread has nice: what asymd lends comes with reset-on-fork. */
+static int8_t passed(const struct asym_ledger_entry *e, int8_t nice)
+{
+    return nice == e->original_nice ? nice_of_child(e) : ASYM_MAX(nice, 0);
+}
+
+bool asym_ledger_passes_nice(const struct asym_ledger_entry *e, int8_t nice)
+{
+    return nice == passed(e, e->set_nice) || nice == passed(e, e->before_nice);
 }
 
 /*
@@ -190,7 +202,7 @@ static int repair_nice(const struct asym_ledger_entry *from, int32_t tid)
     if (r < 0 || asym_thread_is_realtime(&now))
         return r;
     const bool by_exec = tid == from->id.tgid;
-    const int8_t due = by_exec ? from->original_nice : asym_ledger_nice_of_child(from);
+    const int8_t due = by_exec ? from->original_nice : nice_of_child(from);
     const bool exact = now.nice == from->set_nice || now.nice == from->before_nice;
     const bool reset = now.nice == 0 && (from->set_nice < 0 || from->before_nice < 0);
     const bool passed = (by_exec || now.nice > 0) && asym_ledger_is_nice_set(from, now.nice);

@@ -96,7 +96,7 @@ static unsigned worth(const struct asym_ledger_entry *e, const struct asym_ances
     const struct asym_mask online = asym_mask_and(&e->original, &ledger.online);
     const struct asym_ancestor *process = &ancestors->processes[0];
     const bool by_exec = id->tid == id->tgid && e->id.tgid == process->number && e->id.start >= process->start;
-    const bool exact = by_exec ? asym_ledger_is_nice_set(e, nice) : asym_ledger_nice_of_child(e) == nice;
+    const bool exact = by_exec ? asym_ledger_is_nice_set(e, nice) : asym_ledger_passes_nice(e, nice);
     const unsigned good = (exact ? 10000 : 0) + asym_mask_count(&online) * 1000;
     unsigned best = 0;
     for (size_t i = 0; i < ancestors->n; i++)

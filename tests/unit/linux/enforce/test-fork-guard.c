@@ -357,6 +357,18 @@ TEST_F(a_thread_that_ends_is_forgotten_and_its_children_are_not)
     assert_non_null(asym_ledger_find(f->ledger, OTHER));
 }
 
+/* A child of a boosted thread has nice 0, which the other thread with the same mask does not explain. */
+TEST_F(a_boost_explains_the_nice_value_of_a_child)
+{
+    struct fake_thread *calm = fake_kernel_thread(CHILD, CHILD, fake_mask(0xff));
+    struct fake_thread *boosted = fake_kernel_thread(CHILD, CHILD + 1, fake_mask(0xff));
+    steered(f, calm, 7, 7);
+    steered(f, boosted, 7, -5);
+    struct fake_thread *newborn = child_of(boosted, CHILD, CHILD + 2);
+    deliver(f, ASYM_PROCESS_EVENT_CLONE, CHILD, newborn->tid, 0);
+    assert_thread(newborn, 0xff, 7);
+}
+
 /* In a storm of forks events wait for seconds, and the kernel may reuse a number in that time. */
 TEST_F(the_late_event_of_an_earlier_thread_forgets_no_later_one)
 {
