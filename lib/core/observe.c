@@ -54,17 +54,6 @@ static uint32_t hash_of(int32_t tgid, uint32_t mask)
     return asym_hash_of_u64((uint64_t)(uint32_t)tgid << 32 | mask);
 }
 
-static struct entry find(const struct inherited *h, int32_t tgid, uint32_t mask)
-{
-    const uint32_t hash = hash_of(tgid, mask);
-    ASYM_HASH_FOREACH (item, &h->index, hash) {
-        const struct entry e = entry_of(h, item);
-        if (e.thread->id.tgid == tgid && mask_of(&e) == mask)
-            return e;
-    }
-    return (struct entry){0};
-}
-
 static void list(struct inherited *h, size_t thread, bool before)
 {
     const size_t item = 2 * thread + before;
@@ -123,27 +112,27 @@ static int list_all(struct inherited *h, const struct asym_table *threads, struc
     return 0;
 }
 
-/* SCHED_FLAG_RESET_ON_FORK: the kernel resets a negative nice value at fork, not at exec. A thread may raise one that it keeps. */
+/* SCHED_FLAG_RESET_ON_FORK: the kernel makes a negative nice value 0 at fork, not at exec. A thread may raise one that it keeps. */
 static bool is_boosted(const struct entry *e, int8_t nice, bool by_exec)
 {
     const struct asym_thread_state *creator = e->thread;
     const int8_t set_nice = set_nice_of(e);
     if (set_nice == creator->original_nice)
         return false;
-    return nice == set_nice || ((nice > 0 || by_exec) && asym_nice_owes_boost(nice, set_nice, creator->original_nice));
+    return nice == set_nice || ((nice >= 0 || by_exec) && asym_nice_owes_boost(nice, set_nice, creator->original_nice));
 }
 
 /* Threads with the same mask may have different boosts. Returns the one that explains the nice value best. */
-static struct entry find_by_nice(const struct inherited *h, int32_t tgid, uint32_t mask, int8_t nice)
+static struct entry find(const struct inherited *h, int32_t tgid, uint32_t mask, int8_t nice, bool by_exec)
 {
     const uint32_t hash = hash_of(tgid, mask);
     struct entry best = {0};
     int rank = -1;
     ASYM_HASH_FOREACH (item, &h->index, hash) {
         const struct entry e = entry_of(h, item);
-        if (e.thread->id.tgid != tgid || mask_of(&e) != mask || (e.before && !e.thread->ended))
+        if (e.thread->id.tgid != tgid || mask_of(&e) != mask || (by_exec && e.before && !e.thread->ended))
             continue;
-        const int r = !is_boosted(&e, nice, true) ? 0 : set_nice_of(&e) != nice ? 1 : 2;
+        const int r = !is_boosted(&e, nice, by_exec) ? 0 : set_nice_of(&e) != nice ? 1 : 2;
         if (r > rank) {
             best = e;
             rank = r;
@@ -186,7 +175,7 @@ static bool inherit(struct entry e, struct asym_thread_state *m, const struct as
 static struct entry find_caller_of_exec(const struct inherited *h, const struct asym_thread_state *leader,
                                         const struct asym_seen *seen)
 {
-    const struct entry e = find_by_nice(h, seen->task->id.tgid, seen->mask, seen->task->nice);
+    const struct entry e = find(h, seen->task->id.tgid, seen->mask, seen->task->nice, true);
     const uint32_t known = leader->state == ASYM_AFFINITY_LOST ? leader->set : leader->original;
     if (e.thread && seen->mask == known && !is_boosted(&e, seen->task->nice, true))
         return (struct entry){0};
@@ -206,8 +195,9 @@ static bool adopt(struct inherited *h, struct asym_thread_state *m, const struct
     if (!(seen->task->flags & ASYM_TASK_NEWBORN) && (seen->task->flags & ASYM_TASK_EXECUTED)) {
         if (!inherit(find_caller_of_exec(h, m, seen), m, seen, seen->proc, true, now))
             return false;
-    } else if (!inherit(find(h, seen->task->id.tgid, seen->mask), m, seen, seen->proc, false, now) &&
-               !inherit(find(h, seen->proc->ppid, seen->mask), m, seen, parent, false, now)) {
+    } else if (!inherit(find(h, seen->task->id.tgid, seen->mask, seen->task->nice, false), m, seen, seen->proc, false,
+                        now) &&
+               !inherit(find(h, seen->proc->ppid, seen->mask, seen->task->nice, false), m, seen, parent, false, now)) {
         return false;
     }
     const unsigned char *item = (const unsigned char *)m;

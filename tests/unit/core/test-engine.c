@@ -256,6 +256,20 @@ static void assert_repaired(struct engine_fixture *w, struct engine_fixture_thre
     assert_int_equal(t->task.nice, 0);
 }
 
+/* With reset-on-fork a child of a boosted thread has nice 0. Another thread of its program has the same mask, and no boost. */
+TEST_ENGINE(a_child_of_a_boosted_thread_gets_the_nice_value_of_its_program)
+{
+    const unsigned proc = engine_fixture_proc(w, 100);
+    for (int32_t tid = 100; tid < 102; tid++)
+        engine_fixture_thread(w, proc, tid, 5)->task.nice = 5;
+    w->orders.of[101].delta = -10;
+    engine_fixture_run(w, TICK);
+    const struct engine_fixture_thread *child = inherited_affinity(w, proc, 102);
+    engine_fixture_run(w, TICK);
+    engine_fixture_assert_mask(&child->mask, "0-7");
+    assert_int_equal(child->task.nice, 5);
+}
+
 TEST_ENGINE(a_grandchild_is_repaired_whatever_the_order)
 {
     steered(w);

@@ -291,25 +291,19 @@ TEST_F(a_nice_value_of_another_that_comes_first_is_kept)
     assert_int_equal(f->thread->nice, -3);
 }
 
-/* While asymd lends it none: what its owner gives it then is its own, also after an earlier boost. */
+/* While asymd lends it none, also after a boost: what its owner gives it then is its own. */
 TEST_F(a_nice_value_that_a_steered_thread_gets_from_its_owner_is_given_back)
 {
-    static const int8_t owners[] = {4, -3, 4};
-    for (size_t i = 0; i < 3; i++) {
-        f->thread->nice = 0;
-        f->thread->reset_on_fork = false;
+    for (int8_t first = 0, own = 4; own >= -4; first = own, own -= 8) {
+        const int8_t lent = (int8_t)(own - 5);
         steer(f, 0xff, 0xf0);
-        if (i == 2) {
-            expect(f, boost(ASYM_ACTION_STEER, 0xf0, 0xf0, 0, -5), ASYM_OUTCOME_DONE, 0);
-            expect(f, boost(ASYM_ACTION_STEER, 0xf0, 0xf0, -5, 0), ASYM_OUTCOME_DONE, 0);
-        }
-        f->thread->nice = owners[i];
+        expect(f, boost(ASYM_ACTION_STEER, 0xf0, 0xf0, first, -2), ASYM_OUTCOME_DONE, 0);
+        expect(f, boost(ASYM_ACTION_STEER, 0xf0, 0xf0, -2, first), ASYM_OUTCOME_DONE, 0);
+        f->thread->nice = own;
         f->thread->reset_on_fork = true;
-        const int8_t lent = (int8_t)(owners[i] - 5);
-        expect(f, boost(ASYM_ACTION_STEER, 0xf0, 0x0f, owners[i], lent), ASYM_OUTCOME_DONE, 0);
-        assert_int_equal(f->thread->nice, lent);
-        expect(f, boost(ASYM_ACTION_RELEASE, 0x0f, 0xff, lent, owners[i]), ASYM_OUTCOME_DONE, 0);
-        assert_int_equal(f->thread->nice, owners[i]);
+        expect(f, boost(ASYM_ACTION_STEER, 0xf0, 0x0f, own, lent), ASYM_OUTCOME_DONE, 0);
+        expect(f, boost(ASYM_ACTION_RELEASE, 0x0f, 0xff, lent, own), ASYM_OUTCOME_DONE, 0);
+        assert_int_equal(f->thread->nice, own);
         assert_true(f->thread->reset_on_fork);
     }
 }
