@@ -143,6 +143,7 @@ static void note_change(struct asym_ledger *l, const struct asym_action *a, cons
     e->set = a->mask;
     e->transit_cpu = a->transit_cpu > 0 && asym_mask_has(&a->mask, (int)a->transit_cpu - 1) ? a->transit_cpu : 0;
     e->under_way = e->transit_cpu > 0;
+    e->original_reset &= sched->reset_on_fork; /* the flag is set while asymd lends a value: its owner has cleared it */
     if (!wants_nice(a) || !asym_thread_is_fair(sched))
         return;
     /* asymd lends it nothing, and its owner has given it another nice value since, which the core has seen. */

@@ -99,8 +99,8 @@ int asym_ledger_restore_nice(const struct asym_ledger_entry *e)
     const bool realtime = asym_thread_is_realtime(&now);
     if (realtime && now.nice != nice)
         r = asym_thread_renice(e->id.tid, nice);
-    else if (!realtime && (now.nice != nice || now.reset_on_fork != e->original_reset))
-        r = asym_thread_set_nice(e->id.tid, nice, e->original_reset);
+    else if (!realtime && (now.nice != nice || (now.reset_on_fork && !e->original_reset)))
+        r = asym_thread_set_nice(e->id.tid, nice, now.reset_on_fork && e->original_reset);
     return r < 0 || ours ? r : 1;
 }
 

@@ -391,6 +391,20 @@ TEST_F(a_thread_with_its_own_reset_on_fork_keeps_it_without_the_boost)
     assert_true(f->thread->reset_on_fork);
 }
 
+/* By sched_setscheduler without the flag. */
+TEST_F(a_reset_on_fork_that_its_owner_clears_stays_clear)
+{
+    for (int i = 0; i < 2; i++) {
+        f->thread->reset_on_fork = true;
+        expect(f, boost(ASYM_ACTION_STEER, 0xff, 0xf0, 0, -5), ASYM_OUTCOME_DONE, 0);
+        f->thread->reset_on_fork = false;
+        if (i == 0)
+            expect(f, boost(ASYM_ACTION_STEER, 0xf0, 0x0f, -5, -6), ASYM_OUTCOME_DONE, 0);
+        expect(f, boost(ASYM_ACTION_RELEASE, 0xf0, 0xff, -5, 0), ASYM_OUTCOME_DONE, 0);
+        assert_false(f->thread->reset_on_fork);
+    }
+}
+
 TEST_F(a_refusal_leaves_nothing_behind)
 {
     static const struct {
