@@ -72,6 +72,7 @@ int asym_service_attach(struct asym_service *s)
     s->run->prompt = (struct asym_prompt){.plan = asym_service_prompt_cycle,
                                           .others_pay = spent_on_bus,
                                           .sample = s->timer,
+                                          .housekeeping = s->housekeeping,
                                           .userdata = s,
                                           .log = &s->run->log};
     if (r >= 0 && s->rtx)

@@ -132,14 +132,18 @@ static void move_to_idle_cpu(void)
     nanosleep(&shortest, NULL);
 }
 
+static bool is_pending(sd_event_source *source)
+{
+    return source && sd_event_source_get_pending(source) > 0;
+}
+
 /* Returns for how long the next event that is pending keeps the priority, us; 0: not at all. */
 static asym_usec limit_of(const struct asym_prompt *p)
 {
     for (size_t i = 0; i < ASYM_LENGTH(p->askers); i++)
-        if (p->askers[i] &&
-            (sd_event_source_get_pending(p->askers[i]->io) > 0 || sd_event_source_get_pending(p->askers[i]->rest) > 0))
+        if (p->askers[i] && (is_pending(p->askers[i]->io) || is_pending(p->askers[i]->rest)))
             return ASYM_REALTIME_ACT;
-    return p->sample && sd_event_source_get_pending(p->sample) > 0 ? ASYM_REALTIME_SAMPLE : 0;
+    return is_pending(p->sample) || is_pending(p->housekeeping) ? ASYM_REALTIME_SAMPLE : 0;
 }
 
 /* Runs that event. If asymd cannot take the priority back after it, the next answer tries again. */

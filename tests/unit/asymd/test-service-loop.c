@@ -151,6 +151,7 @@ TEST_WITH(housekeeping_does_not_wait_for_a_sample, set_up, NULL)
     asym_service_block_signals();
     assert_int_equal(asym_service_attach(&s), 0);
     assert_int_equal(sd_event_source_set_enabled(s.timer, SD_EVENT_OFF), 0);
+    assert_ptr_equal(run.prompt.housekeeping, s.housekeeping);
     for (int i = 0; i < 2; i++) {
         /* The test does not wait for it. */
         assert_int_equal(sd_event_source_get_time(s.housekeeping, &due), 0);
