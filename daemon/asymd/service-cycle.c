@@ -169,8 +169,10 @@ static void report_actions(struct asym_service *s)
  */
 static bool take_priority(struct asym_service *s)
 {
+    if (!s->run->settings->enforce.realtime || s->cycle.n_actions == 0)
+        return false;
     const bool was_other = asym_realtime_is_other();
-    if (!s->run->settings->enforce.realtime || s->cycle.n_actions == 0 || (!was_other && !s->run->prompt.is_realtime))
+    if (!was_other && !s->run->prompt.is_realtime)
         return false;
     const int r = asym_realtime_take(ASYM_REALTIME_ACT);
     if (r < 0 && !s->no_urgency_logged)

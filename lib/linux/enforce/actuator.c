@@ -130,11 +130,22 @@ static int recognise(struct asym_ledger *l, const struct asym_action *a, const s
 }
 
 /*
+ * Whether the file says all that it must of this change: the thread goes back to the mask that it had before the last change, and
+ * a restore takes either for asymd's. Serial phases are such turns, and to write takes a quarter of the time of an answer.
+ */
+static bool is_written(const struct asym_ledger *l, const struct asym_action *a, const struct asym_mask *found,
+                       const struct asym_ledger_entry *e)
+{
+    return a->transit_cpu == 0 && !wants_nice(a) && asym_mask_equal(&a->mask, &e->before) &&
+           asym_ledger_same_mask(l, found, &e->set);
+}
+
+/*
  * before becomes the mask in force now. After a failed change that is not the mask that was noted last. A mask that equals
  * neither note was cut to a cpuset by the kernel, and the core has seen that.
  */
-static void note_change(struct asym_ledger *l, const struct asym_action *a, const struct asym_thread_sched *sched,
-                        const struct asym_mask *found, struct asym_ledger_entry *e)
+static void change_entry(struct asym_ledger *l, const struct asym_action *a, const struct asym_thread_sched *sched,
+                         const struct asym_mask *found, struct asym_ledger_entry *e)
 {
     if (asym_ledger_same_mask(l, found, &e->set))
         e->before = e->set;
@@ -184,8 +195,9 @@ static int prepare_steer(struct asym_ledger *l, const struct asym_action *a, asy
     }
     if (r < 0)
         return r;
-    note_change(l, a, &sched, &found, e);
-    r = asym_ledger_note(l, e);
+    const bool is_known = is_written(l, a, &found, e);
+    change_entry(l, a, &sched, &found, e);
+    r = is_known ? 0 : asym_ledger_note(l, e);
     e->under_way &= r >= 0;
     return r;
 }

@@ -16,7 +16,8 @@
 /**
  * A thread that asymd has touched. set is the mask that asymd last wrote or is about to write. before is the mask that was
  * in force when set was noted. On the way from before to set the thread may have its transit CPU alone. So after a kill at
- * any moment the thread has original, set, before or the transit CPU.
+ * any moment the thread has original, set, before or the transit CPU. The file may have set and before the other way round, where
+ * the thread goes back and forth.
  */
 struct asym_ledger_entry {
     struct asym_taskid id;

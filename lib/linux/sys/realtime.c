@@ -57,9 +57,9 @@ static int make_timer(void)
     sigset_t signals;
     const struct sigaction action = {.sa_handler = on_expiry, .sa_flags = SA_RESTART};
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN};
-    event.sigev_notify_thread_id = gettid();
     if (own.is_made)
         return 0;
+    event.sigev_notify_thread_id = gettid();
     if (sigaction(SIGRTMIN, &action, NULL) < 0 || timer_create(CLOCK_MONOTONIC, &event, &own.timer) < 0)
         return -errno;
     own.is_made = true;

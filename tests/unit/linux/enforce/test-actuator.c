@@ -2,6 +2,7 @@
 /* Tests the actuator against a fake kernel: which threads it changes, which it leaves alone, and the outcomes it returns. */
 #include <sched.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "base/mask.h"
 #include "linux/enforce/enforce.h"
@@ -254,6 +255,52 @@ TEST_F(a_steered_thread_is_steered_on)
     f->thread->mask = fake_mask(0xc0);
     steer(f, 0x55, 0xc0);
     assert_int_equal(f->thread->n_set_mask, 4);
+}
+
+static size_t file_size(const struct actuator_fixture *f)
+{
+    struct stat file;
+    assert_int_equal(fstatat(f->ledger->dir_fd, "ledger", &file, 0), 0);
+    return (size_t)file.st_size;
+}
+
+static size_t size_before;
+
+static void is_written_before(const struct fake_thread *t)
+{
+    assert_true(file_size(watched) > size_before);
+    size_before = SIZE_MAX - 1; /* the second change on the way through a transit CPU */
+    fake_kernel_watch(NULL);
+}
+
+static void expect_written(struct actuator_fixture *f, struct asym_action a)
+{
+    size_before = file_size(f);
+    fake_kernel_watch(is_written_before);
+    expect(f, a, ASYM_OUTCOME_DONE, 0);
+    assert_int_equal(size_before, SIZE_MAX - 1);
+}
+
+/* The record of the first turn has both masks. Any other change has to be on record before it. */
+TEST_F(a_thread_that_goes_back_and_forth_is_written_once)
+{
+    struct asym_action through = action(ASYM_ACTION_STEER, 0x0f, 0xf0);
+    watched = f;
+    through.transit_cpu = 5;
+    steer(f, 0xff, 0xf0);
+    expect_written(f, action(ASYM_ACTION_STEER, 0xf0, 0x0f));
+    const size_t size = file_size(f);
+    steer(f, 0x0f, 0xf0);
+    steer(f, 0xf0, 0x0f);
+    assert_int_equal(f->thread->n_set_mask, 4);
+    assert_int_equal(file_size(f), size);
+    expect_written(f, through);
+    expect_written(f, boost(ASYM_ACTION_STEER, 0xf0, 0x0f, 0, -5));
+    f->thread->mask = fake_mask(0x03); /* cut to a cpuset */
+    expect_written(f, boost(ASYM_ACTION_STEER, 0x03, 0xf0, -5, -5));
+    f->ledger->owed = true;
+    expect(f, boost(ASYM_ACTION_STEER, 0xf0, 0x03, -5, -5), ASYM_OUTCOME_DONE, 0);
+    assert_false(f->ledger->owed);
 }
 
 TEST_F(a_steered_thread_that_has_chosen_for_itself_is_left_alone)
