@@ -76,7 +76,7 @@ struct asym_process_events {
     /* The watching thread keeps events here for the next drain. */
     pthread_mutex_t lock;
     struct asym_process_event *kept, *handed;
-    size_t n_kept, kept_capacity, handed_capacity;
+    size_t n_kept, n_peeked, kept_capacity, handed_capacity;
     bool lost, ended; /* ended: the watching thread ended because of an error */
     /* Used only by the one reader of the socket. */
     bool discards; /* throws away what is left in the socket's buffer */
@@ -482,6 +482,15 @@ asym_usec asym_process_events_spent(const struct asym_process_events *b)
     return b->watching ? asym_clock_read(b->clock) : 0;
 }
 
+void asym_process_events_peek(struct asym_process_events *b,
+                              void (*fn)(void *ctx, const struct asym_process_event *event), void *ctx)
+{
+    pthread_mutex_lock(&b->lock);
+    while (b->n_peeked < b->n_kept)
+        fn(ctx, &b->kept[b->n_peeked++]);
+    pthread_mutex_unlock(&b->lock);
+}
+
 int asym_process_events_drain(struct asym_process_events *b,
                               void (*fn)(void *ctx, const struct asym_process_event *event), void *ctx)
 {
@@ -493,7 +502,7 @@ int asym_process_events_drain(struct asym_process_events *b,
     bool lost = b->lost, ended = b->ended;
     b->kept = b->handed;
     b->kept_capacity = b->handed_capacity;
-    b->n_kept = 0;
+    b->n_kept = b->n_peeked = 0;
     b->lost = false;
     pthread_mutex_unlock(&b->lock);
     for (size_t i = 0; i < n; i++)

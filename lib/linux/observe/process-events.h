@@ -69,6 +69,13 @@ asym_usec asym_process_events_spent(const struct asym_process_events *b);
 int asym_process_events_drain(struct asym_process_events *b,
                               void (*fn)(void *ctx, const struct asym_process_event *event), void *ctx);
 
+/**
+ * Call fn for every event that the watching thread has kept for the next drain, but for those of an earlier peek, in order. fn must
+ * be short: that thread waits.
+ */
+void asym_process_events_peek(struct asym_process_events *b,
+                              void (*fn)(void *ctx, const struct asym_process_event *event), void *ctx);
+
 /* Parsers of the datagrams, for process-events.c and its tests. */
 
 /** 0; -EINVAL: the datagram is too short or not from the proc connector; -ENOMSG: asymd does not use events of this kind. */

@@ -261,11 +261,24 @@ static int go_on(struct asym_procfs *p)
     return sample_all(p);
 }
 
+/* What the core needs at once of an event. The next sample takes it: to read the stat of each new process takes 25 us. */
+static void note_event(void *ctx, const struct asym_process_event *event)
+{
+    const bool is_exec = event->kind == ASYM_PROCESS_EVENT_EXEC;
+    if (!is_exec && event->kind != ASYM_PROCESS_EVENT_FORK)
+        return;
+    struct asym_process *proc = asym_procfs_find(ctx, is_exec ? event->tgid : event->parent_tgid);
+    if (!proc)
+        return;
+    proc->last_fork = is_exec ? 0 : event->when;
+    proc->last_exec = is_exec ? event->when : proc->last_exec;
+}
+
 /* Apply new process events to the processes of the last snapshot. */
 static void refresh_processes(struct asym_procfs *p)
 {
-    if (p->config.process_events && asym_procfs_take_events(p) < 0)
-        p->rescan = true;
+    if (p->config.process_events)
+        asym_process_events_peek(p->config.process_events, note_event, p);
     for (size_t i = 0; i < p->n_listed; i++) {
         const struct asym_process *proc = asym_procfs_find(p, p->out_procs[i].id.tgid);
         if (!proc || proc->start != p->out_procs[i].id.start)

@@ -223,7 +223,7 @@ struct received {
     atomic_int n;
 };
 
-static struct received hooked, drained;
+static struct received hooked, drained, peeked;
 static struct asym_process_events *process_events;
 
 static void note(void *ctx, const struct asym_process_event *event)
@@ -437,11 +437,16 @@ TEST_WITH(a_watched_event_is_reported_at_once_and_drained_later, set_up, tear_do
 {
     watch();
     for (int round = 0; round < 3; round++) {
-        hooked.n = drained.n = 0;
+        hooked.n = drained.n = peeked.n = 0;
         for (int i = 0; i < 100; i++)
             put_exit(1000 * round + 100 + i, 0);
         wait_for(&hooked.n, 100);
         assert_exits(&hooked, 1000 * round + 100, 100);
+        /* A peek takes nothing from the drain, and comes to each once. */
+        for (int i = 0; i < 10000 && peeked.n < 100; i++, usleep(1000))
+            asym_process_events_peek(process_events, note, &peeked);
+        asym_process_events_peek(process_events, note, &peeked);
+        assert_exits(&peeked, 1000 * round + 100, 100);
         /* The thread keeps the last event after it has called the hook. */
         for (int i = 0; i < 10000 && drained.n < 100; i++, usleep(1000))
             assert_true(drain() >= 0);

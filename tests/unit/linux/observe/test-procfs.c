@@ -63,6 +63,14 @@ WRAPPED(int, asym_process_events_drain, struct asym_process_events *events,
     return n;
 }
 
+WRAPPED(void, asym_process_events_peek, struct asym_process_events *events,
+        void (*fn)(void *ctx, const struct asym_process_event *event), void *ctx)
+{
+    const struct connector *c = (struct connector *)(void *)events;
+    for (int i = 0; i < c->n; i++)
+        fn(ctx, &c->events[i]);
+}
+
 /* The affinity of every thread, and a function that is called before it is read. Empty: the kernel's answer. */
 static struct {
     struct asym_mask mask;
@@ -1086,6 +1094,29 @@ static void sample_with_sleepers(struct fixture *f, enum asym_grouping group, in
     assert_null(task_of(f, 21));
     f->root.live = true;
     affinity.mask = (struct asym_mask){.w = {0xff}};
+}
+
+/* A storm of forks of others must not make an answer wait. The next sample reads the new processes. */
+TEST_F(a_refresh_notes_forks_and_execs_and_reads_no_new_process)
+{
+    put(f, (struct thread){.pid = 10, .tid = 10, .comm = "a", .state = 'R', .start = 1});
+    open_with_connector(f);
+    sample(f);
+    put(f, (struct thread){.pid = 30, .tid = 30, .comm = "b", .state = 'R', .start = 2});
+    f->root.live = true;
+    affinity.mask = (struct asym_mask){.w = {0xff}};
+    report(ASYM_PROCESS_EVENT_FORK, 30, 30);
+    connector.events[0].parent_tgid = connector.events[0].parent_pid = 10;
+    refresh(f);
+    assert_int_equal(proc_of(f, 10)->last_fork, 1);
+    assert_null(asym_procfs_find(asym_procfs_of(f->source), 30));
+    report(ASYM_PROCESS_EVENT_EXEC, 10, 10);
+    refresh(f);
+    assert_true(proc_of(f, 10)->last_fork == 0 && proc_of(f, 10)->last_exec == 1);
+    f->root.live = false;
+    connector.n = 2;
+    sample(f);
+    assert_non_null(asym_procfs_find(asym_procfs_of(f->source), 30));
 }
 
 TEST_F(a_refresh_lists_a_thread_that_has_slept)
