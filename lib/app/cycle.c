@@ -24,15 +24,15 @@ void asym_cycle_done(struct asym_cycle *c)
 
 int asym_cycle_plan(struct asym_cycle *c)
 {
-    asym_usec before = asym_clock_thread_cpu();
+    const asym_usec begin = asym_clock_thread_cpu();
     int r = c->source->next(c->source, &c->snapshot);
-    c->source_cpu += asym_clock_thread_cpu() - before;
+    const asym_usec observed = asym_clock_thread_cpu();
+    c->source_cpu += observed - begin;
     if (r <= 0)
         return r;
     c->n_cycles++;
-    before = asym_clock_thread_cpu();
     r = asym_engine_step(c->engine, &c->snapshot, &c->plan, &c->actions, &c->n_actions);
-    c->plan_cpu += asym_clock_thread_cpu() - before;
+    c->plan_cpu += asym_clock_thread_cpu() - observed;
     return r < 0 ? r : 1;
 }
 

@@ -195,7 +195,7 @@ int asym_phases_unfollow(struct asym_phases *p, int32_t tgid)
 
 int asym_phases_fd(const struct asym_phases *p)
 {
-    return ring_buffer__epoll_fd(p->ring);
+    return bpf_map__fd(p->bpf->maps.events); /* that of libbpf is an epoll of one: a second one in each wait */
 }
 
 void asym_phases_take(struct asym_phases *p, void (*fn)(void *ctx, const struct asym_phases_event *e), void *ctx)
