@@ -3,9 +3,10 @@
  * The cost of the BPF observer to programs: the CPU time of a message to and fro through two pipes on one CPU, which are four
  * events, two switches and two wake-ups: without programs, with programs that do nothing, with those of asymd while the program is
  * not followed, and while it is. Medians of many rounds, each of which has all of these. The same for a storm of 400 threads, like
- * that of perf bench sched messaging. Then what asymd itself pays for 5,000 threads. It prints tables and asserts nothing. It needs
- * root.
+ * that of perf bench sched messaging. Then what asymd itself pays for 5,000 threads, and the least time of an answer to a phase. It
+ * prints tables and asserts nothing. It needs root.
  */
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -33,6 +34,8 @@ enum { GROUPS = 10, SENDERS = 20, SENT = 2000 };
 
 /* A sample: threads in all, and those that run in each; of so many processes. */
 enum { THREADS = 5000, ACTIVE = 50, PROCESSES = 50, SAMPLES = 51 };
+
+enum { ANSWERS = 150 };
 
 /* docs/data/phases.md has what is asked. */
 static const char *const asked_ns[] = {"", "", " (asked 6)", " (asked 150)"};
@@ -354,6 +357,48 @@ static void measure_samples(void)
     free(machine);
 }
 
+/* The answers of a program that does nothing but set a mask, in real time like asymd: to a phase, and back to its end. */
+struct answers {
+    double took[ANSWERS]; /* us from the change of state */
+    int n;
+    int32_t alone;
+};
+
+static void answer(void *ctx, const struct asym_phases_event *e)
+{
+    struct answers *a = ctx;
+    const bool begins = e->kind == ASYM_PHASES_SERIAL;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(begins ? 0 : (size_t)sysconf(_SC_NPROCESSORS_ONLN) - 1, &set);
+    a->alone = begins ? e->tid : a->alone;
+    if (a->alone > 0 && sched_setaffinity(a->alone, sizeof set, &set) == 0 && begins && a->n < ANSWERS)
+        a->took[a->n++] = (read_ns(CLOCK_MONOTONIC) - (double)e->changed_ns) / 1e3;
+}
+
+static void measure_answer(void)
+{
+    static struct answers a;
+    struct asym_phases *p = open_phases();
+    struct pollfd fd = {.fd = asym_phases_fd(p), .events = POLLIN};
+    const pid_t pid = start_load(ASYM_BENCH_BIN "/tests/load-silent", "1", "20", "40", "1000");
+    sleep(1);
+    if (asym_phases_follow(p, (int32_t)pid, 1) < 0)
+        fail("cannot follow");
+    if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &(struct sched_param){1}) < 0)
+        fail("no real-time priority");
+    while (a.n < ANSWERS && poll(&fd, 1, 10000) > 0)
+        asym_phases_take(p, answer, &a);
+    sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
+    asym_phases_close(p);
+    asym_process_signal(pid, SIGKILL);
+    if (a.n < ANSWERS)
+        fail("the kernel tells of no phase");
+    const double middle = median(a.took, ANSWERS);
+    printf("the least time of %d answers to phases of 20 ms: %.0f us, 99 %% %.0f us\n", ANSWERS, middle,
+           a.took[ANSWERS * 99 / 100]);
+}
+
 static void measure_threads(void)
 {
     pthread_t t;
@@ -381,11 +426,8 @@ static void measure_processes(void)
 static const struct {
     const char *name;
     void (*measure)(void);
-} parts[] = {{"threads", measure_threads},
-             {"processes", measure_processes},
-             {"storm", measure_storm},
-             {"reader", measure_reader},
-             {"samples", measure_samples}};
+} parts[] = {{"threads", measure_threads}, {"processes", measure_processes}, {"storm", measure_storm},
+             {"reader", measure_reader},   {"samples", measure_samples},     {"answer", measure_answer}};
 
 /* The arguments name the parts to measure; all, if there is none. */
 int main(int argc, char **argv)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Measures how soon asymd serves the serial phase of a program that tells nothing, and what an idle service takes, by each observer.
 
-usage: phases.py BUILD_DIR [ROUNDS]
+usage: phases.py BUILD_DIR [PART...]: phases, trace, idle; all, if none is named
 """
 import os
 import re
@@ -15,7 +15,7 @@ import time
 from bus import cpu_time
 
 build = os.path.abspath(sys.argv[1])
-rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 200
+ROUNDS = 200
 # The first phases come before the program has settled.
 SKIP = 30
 # Serial milliseconds, parallel ones.
@@ -29,11 +29,21 @@ NEVER = float("inf")
 IDLE_SECONDS, IDLE_ROUNDS = 20, 3
 
 
+def spin(burners):
+    return [subprocess.Popen([f"{build}/tests/load-spin", "1", "600"]) for _ in range(burners)]
+
+
+def end(load):
+    for p in load:
+        p.kill()
+        p.wait()
+
+
 def run(observer, serial, parallel, burners, watch=lambda asymd, program: None):
     """What load-silent says of its phases, and the mean share of one on CPU 0, which is fast."""
     with tempfile.TemporaryDirectory() as state:
-        load = [subprocess.Popen([f"{build}/tests/load-spin", "1", "600"]) for _ in range(burners)]
-        program = subprocess.Popen([f"{build}/tests/load-silent", str(os.cpu_count() - 1), str(serial), str(parallel), str(rounds)],
+        load = spin(burners)
+        program = subprocess.Popen([f"{build}/tests/load-silent", str(os.cpu_count() - 1), str(serial), str(parallel), str(ROUNDS)],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         # asymd skips a process that has just called exec(2), so it starts after the first output.
         lines = [program.stdout.readline()]
@@ -44,9 +54,7 @@ def run(observer, serial, parallel, burners, watch=lambda asymd, program: None):
         lines += program.stdout
         asymd.terminate()
         asymd.wait()
-        for p in load:
-            p.kill()
-            p.wait()
+        end(load)
     share = float(program.stderr.read())
     program.wait()
     return lines, share
@@ -77,7 +85,7 @@ def traced_lines(burners):
         for _ in range(SKIP):
             program.stdout.readline()
         write("tracing_on", "1")
-        for _ in range(rounds - SKIP - 2):
+        for _ in range(ROUNDS - SKIP - 2):
             program.stdout.readline()
         write("tracing_on", "0")
         with open(f"{TRACEFS}/trace", encoding="ascii") as file:
@@ -131,6 +139,9 @@ def print_trace():
         took = [sorted(p[i] for p in phases) for i in range(len(names))]
         print(f"{beside}, {len(phases)} phases of 20 ms that took a mask, from the sleep of the last other thread, median and 99 %: " +
               ", ".join(f"{name} after {t[len(t) // 2]:.0f} and {t[len(t) * 99 // 100]:.0f} us" for name, t in zip(names, took)), flush=True)
+        load = spin(burners)
+        subprocess.run([f"{build}/tests/bench/bench-phases", "answer"], check=True)
+        end(load)
 
 
 def idle_share(observer):
@@ -168,8 +179,7 @@ def shown(us):
     return "never" if us == NEVER else f"{us:.0f} us"
 
 
-def main():
-    print(f"load of the machine at the start: {os.getloadavg()[0]:.1f}; {os.cpu_count()} CPUs, the first ones fast; policy pa")
+def print_phases():
     for beside, burners in LOADS.items():
         for observer in OBSERVERS:
             for serial, parallel in PHASES.items():
@@ -178,9 +188,11 @@ def main():
                 asked = (f" (asked {ANSWERS[beside][0]} us, {ANSWERS[beside][1]} us, {SHARES[serial]} %)" if observer == "bpf" else "")
                 print(f"{beside}, {observer}, serial phases of {serial} ms: answered after {shown(median)} in the median, "
                       f"99 % {shown(late)}; {share:.1f} % of them on the fast CPU{asked}", flush=True)
-    print_trace()
-    print_idle()
-    print(f"load of the machine at the end: {os.getloadavg()[0]:.1f}")
 
 
-main()
+PARTS = {"phases": print_phases, "trace": print_trace, "idle": print_idle}
+print(f"load of the machine at the start: {os.getloadavg()[0]:.1f}; {os.cpu_count()} CPUs, the first ones fast; policy pa",
+      flush=True)
+for part in sys.argv[2:] or PARTS:
+    PARTS[part]()
+print(f"load of the machine at the end: {os.getloadavg()[0]:.1f}")
