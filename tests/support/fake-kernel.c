@@ -93,7 +93,8 @@ void fake_kernel_cpus(struct asym_ledger *l, const char *online, const char *pos
             close(l->cpu_fds[i]);
         l->cpu_fds[i] = fd;
     }
-    asym_ledger_renew_online(l);
+    asym_ledger_read_cpus(l, ASYM_CPUS_ONLINE, &l->online);
+    asym_ledger_read_cpus(l, ASYM_CPUS_POSSIBLE, &l->possible);
 }
 
 /* Returns 0 and the thread; -ESRCH; or the error that the test has set. */

@@ -130,13 +130,14 @@ static int recognise(struct asym_ledger *l, const struct asym_action *a, const s
 }
 
 /*
- * Whether the file says all that it must of this change: the thread goes back to the mask that it had before the last change, and
- * a restore takes either for asymd's. Serial phases are such turns, and to write takes a quarter of the time of an answer.
+ * Returns whether the file has the change: the thread goes back to the mask and nice value of before the last one, and a restore
+ * takes either for asymd's. Serial phases are such turns, and to write takes a quarter of the time of an answer.
  */
-static bool is_written(const struct asym_ledger *l, const struct asym_action *a, const struct asym_mask *found,
-                       const struct asym_ledger_entry *e)
+static bool is_written(const struct asym_ledger *l, const struct asym_action *a, const struct asym_thread_sched *sched,
+                       const struct asym_mask *found, const struct asym_ledger_entry *e)
 {
-    return a->transit_cpu == 0 && !wants_nice(a) && asym_mask_equal(&a->mask, &e->before) &&
+    const bool is_nice_back = a->nice == e->before_nice && sched->nice == e->set_nice;
+    return a->transit_cpu == 0 && (!wants_nice(a) || is_nice_back) && asym_mask_equal(&a->mask, &e->before) &&
            asym_ledger_same_mask(l, found, &e->set);
 }
 
@@ -195,7 +196,7 @@ static int prepare_steer(struct asym_ledger *l, const struct asym_action *a, asy
     }
     if (r < 0)
         return r;
-    const bool is_known = is_written(l, a, &found, e);
+    const bool is_known = is_written(l, a, &sched, &found, e);
     change_entry(l, a, &sched, &found, e);
     r = is_known ? 0 : asym_ledger_note(l, e);
     e->under_way &= r >= 0;
@@ -355,7 +356,7 @@ static bool own_reset(const struct asym_ledger *l, const struct asym_action *a, 
 static int repair(struct asym_ledger *l, const struct asym_action *a)
 {
     struct asym_stat stat;
-    struct asym_mask found;
+    struct asym_mask found, isolated;
     struct asym_thread_sched now;
     int r = asym_thread_get_stat_of(&a->id, &stat);
     if (r < 0)
@@ -366,8 +367,9 @@ static int repair(struct asym_ledger *l, const struct asym_action *a)
     const bool has_it = asym_ledger_same_mask(l, &found, &a->mask);
     const bool inherited = has_it || asym_ledger_same_mask(l, &found, &a->expect);
     /* With a mask of all ones the thread could run on isolated CPUs, which are only for threads that ask for them. */
+    asym_ledger_read_cpus(l, ASYM_CPUS_ISOLATED, &isolated);
     if (!has_it && inherited)
-        r = asym_thread_set_mask(a->id.tid, &a->mask, a->full_cpuset && !l->isolated);
+        r = asym_thread_set_mask(a->id.tid, &a->mask, a->full_cpuset && asym_mask_empty(&isolated));
     if (r >= 0 && wants_nice(a) && asym_thread_get_sched(a->id.tid, &now) == 0 && asym_thread_is_fair(&now) &&
         (now.nice == a->expect_nice || asym_nice_owes_boost(now.nice, a->expect_nice, a->nice)))
         r = asym_thread_set_nice(a->id.tid, a->nice, own_reset(l, a, now.reset_on_fork));
@@ -412,7 +414,7 @@ static int prepare(struct asym_ledger *l, const struct asym_action *actions, siz
 {
     asym_usec now = asym_clock_now();
     pthread_mutex_lock(&l->lock);
-    asym_ledger_renew_online(l);
+    asym_ledger_read_cpus(l, ASYM_CPUS_ONLINE, &l->online);
     pthread_mutex_unlock(&l->lock);
     for (size_t i = 0; i < n; i++) {
         pthread_mutex_lock(&l->lock);

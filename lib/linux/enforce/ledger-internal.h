@@ -88,9 +88,8 @@ struct asym_ledger {
     int dir_fd, lock_fd, fd;
     int cpu_fds[ASYM_N_CPU_LISTS]; /**< kept open: to open one takes longer than to change a mask; -1: not open */
     struct asym_mask online;       /**< read again by each apply and restore: sched_getaffinity hides offline CPUs */
-    struct asym_mask possible;
-    struct asym_cgroup_mounts cgroups; /**< read when the ledger opens */
-    bool isolated;    /**< the machine has isolated CPUs: a mask of all ones must not put a thread on them */
+    struct asym_mask possible;     /**< read when the ledger opens, as the next one */
+    struct asym_cgroup_mounts cgroups;
     size_t size;      /**< of the file, bytes */
     size_t n_records; /**< lines in the file without the first one */
     bool owed;        /**< the file is not up to date: the next write rewrites it */
@@ -149,8 +148,8 @@ bool asym_ledger_is_nice_set(const struct asym_ledger_entry *e, int8_t nice);
 /** Returns a mask of the transit CPU alone; empty if there is none. */
 struct asym_mask asym_ledger_transit(const struct asym_ledger_entry *e);
 
-/** Reads the online, possible and isolated CPUs again. A list that cannot be read counts as all CPUs; isolated, as none. */
-void asym_ledger_renew_online(struct asym_ledger *l);
+/** Reads a list of CPUs again. One that cannot be read counts as all CPUs; that of the isolated ones, as none. */
+void asym_ledger_read_cpus(struct asym_ledger *l, enum asym_cpu_list list, struct asym_mask *ret);
 
 /**
  * Restores the thread's original mask and nice value; compares first. Keeps the entry. Returns 0; 1: only the nice value stays,

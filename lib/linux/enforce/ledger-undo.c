@@ -52,7 +52,7 @@ static bool is_inherited(const struct asym_ledger *l, const struct asym_ledger_e
  * pread at offset 0 makes sysfs produce the list anew. A file that could not be opened (no free descriptor) is tried again
  * each time.
  */
-static void read_cpus(struct asym_ledger *l, enum asym_cpu_list list, struct asym_mask *ret)
+void asym_ledger_read_cpus(struct asym_ledger *l, enum asym_cpu_list list, struct asym_mask *ret)
 {
     static const char *const paths[] = {
         [ASYM_CPUS_ONLINE] = "/sys/devices/system/cpu/online",
@@ -62,22 +62,12 @@ static void read_cpus(struct asym_ledger *l, enum asym_cpu_list list, struct asy
     _Static_assert(ASYM_LENGTH(paths) == ASYM_N_CPU_LISTS, "one each");
     char text[8192];
     struct asym_mask m;
+    memset(ret, list == ASYM_CPUS_ISOLATED ? 0 : 0xff, sizeof *ret);
     if (l->cpu_fds[list] < 0)
         l->cpu_fds[list] = open(paths[list], O_RDONLY | O_CLOEXEC);
     ssize_t n = l->cpu_fds[list] >= 0 ? pread(l->cpu_fds[list], text, sizeof text, 0) : -1;
     if (n > 0 && asym_mask_parse_list(text, (size_t)n, &m) == 0)
         *ret = m;
-}
-
-void asym_ledger_renew_online(struct asym_ledger *l)
-{
-    struct asym_mask isolated = {0};
-    memset(&l->online, 0xff, sizeof l->online);
-    memset(&l->possible, 0xff, sizeof l->possible);
-    read_cpus(l, ASYM_CPUS_ONLINE, &l->online);
-    read_cpus(l, ASYM_CPUS_POSSIBLE, &l->possible);
-    read_cpus(l, ASYM_CPUS_ISOLATED, &isolated);
-    l->isolated = !asym_mask_empty(&isolated);
 }
 
 bool asym_ledger_is_nice_set(const struct asym_ledger_entry *e, int8_t nice)

@@ -45,7 +45,8 @@ static int make(const char *dir, struct asym_ledger **ret_ledger, struct asym_er
     l->dir_fd = l->lock_fd = l->fd = -1;
     memset(l->cpu_fds, 0xff, sizeof l->cpu_fds);
     init_lock(l);
-    asym_ledger_renew_online(l);
+    asym_ledger_read_cpus(l, ASYM_CPUS_ONLINE, &l->online);
+    asym_ledger_read_cpus(l, ASYM_CPUS_POSSIBLE, &l->possible);
     ASYM_AUTO_CLOSE int slash = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     asym_cgroup_mounts_read(&(struct asym_root){.fd = slash, .live = true}, &l->cgroups);
     l->dir = strdup(dir);

@@ -151,7 +151,7 @@ void asym_ledger_restore(struct asym_ledger *l, struct asym_restore_report *ret_
 {
     *ret_report = (struct asym_restore_report){.error = 0};
     pthread_mutex_lock(&l->lock);
-    asym_ledger_renew_online(l);
+    asym_ledger_read_cpus(l, ASYM_CPUS_ONLINE, &l->online);
     restore_all(l, ret_report);
     /* A failed write is no error: a later restore compares before it writes, so records that are too old do no harm. */
     asym_ledger_flush(l);

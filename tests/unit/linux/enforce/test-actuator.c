@@ -296,6 +296,13 @@ TEST_F(a_thread_that_goes_back_and_forth_is_written_once)
     assert_int_equal(file_size(f), size);
     expect_written(f, through);
     expect_written(f, boost(ASYM_ACTION_STEER, 0xf0, 0x0f, 0, -5));
+    const size_t boosted = file_size(f);
+    expect(f, boost(ASYM_ACTION_STEER, 0x0f, 0xf0, -5, 0), ASYM_OUTCOME_DONE, 0);
+    expect(f, boost(ASYM_ACTION_STEER, 0xf0, 0x0f, 0, -5), ASYM_OUTCOME_DONE, 0);
+    assert_int_equal(file_size(f), boosted);
+    expect_written(f, boost(ASYM_ACTION_STEER, 0x0f, 0xf0, -5, -3));
+    f->thread->nice = -1; /* the thread has raised it */
+    expect_written(f, boost(ASYM_ACTION_STEER, 0xf0, 0x0f, -1, -5));
     f->thread->mask = fake_mask(0x03); /* cut to a cpuset */
     expect_written(f, boost(ASYM_ACTION_STEER, 0x03, 0xf0, -5, -5));
     f->ledger->owed = true;
