@@ -5,9 +5,10 @@
  *
  * While an asker wants it, asymd waits for events with a real-time priority. An answer, the begin of a sample and that of the
  * housekeeping keep it until their limit (linux/sys/realtime.h): a phase that begins while asymd waits for a CPU without it wakes
- * no one, and waits with asymd. asymd handles each other event, and the rest of a sample, without it. The kernel wakes a real-time thread on the CPU on
- * which it slept, whichever thread runs there. So asymd sleeps once more without that priority, for the shortest time: the kernel
- * then wakes it on an idle CPU, if there is one; on a machine without one, asymd waits for its turn there.
+ * no one, and waits with asymd. asymd handles each other event, and the rest of a sample, without it. The kernel wakes a real-time
+ * thread on the CPU on which it slept, whichever thread runs there. So asymd sleeps once more without that priority, for the
+ * shortest time: the kernel then wakes it on an idle CPU, if there is one; on a machine without one, asymd waits for its turn
+ * there.
  */
 #ifndef ASYM_APP_PROMPT_H
 #define ASYM_APP_PROMPT_H

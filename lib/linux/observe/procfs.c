@@ -261,7 +261,7 @@ static int go_on(struct asym_procfs *p)
     return sample_all(p);
 }
 
-/* What the core needs at once of an event. The next sample takes it: to read the stat of each new process takes 25 us. */
+/* The core needs this at once. The next sample takes the event: to read the stat of a new process takes 25 us. */
 static void note_event(void *ctx, const struct asym_process_event *event)
 {
     const bool is_exec = event->kind == ASYM_PROCESS_EVENT_EXEC;
