@@ -20,9 +20,9 @@
 #define PF_NO_SETAFFINITY 0x04000000u
 
 /*
- * A process is not steered for this long after it created another one: the snapshot behind the plan may be older than
- * the fork. From the next snapshot on the core holds the process off by itself (fork hold-off). So this must only exceed
- * the time from a snapshot to its actions; the interval does not matter.
+ * A process is not steered for this long after it created another one, or after its leader ended: the snapshot behind the plan may
+ * be older. From the next snapshot on the core holds the process off by itself (fork hold-off), and sees no leader that has ended.
+ * So this must only exceed the time from a snapshot to its actions; the interval does not matter.
  */
 #define RELEASE_FRESH ASYM_SEC
 

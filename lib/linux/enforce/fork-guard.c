@@ -135,8 +135,17 @@ static void on_exec(struct asym_ledger *l, const struct asym_process_event *even
     asym_ledger_note_release(l, event->tgid, asym_clock_now());
 }
 
+/*
+ * An exec by another thread ends the leader, whose zombie has what asymd lent it. Then the caller has its number and its start,
+ * with what that was lent: a plan of before would take either for original values.
+ */
 static void on_exit_of(struct asym_ledger *l, const struct asym_process_event *event)
 {
+    bool leads = false;
+    for (size_t i = 0; event->pid == event->tgid && i < l->n; i++)
+        leads |= l->tgids[i] == event->tgid;
+    if (leads)
+        asym_ledger_note_release(l, event->tgid, asym_clock_now());
     struct asym_ledger_entry *e = asym_ledger_find(l, event->pid);
     if (!e || e->id.tgid != event->tgid)
         return;

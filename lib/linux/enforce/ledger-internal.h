@@ -57,7 +57,7 @@ struct asym_ledger_pending {
 
 #define ASYM_LEDGER_PENDING_MAX 256
 
-/** The fork guard last released this process, or saw it create another one, at this time. */
+/** The fork guard last released this process, or saw it create another one or its leader end, at this time. */
 struct asym_ledger_release {
     int32_t tgid;
     asym_usec when; /**< monotonic */

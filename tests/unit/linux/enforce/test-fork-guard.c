@@ -293,18 +293,23 @@ TEST_F(an_exec_of_a_boosted_thread_gives_nice_and_flag_back)
     assert_int_equal(asym_ledger_count(f->ledger), 3);
 }
 
+static enum asym_outcome_kind apply(struct fork_guard_fixture *f, const struct asym_action *action)
+{
+    struct asym_actuator *actuator = NULL;
+    struct asym_outcome outcome;
+    assert_int_equal(asym_actuator_linux_new(f->ledger, &actuator), 0);
+    assert_int_equal(actuator->apply(actuator, action, 1, &outcome), 0);
+    actuator->close(actuator);
+    return outcome.kind;
+}
+
 /* The thread calls exec. An action between its taking of the leader's TID and the load of the program finds no such thread. */
 static void take_over(struct fork_guard_fixture *f, struct fake_thread *leader, struct fake_thread *caller)
 {
     const struct asym_action release = {.kind = ASYM_ACTION_RELEASE, .id = {caller->tid, caller->tgid, caller->start}};
-    struct asym_actuator *actuator = NULL;
-    struct asym_outcome outcome;
     leader->mask = caller->mask;
     fake_kernel_end(caller->tid);
-    assert_int_equal(asym_actuator_linux_new(f->ledger, &actuator), 0);
-    assert_int_equal(actuator->apply(actuator, &release, 1, &outcome), 0);
-    actuator->close(actuator);
-    assert_int_equal(outcome.kind, ASYM_OUTCOME_GONE);
+    assert_int_equal(apply(f, &release), ASYM_OUTCOME_GONE);
     assert_null(asym_ledger_find(f->ledger, release.id.tid));
 }
 
@@ -342,12 +347,37 @@ TEST_F(an_exec_keeps_a_mask_that_the_former_leader_had)
     assert_thread(f->leader, 0xf0, 0);
 }
 
+/*
+ * An exec ends the leader, which keeps what it was lent; then its number has the caller, with what that was lent. The plan is of
+ * before.
+ */
+TEST_F(no_entry_begins_under_the_number_of_a_leader_that_has_ended)
+{
+    for (int32_t i = 0; i < 2; i++) {
+        const int32_t pid = CHILD + 2 * i;
+        struct fake_thread *leader = fake_kernel_thread(pid, pid, fake_mask(0xff));
+        steered(f, i ? fake_kernel_thread(pid, pid + 1, fake_mask(0xff)) : leader, 0, -5);
+        leader->mask = fake_mask(0xf0);
+        leader->nice = -5;
+        deliver(f, ASYM_PROCESS_EVENT_EXIT, pid, pid, 0);
+        const struct asym_action steer = {.kind = ASYM_ACTION_STEER,
+                                          .id = {pid, pid, leader->start},
+                                          .expect = leader->mask,
+                                          .expect_nice = -5,
+                                          .mask = fake_mask(0x0f)};
+        assert_int_equal(apply(f, &steer), ASYM_OUTCOME_RETRY);
+        assert_null(asym_ledger_find(f->ledger, pid));
+        assert_thread(leader, 0xf0, -5);
+    }
+}
+
 /* The events of its last children may come after its exit. */
 TEST_F(a_thread_that_ends_is_forgotten_and_its_children_are_not)
 {
     struct fake_thread *child = child_of(f->thread, CHILD, CHILD);
     fake_kernel_end(TID);
     deliver(f, ASYM_PROCESS_EVENT_EXIT, PID, TID, 0);
+    assert_false(asym_ledger_was_released(f->ledger, PID, 0));
     assert_int_equal(asym_ledger_count(f->ledger), 2);
     assert_null(asym_ledger_find(f->ledger, TID));
     const struct asym_process_event late = {ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID, PID, NOW};
@@ -408,6 +438,7 @@ TEST_F(events_that_do_not_concern_it_change_nothing)
         deliver(f, (enum asym_process_event_kind)kind, INT32_MAX, INT32_MAX, INT32_MAX - 1);
         deliver_born(f, (enum asym_process_event_kind)kind, 0, 0, 0, 0);
     }
+    assert_false(asym_ledger_was_released(f->ledger, INT32_MAX, 0));
     assert_int_equal(asym_ledger_count(f->ledger), 3);
     assert_thread(f->thread, 0xf0, 0);
 }
