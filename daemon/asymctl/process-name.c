@@ -213,6 +213,9 @@ int asym_verb_named_processes(const char *verb, const char *name, struct asym_na
     ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
     struct asym_error err = {""};
     char text[256];
+    if (name[strspn(name, "0123456789")] == '\0')
+        return asym_verb_fail(ASYM_EXIT_USAGE, "%s: %s is no PID; asymctl top shows the programs with their PIDs", verb,
+                              asym_text_show(name, text, sizeof text));
     int r = asym_root_open(NULL, &root, &err);
     if (r >= 0)
         r = asym_named_processes_find(&root, name, (int32_t)getpid(), ret);
@@ -247,13 +250,9 @@ static int find_one(const char *verb, const char *name, struct asym_process_oper
 int asym_verb_process_and_connect(const char *verb, const char *operand, struct asym_process_operand *ret_process,
                                   struct asym_client **ret_client)
 {
-    char text[128];
     int status = ASYM_EXIT_DONE;
     if (asym_verb_is_pid(operand, &ret_process->pid))
         snprintf(ret_process->text, sizeof ret_process->text, "%" PRIu32, ret_process->pid);
-    else if (operand[strspn(operand, "0123456789")] == '\0')
-        status = asym_verb_fail(ASYM_EXIT_USAGE, "%s: %s is no PID; asymctl top shows the programs with their PIDs",
-                                verb, asym_text_show(operand, text, sizeof text));
     else
         status = find_one(verb, operand, ret_process);
     return status == ASYM_EXIT_DONE ? asym_verb_connect(ret_client) : status;

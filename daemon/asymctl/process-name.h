@@ -54,7 +54,7 @@ void asym_named_processes_done(struct asym_named_processes *processes);
 int asym_named_processes_list(const struct asym_named_processes *processes, const char *name, const char *verb,
                               FILE *out);
 
-/** Find them on this machine, for a verb. If there are none, prints that. Returns the exit status. */
+/** Find them on this machine, for a verb. If there are none, or the name is a number, prints that. Returns the exit status. */
 int asym_verb_named_processes(const char *verb, const char *name, struct asym_named_processes *ret);
 
 /** The process that a verb is about. */

@@ -216,24 +216,21 @@ static int explain_named(struct asym_client *client, const struct asym_named_pro
     return explain_json(client, ids, n, err);
 }
 
-static int explain_name(struct asym_client *client, const char *name, bool json, struct asym_error *err)
-{
-    ASYM_CLEANUP(asym_named_processes_done) struct asym_named_processes named = {.process = NULL};
-    const int status = asym_verb_named_processes("why", name, &named);
-    return status == ASYM_EXIT_DONE ? explain_named(client, &named, name, json, err) : status;
-}
-
 static int why(const void *parsed, char **operands)
 {
     ASYM_CLEANUP(asym_client_close_p) struct asym_client *client = NULL;
+    ASYM_CLEANUP(asym_named_processes_done) struct asym_named_processes named = {.process = NULL};
     const struct asym_verb_json *a = parsed;
     struct asym_error err = {""};
     uint32_t id;
-    const int status = asym_verb_connect(&client);
+    const bool by_name = !asym_verb_is_pid(operands[0], &id);
+    int status = by_name ? asym_verb_named_processes("why", operands[0], &named) : ASYM_EXIT_DONE;
+    if (status == ASYM_EXIT_DONE)
+        status = asym_verb_connect(&client);
     if (status != ASYM_EXIT_DONE)
         return status;
-    if (!asym_verb_is_pid(operands[0], &id))
-        return explain_name(client, operands[0], a->json, &err);
+    if (by_name)
+        return explain_named(client, &named, operands[0], a->json, &err);
     return a->json ? explain_json(client, &id, 1, &err) : explain(client, id, &err);
 }
 

@@ -347,6 +347,7 @@ static const struct {
     {"pause -1s", 2, "pause: unknown option -1s", ""},
     {"adopt 99999999999", 2, "adopt: 99999999999 is no PID", ""},
     {"watch 0", 2, "watch: 0 is no PID", ""},
+    {"why 0", 2, "why: 0 is no PID", ""},
     {"release", 2, "release: needs a PID or the name of a program", "usage: asymctl release PID|NAME"},
     {"release 0", 2, "release: 0 is no PID; asymctl top shows the programs with their PIDs", ""},
     {"set 5 quick", 2, "set: 'quick' is no action; accepted are fast, slow, ignore, steer, auto", ""},
