@@ -136,17 +136,16 @@ static enum asym_pin width_of(const struct asym_seats *q, size_t t)
 /* The widths by rank and duty, the CPUs with room, and what threads need of each CPU that may not leave it for all of these. */
 static void find_widths(struct asym_seats *q, const struct asym_mask *cpus)
 {
-    double demand[ASYM_MAX_CPUS] = {0};
     for (size_t t = 0; t < q->in->n_threads; t++) {
         struct asym_seats_brief *b = &q->of[t];
         b->first = b->counts && (b->above || leads_its_cpu(q, t));
         if (b->counts)
             b->width = (uint8_t)width_of(q, t);
-        demand[b->cpu] += (double)b->slow;
+        q->demand[b->cpu] += (double)b->slow;
     }
     ASYM_MASK_FOREACH (c, cpus)
         for (unsigned roams = 0; roams < 2; roams++)
-            if (demand[c] * (roams ? ASYM_SEATS_STAYS : 1) < q->p->duty)
+            if (q->demand[c] * (roams ? ASYM_SEATS_STAYS : 1) < q->p->duty)
                 asym_mask_set(&q->room[roams], (unsigned)c);
     for (size_t t = 0; t < q->in->n_threads && !asym_mask_empty(&q->room[1]); t++) {
         const struct asym_seats_brief *b = &q->of[t];
@@ -155,13 +154,34 @@ static void find_widths(struct asym_seats *q, const struct asym_mask *cpus)
     }
 }
 
-/* From a quarter more than there is of its CPU on, until all fit. Turns are no reason to wait beside a CPU with room. */
+/* Returns what a thread has of its CPU, by the speed: the one that comes first there its part of all, another one what is left. */
+static double share_of(const struct asym_seats *q, size_t t)
+{
+    const struct asym_seats_brief *b = &q->of[t];
+    const double slow = (double)b->slow, kept = q->kept[b->cpu];
+    return q->speed[b->cpu] * (q->density[t] >= q->top[b->cpu] ? slow / kept : 1 + slow - kept);
+}
+
+/*
+ * From a quarter more than there is of its CPU on, until all fit. Turns are no reason to wait beside a CPU with room. Without a crowd
+ * a thread may have chosen what another one leaves of a fast CPU before an idle slow one: it stays while that is more.
+ */
 static bool waits_beside_room(const struct asym_seats *q, size_t t)
 {
     const struct asym_seats_brief *b = &q->of[t];
     const struct asym_seats_thread *s = asym_seats_of(q, t);
-    return q->kept[b->cpu] > (s->roams ? 1 : 1 / ASYM_SEATS_STAYS) && b->counts && !b->first && !b->coupled &&
-           s->seen > q->p->trial && asym_mask_meets(b->allowed, &q->room[s->roams]);
+    if (q->kept[b->cpu] <= (s->roams ? 1 : 1 / ASYM_SEATS_STAYS) || !b->counts || b->first || b->coupled ||
+        s->seen <= q->p->trial)
+        return false;
+    struct asym_mask may = asym_mask_and(b->allowed, &q->room[s->roams]);
+    if (q->crowded)
+        return !asym_mask_empty(&may);
+    may = asym_mask_minus(&may, &q->on[b->app]);
+    const double has = share_of(q, t) * (s->roams ? ASYM_SEATS_STAYS : 1);
+    ASYM_MASK_FOREACH (c, &may)
+        if (q->speed[c] * ASYM_MIN(1 - q->demand[c], (double)b->slow) > has)
+            return true;
+    return false;
 }
 
 /*
@@ -283,7 +303,7 @@ static void take_memory(struct asym_seats *q)
     struct asym_arena *arena = in->arena;
     const size_t n = in->n_threads + 1, n_cpus = in->machine->n_cpus;
     double **numbers[] = {&q->weight, &q->density, &q->key, &q->behind};
-    double **per_cpu[] = {&q->speed, &q->used, &q->top, &q->least, &q->cost, &q->kept};
+    double **per_cpu[] = {&q->speed, &q->used, &q->top, &q->least, &q->cost, &q->demand, &q->kept};
     uint32_t **lists[] = {&q->open, &q->list, &q->scratch};
     uint32_t **cpus[] = {&q->n_on, &q->heap, &q->place};
     for (size_t i = 0; i < ASYM_LENGTH(numbers); i++)

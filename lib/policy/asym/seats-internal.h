@@ -118,9 +118,9 @@ struct asym_seats {
     uint32_t *n_on;             /**< per CPU: threads that sit there */
     struct asym_mask *on;       /**< per application: the CPUs on which its threads sit */
     uint32_t *open, *list, *scratch; /**< threads without a CPU; working memory */
-    uint32_t *heap, *place;   /**< of the crowd: CPUs by cost, a heap for each core type; where a CPU is in its heap */
-    double *cost;             /**< of the crowd, per CPU */
-    double *kept;             /**< per CPU: what those of its threads need that may not leave it for all with room */
+    uint32_t *heap, *place; /**< of the crowd: CPUs by cost, a heap for each core type; where a CPU is in its heap */
+    double *cost;           /**< of the crowd, per CPU */
+    double *demand, *kept;  /**< per CPU: what its threads need of it; those that may not leave it for all with room */
     struct asym_mask room[2]; /**< open CPUs that are not full; the second for threads that roam already */
     size_t n_open;
     size_t n_counting;       /**< processes that want seats, of applications that count */

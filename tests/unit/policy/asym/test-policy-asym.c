@@ -1287,27 +1287,35 @@ TEST(in_a_crowd_processes_of_a_job_use_all_cpus)
     }
 }
 
-/* Two share the fast CPU, as half of it is more than the slow one has. When they need too much of it, both may use both. */
-TEST(threads_that_wait_beside_a_cpu_with_room_may_use_it)
+/*
+ * Without a crowd: two share the fast CPU, because what the first leaves of it is more than the slow one has: they stay. Or they share
+ * the slow one, because another thread would pay for the idle sibling of its CPU: when they need too much, they may use that.
+ */
+TEST(threads_that_wait_beside_a_cpu_with_room_may_use_it_if_it_has_more)
 {
     static const struct {
-        double duty;
+        double fast, duty;
+        unsigned siblings;
         enum asym_pin width;
-        const char *why;
-    } rows[] = {{0.6, ASYM_PIN_CPU, ": a fast CPU"},
-                {0.9, ASYM_PIN_ALL, "shares all CPUs"},
-                {0.6, ASYM_PIN_ALL, "shares all CPUs"},
-                {0.35, ASYM_PIN_CPU, ": a fast CPU"}};
-    begin(4, 1, 1, 1);
-    enter(1, 0.6);
-    enter(1, 0.6);
-    w.threads[0].nice = -2; /* it sits there first */
+    } rows[] = {{4, 0.9, 1, ASYM_PIN_CPU},
+                {2, 0.7, 2, ASYM_PIN_CPU},
+                {2, 0.9, 2, ASYM_PIN_ALL},
+                {2, 0.7, 2, ASYM_PIN_ALL},
+                {2, 0.5, 2, ASYM_PIN_CPU}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        if (i < 2) {
+            begin(rows[i].fast, 1, rows[i].siblings, 1);
+            w.threads[enter(1, 0.45)].nice = -2;
+            enter(1, 1);
+            if (rows[i].siblings > 1)
+                w.threads[enter(1, 1)].nice = -9;
+        }
         w.threads[1].runnable = rows[i].duty;
         plan_times(20);
-        assert_int_equal(w.count[0], 2);
+        assert_int_equal(policy_fixture_cpu(&w, 0), rows[i].siblings > 1 ? 2 : 0);
+        assert_int_equal(policy_fixture_cpu(&w, 1), policy_fixture_cpu(&w, 0));
         assert_width(2, rows[i].width);
-        assert_why(w.threads[1].answer.reason, rows[i].why);
+        assert_why(w.threads[1].answer.reason, rows[i].width == ASYM_PIN_ALL ? "shares all CPUs" : ": a ");
     }
 }
 
