@@ -163,8 +163,8 @@ static double share_of(const struct asym_seats *q, size_t t)
 }
 
 /*
- * From a quarter more than there is of its CPU on, until all fit. Turns are no reason to wait beside a CPU with room. Without a crowd
- * a thread may have chosen what another one leaves of a fast CPU before an idle slow one: it stays while that is more.
+ * From a quarter more than there is of its CPU on, until all fit. Turns are no reason to wait beside a CPU with room. Without a
+ * crowd a thread may have chosen what another one leaves of a fast CPU before an idle slow one: it stays while that is more.
  */
 static bool waits_beside_room(const struct asym_seats *q, size_t t)
 {

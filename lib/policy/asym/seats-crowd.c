@@ -199,31 +199,17 @@ void asym_seats_place_crowd(struct asym_seats *q, const struct asym_mask *cpus)
 /* So much of a CPU has to be free for a thread that does not count; the second share for one that has the core type already. */
 static const double room_from[] = {0.8, 0.4};
 
-/* The CPUs of each faster core type with room. */
-struct rooms {
-    struct asym_mask of[ASYM_MAX_TYPES][2];
-};
-
-static void find_rooms(const struct asym_seats *q, const struct asym_mask *cpus, struct rooms *r)
-{
-    const struct asym_machine *m = q->in->machine;
-    ASYM_MASK_FOREACH (c, cpus)
-        for (unsigned k = 0; k < 2 && m->types[m->cpus[c].type].speed > q->slowest; k++)
-            if (1 - q->used[c] >= room_from[k])
-                asym_mask_set(&r->of[m->cpus[c].type][k], (unsigned)c);
-}
-
-/* Put it on a faster core type with room, or leave it on all CPUs. */
-static void place_one_small(struct asym_seats *q, uint32_t t, const struct asym_mask *cpus, struct rooms *r)
+/* Put it on a faster core type with room, or leave it on all CPUs. room: the CPUs of such types that have room. */
+static void place_one_small(struct asym_seats *q, uint32_t t, const struct asym_mask *cpus, struct asym_mask room[2])
 {
     struct asym_seats_brief *b = &q->of[t];
     struct asym_mask may = *cpus;
     bool has_room = false;
     for (unsigned type = 0; type < q->in->machine->n_types && !has_room; type++) {
         const bool stays = b->last_type == (int)type && b->width != ASYM_PIN_ALL;
-        has_room = asym_mask_meets(b->allowed, &r->of[type][stays]);
-        if (has_room)
-            may = r->of[type][stays];
+        const struct asym_mask mine = asym_mask_and(&q->in->machine->types[type].cpus, &room[stays]);
+        has_room = asym_mask_meets(b->allowed, &mine);
+        may = has_room ? mine : may;
     }
     b->width = has_room ? ASYM_PIN_TYPE : ASYM_PIN_ALL;
     b->kind = 0;
@@ -232,14 +218,18 @@ static void place_one_small(struct asym_seats *q, uint32_t t, const struct asym_
     q->used[cpu] += (double)b->duty;
     for (unsigned k = 0; k < 2; k++)
         if (1 - q->used[cpu] < room_from[k])
-            asym_mask_clear(&r->of[q->in->machine->cpus[cpu].type][k], (unsigned)cpu);
+            asym_mask_clear(&room[k], (unsigned)cpu);
 }
 
 void asym_seats_place_small(struct asym_seats *q, const struct asym_mask *cpus)
 {
-    struct rooms rooms = {0};
-    find_rooms(q, cpus, &rooms);
+    const struct asym_machine *m = q->in->machine;
+    struct asym_mask room[2] = {0};
+    ASYM_MASK_FOREACH (c, cpus)
+        for (unsigned k = 0; k < 2 && m->types[m->cpus[c].type].speed > q->slowest; k++)
+            if (1 - q->used[c] >= room_from[k])
+                asym_mask_set(&room[k], (unsigned)c);
     for (uint32_t t = 0; t < q->in->n_threads; t++)
         if (!q->of[t].counts)
-            place_one_small(q, t, cpus, &rooms);
+            place_one_small(q, t, cpus, room);
 }

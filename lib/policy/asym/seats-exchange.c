@@ -66,17 +66,14 @@ static bool has_more(const struct asym_seats *q, size_t t)
     return q->ret[t].nice_delta != 0 || asym_seats_of(q, t)->claims != 0;
 }
 
-static bool may_have(const struct asym_seats *q, size_t t, int cpu)
-{
-    return cpu < 0 || asym_mask_has(q->in->threads[t].allowed, cpu);
-}
-
 /* One that is the next to be alone keeps its seat, too. */
 static bool may_exchange(const struct asym_seats *q, size_t t, size_t u)
 {
     const struct asym_assignment *a = &q->ret[t], *b = &q->ret[u];
     return has_seat(q, u) && !has_more(q, t) && !has_more(q, u) &&
-           !is_next_alone(asym_seats_of(q, u), asym_seats_of(q, t)) && may_have(q, t, b->cpu) && may_have(q, u, a->cpu);
+           !is_next_alone(asym_seats_of(q, u), asym_seats_of(q, t)) &&
+           asym_mask_has(q->in->threads[t].allowed, b->cpu) &&
+           (a->cpu < 0 || asym_mask_has(q->in->threads[u].allowed, a->cpu));
 }
 
 /* Returns the thread of its application with the fastest seat that t may have, of several the one that does least; t: none. */

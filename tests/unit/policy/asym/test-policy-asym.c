@@ -1288,8 +1288,8 @@ TEST(in_a_crowd_processes_of_a_job_use_all_cpus)
 }
 
 /*
- * Without a crowd: two share the fast CPU, because what the first leaves of it is more than the slow one has: they stay. Or they share
- * the slow one, because another thread would pay for the idle sibling of its CPU: when they need too much, they may use that.
+ * Without a crowd: two share the fast CPU, because what the first leaves of it is more than the slow one has: they stay. Or they
+ * share the slow one, because another thread would pay for the idle sibling of its CPU: when they need too much, they may use it.
  */
 TEST(threads_that_wait_beside_a_cpu_with_room_may_use_it_if_it_has_more)
 {
