@@ -4,19 +4,20 @@
  *
  *     asymd-ledger 1 BOOT_ID
  *     T tid tgid start since session  original_nice original_reset full_cpuset boosted set_nice before_nice
- *       original set before [via]
+ *       original set before [via] [@code.stack]
  *     G tid tgid start
  *     C (the record of capped CPUs, linux/speed-cap/asymmetry.c)
  *
  * (A T record is one line.) A T record replaces what earlier records say of the thread. A G record says that the thread
  * needs nothing any more. Masks are CPU lists, "-" when empty. via is the transit CPU: a record has it while the thread
- * may have that mask, between before and set. The file is not synced: it need not survive a reboot,
- * because no mask and no cap does.
+ * may have that mask, between before and set. code and stack are of the image, in base 16: they show an exec after a kill. The
+ * file is not synced: it need not survive a reboot, because no mask and no cap does.
  */
 #include "linux/enforce/ledger-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@
 #include "base/text.h"
 
 #define MAGIC      "asymd-ledger 1 "
-#define RECORD_MAX (4 * ASYM_MASK_LIST_MAX + 256)
+#define RECORD_MAX (4 * ASYM_MASK_LIST_MAX + 320)
 
 /* Enough for 100,000 threads on a machine with 1,024 CPUs. */
 #define SIZE_MAX_ (256u << 20)
@@ -96,11 +97,14 @@ int asym_ledger_note(struct asym_ledger *l, const struct asym_ledger_entry *e)
     char a[ASYM_MASK_LIST_MAX], b[ASYM_MASK_LIST_MAX], c[ASYM_MASK_LIST_MAX], d[ASYM_MASK_LIST_MAX], line[RECORD_MAX];
     const struct asym_mask transit_cpu = asym_ledger_transit(e);
     const bool under_way = e->under_way;
-    int n = snprintf(line, sizeof line, "T %d %d %llu %llu %d %d %d %d %d %d %d %s %s %s%s%s\n", (int)e->id.tid,
+    char image[48] = "";
+    if (e->image.stack != 0)
+        snprintf(image, sizeof image, " @%" PRIx64 ".%" PRIx64, e->image.code, e->image.stack);
+    int n = snprintf(line, sizeof line, "T %d %d %llu %llu %d %d %d %d %d %d %d %s %s %s%s%s%s\n", (int)e->id.tid,
                      (int)e->id.tgid, (unsigned long long)e->id.start, (unsigned long long)e->since, (int)e->session,
                      e->original_nice, e->original_reset, e->full_cpuset, e->boosted, e->set_nice, e->before_nice,
                      list_of(&e->original, a), list_of(&e->set, b), list_of(&e->before, c), under_way ? " " : "",
-                     under_way ? list_of(&transit_cpu, d) : "");
+                     under_way ? list_of(&transit_cpu, d) : "", image);
     return append(l, line, (size_t)n);
 }
 
@@ -335,8 +339,9 @@ static int take_cap(struct asym_ledger *l, const char *record)
 
 static int take_line(struct asym_ledger *l, char *line)
 {
-    char *field[N_FIELDS + 1];
+    char *field[N_FIELDS + 2], more;
     struct asym_ledger_entry e;
+    struct asym_image image = {0};
     size_t n = 0;
     const char *kind = strsep(&line, " ");
     if (strcmp(kind, "C") == 0 && line)
@@ -345,6 +350,7 @@ static int take_line(struct asym_ledger *l, char *line)
         field[n++] = strsep(&line, " ");
     if (strcmp(kind, "G") == 0 && n == START + 1)
         return take_gone(l, field);
+    n -= n > 0 && sscanf(field[n - 1], "@%" SCNx64 ".%" SCNx64 "%c", &image.code, &image.stack, &more) == 2;
     if (strcmp(kind, "T") != 0 || n < N_FIELDS - 1 || n > N_FIELDS || parse_entry(field, n, &e) < 0)
         return -EINVAL;
     struct asym_ledger_entry *old = asym_ledger_find(l, e.id.tid);
@@ -354,6 +360,7 @@ static int take_line(struct asym_ledger *l, char *line)
     if (!old)
         return -ENOMEM;
     *old = e;
+    old->image = image;
     return 0;
 }
 

@@ -36,7 +36,7 @@ struct asym_ledger_entry {
     /** Not in the file. Children born until then (monotonic) may have the transit CPU alone. */
     asym_usec transit_until;
     bool failed;             /**< not in the file; the last restore could not restore it */
-    struct asym_image image; /**< not in the file: of its process when asymd first touched it; stack 0: not known */
+    struct asym_image image; /**< of its process when asymd first touched it; stack 0: not known */
 };
 
 /**
