@@ -735,4 +735,18 @@ TEST_F(without_a_record_nothing_is_steered)
     steer(f, 0xff, 0xf0);
 }
 
+TEST_F(a_boost_without_a_record_explains_no_nice_value)
+{
+    const struct asym_action a = boost(ASYM_ACTION_STEER, 0xf0, 0xf0, 0, -5);
+    struct asym_outcome outcome;
+    steer(f, 0xff, 0xf0);
+    signal(SIGXFSZ, SIG_IGN);
+    limit_files(1);
+    assert_int_equal(f->actuator->apply(f->actuator, &a, 1, &outcome), -EFBIG);
+    limit_files(RLIM_INFINITY);
+    f->thread->nice = -3;
+    expect(f, action(ASYM_ACTION_RELEASE, 0xf0, 0xff), ASYM_OUTCOME_HANDS_OFF, -ESTALE);
+    assert_int_equal(f->thread->nice, -3);
+}
+
 TEST_MAIN
