@@ -111,29 +111,20 @@ bool asym_ledger_is_attached(const struct asym_ledger *l)
            fstatat(l->dir_fd, "lock", &named, AT_SYMLINK_NOFOLLOW) == 0 && is_same(&named, &ours);
 }
 
-/* A new directory under the old name must belong to asymd's user: --restore trusts the ledger in it. */
-static int open_again(const char *dir, struct asym_error *err)
-{
-    struct stat st;
-    ASYM_AUTO_CLOSE int fd = open_directory(dir, err);
-    if (fd < 0)
-        return fd;
-    if (fstat(fd, &st) < 0 || st.st_uid != geteuid())
-        return asym_fail(err, -EPERM, "%s now belongs to another user", dir);
-    const int own = fd;
-    fd = -1;
-    return own;
-}
-
 int asym_ledger_attach(struct asym_ledger *l, struct asym_error *err)
 {
     if (asym_ledger_is_attached(l))
         return 0;
     if (!holds_directory(l)) {
-        int fd = l->dir_fd < 0 ? open_directory(l->dir, err) : open_again(l->dir, err);
+        struct stat st;
+        ASYM_AUTO_CLOSE int fd = open_directory(l->dir, err);
         if (fd < 0)
             return fd;
+        /* A new directory under the old name must belong to asymd's user: --restore trusts the ledger in it. */
+        if (l->dir_fd >= 0 && (fstat(fd, &st) < 0 || st.st_uid != geteuid()))
+            return asym_fail(err, -EPERM, "%s now belongs to another user", l->dir);
         replace_fd(&l->dir_fd, fd);
+        fd = -1;
         replace_fd(&l->lock_fd, -1); /* it is in the old directory */
     }
     return take_lock(l, err);
