@@ -427,7 +427,7 @@ static int prepare(struct asym_ledger *l, const struct asym_action *actions, siz
      * program waits for its masks.
      */
     int r = asym_ledger_write(l);
-    /* What is not set explains no nice value that an owner sets. */
+    /* A value that is not set explains none that an owner sets. */
     for (size_t i = 0; r < 0 && i < n; i++) {
         const bool is_noted = actions[i].kind == ASYM_ACTION_STEER && ret_errors[i] >= 0 && wants_nice(&actions[i]);
         struct asym_ledger_entry *e = is_noted ? asym_ledger_find(l, actions[i].id.tid) : NULL;
