@@ -76,8 +76,10 @@ static void deliver_born(struct fork_guard_fixture *f, enum asym_process_event_k
                                              .pid = pid,
                                              .tgid = tgid,
                                              .parent_pid = kind == ASYM_PROCESS_EVENT_FORK ? parent : 0,
-                                             .parent_tgid = kind == ASYM_PROCESS_EVENT_FORK && creator ? creator->tgid
-                                                                                                       : tgid,
+                                             .parent_tgid = kind != ASYM_PROCESS_EVENT_FORK ? tgid
+                                                            : creator                       ? creator->tgid
+                                                            : parent == TID                 ? PID
+                                                                                            : parent,
                                              .when = born};
     asym_fork_guard_on_event(f->ledger, &event);
 }
@@ -380,8 +382,7 @@ TEST_F(a_thread_that_ends_is_forgotten_and_its_children_are_not)
     assert_false(asym_ledger_was_released(f->ledger, PID, 0));
     assert_int_equal(asym_ledger_count(f->ledger), 2);
     assert_null(asym_ledger_find(f->ledger, TID));
-    const struct asym_process_event late = {ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID, PID, NOW};
-    asym_fork_guard_on_event(f->ledger, &late);
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
     assert_thread(child, 0xff, 0);
     deliver(f, ASYM_PROCESS_EVENT_EXIT, CHILD, OTHER, 0); /* an earlier process had this number */
     assert_non_null(asym_ledger_find(f->ledger, OTHER));
@@ -428,8 +429,7 @@ TEST_F(a_child_that_is_gone_already_does_no_harm)
     struct fake_thread *grandchild = child_of(f->thread, CHILD + 1, CHILD + 1);
     deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD, CHILD, TID);
     assert_thread(f->thread, 0xff, 0);
-    const struct asym_process_event forked = {ASYM_PROCESS_EVENT_FORK, CHILD + 1, CHILD + 1, CHILD, CHILD, NOW};
-    asym_fork_guard_on_event(f->ledger, &forked);
+    deliver(f, ASYM_PROCESS_EVENT_FORK, CHILD + 1, CHILD + 1, CHILD);
     assert_thread(grandchild, 0xff, 0);
 }
 
