@@ -3,6 +3,9 @@
 lines, so that a test sees a block that was edited by hand. Text outside the blocks is written by hand."""
 import hashlib
 import re
+import textwrap
+
+WIDTH = 132
 
 
 def digest(block):
@@ -12,6 +15,17 @@ def digest(block):
 def found(text, name):
     """Returns the match of a block: its lines, and its digest as it was written (None: an old block without one)."""
     return re.search(rf"<!-- {re.escape(name)}: begin -->\n(.*?)\n<!-- {re.escape(name)}: end(?: (\w+))? -->", text, re.S)
+
+
+def wrapped(lines):
+    """Returns the lines with those of prose ended at column WIDTH, and continued behind two spaces."""
+    return "\n".join(part for line in lines.split("\n") for part in (
+        [line] if len(line) <= WIDTH or line.startswith("|") else
+        textwrap.wrap(line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)))
+
+
+def unwrapped(text):
+    return re.sub(r"\n  (?=\S)", " ", text)
 
 
 def block(text, name):

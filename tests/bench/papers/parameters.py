@@ -39,6 +39,9 @@ interval = 100ms
 pin = type
 """
 MORAD_ENGINE = MORAD_SLOW.replace("100ms\n", "100ms\nobserver = bpf\n")
+# At a wake Linux 2.6.18, its baseline (3), looks for an idle CPU among the hardware threads of a core only (kernel/sched.c:
+# wake_idle, SD_WAKE_IDLE), and the source disabled them. So a thread wakes on its last CPU, as here if no cores share an LLC.
+MORAD_LLC = "llc = 1"
 # A program of two threads counts as parallel, too; asymd's default and the source's rule are more than two.
 MORAD_TWO = """
 [classify]
@@ -104,14 +107,15 @@ SINGLE_HEAVY = SINGLE | {
 }
 SINGLE_WORK = {"CI": 30e9, "MI": 15e9, "MP": 40e9, "PM": 40e9}
 
-# Parallel programs: the sequential share of their work, in eight phases. HP is below 7 %, PS above (Saez 2010, 3.1).
+# Parallel programs: the share of time with one runnable thread, in eight phases. HP is below 7 %, PS above (Saez 2010, 3.1: "the
+# fraction of time the application spent running with a single runnable thread"). The work takes twelve slow cores ten seconds.
 SEQUENTIAL = {"HP": 0.02, "PS": 0.25}
-PARALLEL_WORK = 120e9
+PARALLEL_WORK = 360e9
 PARALLEL_PHASES = 8
 
 # Saez 2010, Figures 1 to 3: programs on the right of its charts have large sequential phases, those on the left "run frequent
-# short parallel loops". It gives no lengths. On a slow core a phase takes 1.2 s; 25 ms; a loop 5 ms. The share is that of PS.
-SHORT_PHASES = ["loop 300", "parallel 225M chunk=500k memory=CI", "serial 75M memory=CI", "end"]
+# short parallel loops". It gives no lengths. On a slow core a phase takes 0.4 s; 25 ms; a loop 5 ms. The share is that of PS.
+SHORT_PHASES = ["loop 100", "parallel 2925M chunk=500k memory=CI", "serial 75M memory=CI", "end"]
 SHORT_LOOPS = ["loop 2000", "parallel 195M memory=CI", "end"]
 
 # Snavely 2002, Table 2: the core is eight wide, but an out-of-order core of its kind sustains about five over all threads. The
