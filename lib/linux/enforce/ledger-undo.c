@@ -161,16 +161,10 @@ bool asym_ledger_looks_inherited(const struct asym_ledger *l, const struct asym_
            asym_ledger_same_mask(l, mask, &e->set);
 }
 
-/* The nice value that a child of e's thread would have without asymd. */
-static int8_t nice_of_child(const struct asym_ledger_entry *e)
-{
-    return e->original_reset && e->original_nice < 0 ? 0 : e->original_nice;
-}
-
-/* The one that it has, while the thread has nice: what asymd lends comes with reset-on-fork. */
+/* A child of e's thread has this while the thread has nice: asymd lends values with reset-on-fork. */
 static int8_t passed(const struct asym_ledger_entry *e, int8_t nice)
 {
-    return nice == e->original_nice ? nice_of_child(e) : ASYM_MAX(nice, 0);
+    return nice == e->original_nice && !e->original_reset ? nice : ASYM_MAX(nice, 0);
 }
 
 bool asym_ledger_passes_nice(const struct asym_ledger_entry *e, int8_t nice)
@@ -192,7 +186,7 @@ static int repair_nice(const struct asym_ledger_entry *from, int32_t tid)
     if (r < 0 || asym_thread_is_realtime(&now))
         return r;
     const bool by_exec = tid == from->id.tgid;
-    const int8_t due = by_exec ? from->original_nice : nice_of_child(from);
+    const int8_t due = by_exec ? from->original_nice : passed(from, from->original_nice);
     const bool exact = now.nice == from->set_nice || now.nice == from->before_nice;
     const bool reset = now.nice == 0 && (from->set_nice < 0 || from->before_nice < 0);
     const bool passed = (by_exec || now.nice > 0) && asym_ledger_is_nice_set(from, now.nice);
