@@ -302,20 +302,17 @@ def why_table_4(gains, told, slow):
                               slow=percent(mean(slow.values())), slow_corner=serial(slow), **words)
 
 
-WHY_TABLE_4 = """The gains have the source's shape: none between parallel programs, more towards serial ones. Ours are larger where
-both programs are mostly serial (1:4 to 1:inf: {corner}, source {corner_source}). The source's baseline knew the speed of the large
-core (`cpu_power`, its section 6), and ours ({mean}) does not. Two baselines that know it were run. `capacity = load` divides the
-number of threads by the speed, as Linux 2.6.18 divides load by cpu_power. The gain is then {load_mean} ({load_least} to
-{load_most}; {load_corner} where both programs are mostly serial): that rule gives parallel programs their share of the large core,
-and leaves a lone thread on the core where it began. With `capacity = active` an idle large core also takes over the thread of a
-small one. That leaves serial-first little to gain: {active_mean} ({active_least} to {active_most}; {active_corner}). The source's
-+4.5 % is nearest to `load`. The source does not say which of the two its baseline was. In that kernel (find_busiest_group,
-load_balance) active balancing helps a core only if the core has more threads than its cpu_power, and only after some failed
-attempts: the baseline was `load` if cores of speed 1 had the usual cpu_power, and may have been `active` if they had less. asymd
-runs with `pin = type` here: the source moves serial threads only, and the kernel balances the others. It has its default pace, and
-sees phases by the observer bpf: the source's kernel counts ready threads "whenever a thread changes its ready state", and moves a
-serial thread at once. With samples only, as asymd has without BPF, the gain over `load` is {slow} ({slow_corner} where both
-programs are mostly serial).
+WHY_TABLE_4 = """The gains have the source's shape: none between parallel programs, more towards serial ones. Its baseline knew
+the speed of the large core (`cpu_power`, its section 6); over one that does not ours are larger ({mean}; {corner} where both
+programs are mostly serial, 1:4 to 1:inf, source {corner_source}). `capacity = load` divides the number of threads by the speed,
+as Linux 2.6.18 divides load by cpu_power: {load_mean} ({load_least} to {load_most}; {load_corner}). It gives parallel programs
+their share of the large core, and leaves a lone thread where it began. With `capacity = active` an idle large core also takes
+over the thread of a small one: {active_mean} ({active_least} to {active_most}; {active_corner}). In that kernel
+(find_busiest_group, load_balance) active balancing helps a core only if it has more threads than its cpu_power, so the baseline
+was `load` if cores of speed 1 had the usual one. asymd runs with `pin = type`: the source moves serial threads only, and the
+kernel balances the others. It sees phases by the observer bpf: the source's kernel counts ready threads "whenever a thread
+changes its ready state", and moves a serial thread at once. With samples only, as asymd has without BPF, the gain over `load` is
+{slow} ({slow_corner}).
 
 A thread wakes on its last CPU here (`llc = 1`), as under Linux 2.6.18, the source's baseline (its section 3): that kernel looks
 for an idle CPU among the hardware threads of a core only (wake_idle, SD_WAKE_IDLE in kernel/sched.c), and the source had disabled
@@ -415,17 +412,14 @@ def table_5(lab):
 
 
 WHY_TABLE_5 = """Jitter falls as in the source on unequal cores; on equal ones the two do not differ but by chance (last column).
-Fairness does not rise. Jitter is that of the pair: eq. 6 has "the normalized execution times of the workload", and the abstract
-has "workloads consisting of multiple multithreaded applications". The mean of its two programs, which eq. 6 could mean, too,
-stands beside it: it rises on equal cores, since the senior program has the boost for a second, and how often each program is
-senior differs from run to run. That the two change places does not change what both do together. The model's baseline is fairer
-on equal cores than Linux 2.6.18 was: it balances at each idle moment, and a thread that slept has no bonus for long. That leaves
-serial-first nothing to improve, and its boost then takes time from parallel programs. On unequal cores serial-first gives serial
-phases the fast core at the parallel program's cost, as the source's own Table 3 says (P,S: (n-1)/(n-1+a) beside S,P: a
-n/(n-1+a)); the fairness that the source measured hardly changed. Jitter here includes what the seed draws, since each seed has
-its own sequence of phases. The column before the last shows that part by programs alone: on equal cores it is most of the
-jitter; on unequal ones it also has where stock leaves a lone serial thread. The figures of serial-first hardly differ over the
-three stock schedulers."""
+Fairness does not rise. Jitter is that of the pair: eq. 6 has "the normalized execution times of the workload". The mean of its
+two programs, which eq. 6 could mean, too, stands beside it: it rises on equal cores, since the senior program has the boost for a
+second, and how often each is senior differs from run to run. The model's baseline is fairer on equal cores than Linux 2.6.18 was:
+it balances at each idle moment, and a thread that slept has no bonus for long. On unequal cores serial-first gives serial phases
+the fast core at the parallel program's cost, as the source's own Table 3 says (P,S: (n-1)/(n-1+a) beside S,P: a n/(n-1+a)); the
+fairness that the source measured hardly changed. Jitter here includes what the seed draws. The column before the last shows that
+part by programs alone: on equal cores it is most of the jitter; on unequal ones it also has where stock leaves a lone serial
+thread."""
 
 
 # Morad 2008, Tables 6 and 7, of SPEC-OMP2001: the mean gain in per cent, and by scheduler fairness in per cent and jitter x 1000.

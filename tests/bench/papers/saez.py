@@ -126,12 +126,6 @@ def why_saez(sums, near):
     def gain(policy, cell):
         return sums[cell[0], policy][cell[1]]
 
-    def named(cells, note=lambda cell: ""):
-        return ", ".join(f"{SAEZ[k][0]} {m[:3]}{note((m, k))}" for m, k in cells) or "none"
-
-    def apart(cell):
-        return 100 * (gain("mintlp", cell) - gain("pa", cell))
-
     def four(gains):
         return ", ".join(f"{p} {percent(mean(gains['4FC-12SC', p]))}" for p in ("busyfcs", "mintlp", "pa"))
 
@@ -139,27 +133,23 @@ def why_saez(sums, near):
     level = {p: mean([gain(p, c) for c in computing]) for p in ("pa", "static-ipc")}
     memory = [c for c in cells if c not in computing]
     losing = [c for c in memory if gain("pa", c) < 0]
-    before = [c for c in cells if gain("pa", c) > gain("static-ipc", c)]
+    before = {p: sum(gain("pa", c) > gain(p, c) for c in cells) for p in SAEZ_POLICIES}
     return WHY_SAEZ.format(
-        ahead=sum(gain("pa", c) > gain("rr", c) for c in cells), all=len(cells), losing=named(losing), lost=len(losing),
-        memory=len(memory), before=named(before),
-        beyond=named([c for c in cells if abs(apart(c)) > 5], lambda c: f" ({apart(c):+.1f})"),
-        count=len(before), pa=percent(level["pa"]), static=percent(level["static-ipc"]), four=four(sums), four_near=four(near),
+        rr=before["rr"], count=before["static-ipc"], all=len(cells), lost=len(losing), memory=len(memory),
+        pa=percent(level["pa"]), static=percent(level["static-ipc"]), four=four(sums), four_near=four(near),
         lost_near=sum(x < 0 for m in SAEZ_MACHINES for x in near[m, "pa"]) or "no row",
         least_near=percent(min(x for m in SAEZ_MACHINES for x in near[m, "pa"])))
 
 
-WHY_SAEZ = """PA is ahead of RR in {ahead} of {all} rows. MinTLP is within 5 points of PA except for {beyond}. PA loses in {lost}
-of the {memory} rows with a memory-bound program ({losing}). By a rule of the model a thread's memory stays on the node where the
-thread first ran. When PA moves the thread to a fast core on another node, its memory is remote (see 3.4 below). With memory
-equally near everywhere PA would lose in {lost_near}, and gain at least {least_near}. For the same reason BusyFCs is ahead of PA
-in the mean with four fast cores, and in part MinTLP is ({four}); with memory equally near the means would be {four_near}. PA is
-ahead of Static-IPC-Driven in {count} of {all} rows ({before}). Static-IPC-Driven knows beforehand which programs gain on a fast
-core, and PA gives the core to a sequential phase whatever the phase gains. In the sets that only compute PA gains {pa} and
-Static-IPC-Driven {static} (both machines): all programs of such a set have the same ratio, so it tells nothing, and PA serves
-the lone program. Parallelism class is the source's, by "the fraction of time the application spent running with a single
-runnable thread" (3.1): 2 % of the time for HP, 25 % for PS. It says only whether that is above or below 7 %. Until 2026-11-28
-these were shares of the work, which with twelve threads made them about 20 and 80 % of the time, so that HP was none."""
+WHY_SAEZ = """PA is ahead of RR in {rr} of {all} rows, and of Static-IPC-Driven in {count}. It loses in {lost} of the {memory}
+with a memory-bound program. By a rule of the model a thread's memory stays on the node where the thread first ran: when PA moves
+it to a fast core on another node, its memory is remote (see 3.4 below). With memory equally near everywhere PA would lose in
+{lost_near}, and gain at least {least_near}. For the same reason BusyFCs is ahead of PA in the mean with four fast cores, and in
+part MinTLP is ({four}); with memory equally near the means would be {four_near}. In the sets that only compute PA gains {pa} and
+Static-IPC-Driven {static}: all programs of such a set have the same ratio, so it tells nothing, and PA serves the lone program.
+Parallelism class is the source's, by "the fraction of time the application spent running with a single runnable thread" (3.1): 2
+% of the time for HP, 25 % for PS. It says only whether that is above or below 7 %. Until 2026-11-28 these were shares of the
+work, which with twelve threads made them about 20 and 80 % of the time, so that HP was none."""
 
 
 # Rows of Set #1, on 1FC-12SC, in which some policy is far behind the best one; and the policies without RR, which is best in none.
@@ -384,7 +374,6 @@ def without(text, **keys):
 def saez_overhead(lab):
     table = [["program", "machine", "PA over Default", "moves a second", "lost by moving and cold caches",
               "lost by remote memory", "source: overhead"]]
-    far = []
     for what in ("HP CI", "HP MI", "PS CI", "PS MI"):
         for name, (counts, speeds, more, cpus), source in (("1FC-3SC", SAEZ_CHIP, "about 0"),
                                                           ("1FC-12SC", SAEZ_MACHINES["1FC-12SC"], "up to 18 %")):
@@ -398,21 +387,18 @@ def saez_overhead(lab):
                 if len(times) == 1:
                     gain = result["none"]["programs"][0]["run_time_s"]["mean"] / times[0] - 1
                     moves = result["pa"]["migrations_per_s"]["mean"]
-            far.append((times[1] / times[2] - 1, what.replace(" ", "")))
             table.append([what.replace(" ", ""), name, percent(gain), f"{moves:.1f}", percent(times[0] / times[1] - 1),
-                          percent(far[-1][0]), source])
-    (_, worst), (second, _) = sorted(far, reverse=True)[:2]
+                          percent(times[1] / times[2] - 1), source])
     return ("Saez 2010, 3.4: what migrations cost", "One parallel program at a time, a thread a core, under PA; 1FC-3SC has its "
             "fast core on the chip of the slow ones, 1FC-12SC on a chip and node of its own. What is lost: run time over that "
-            f"where moving, refilled caches, then remote memory, too, cost nothing; {P.SEEDS['saez']} seeds.", table, WHY_OVERHEAD.format(worst=worst, second=100 * second))
+            f"where moving, refilled caches, then remote memory, too, cost nothing; {P.SEEDS['saez']} seeds.", table, WHY_OVERHEAD)
 
 
 WHY_OVERHEAD = """As in the source, nothing is lost on one chip, and what is lost depends on the other chip, not on how often a
-thread moves: asymd samples every 100 ms and moves a thread about once a second, so that the moves and the caches they leave
-cold cost next to nothing, whatever they cost each. What costs is memory that stays on the node where the thread first ran.
-Up to {second:.0f} % but for {worst}. The sequential phases of PSMI are nearly all misses (20 in 1000 instructions), every one of
-them remote on the fast core, by a rule of the model: all of a thread's memory stays where it first ran. How it was spread in the
-source's machine is not known: our text breaks off before 3.4, and its introduction names "the loss of cache state" as the cause, not
-memory. So the rule of the model was not changed for this row."""
+thread moves: asymd samples every 100 ms and moves a thread about once a second, so that the moves and the caches they leave cold
+cost next to nothing. What costs is memory that stays on the node where the thread first ran. The sequential phases of PSMI are
+nearly all misses (20 in 1000 instructions), every one of them remote on the fast core. How memory was spread in the source's
+machine is not known: our text breaks off before 3.4, and its introduction names "the loss of cache state" as the cause. So the
+rule of the model stays."""
 
 ROWS = [("saez", saez), ("causes", saez_causes), ("saez2", saez_set_2), ("waiting", saez_waiting), ("overhead", saez_overhead)]
