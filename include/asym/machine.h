@@ -112,9 +112,8 @@ struct asym_machine {
     struct asym_mask held;     /**< CPUs that the configuration makes slow: never fast if any other CPU is faster */
     double fast_from;          /**< share of the fastest type's speed, above 0 and up to 1; 0: ASYM_FAST_FROM */
     double smt_gain; /**< what a further busy hardware thread adds, as a share of its core's speed, from 0 to 1 */
-    struct asym_core_type types[ASYM_MAX_TYPES]; /**< fastest first */
-    struct asym_seat_row
-        rows[2 * ASYM_MAX_TYPES]; /**< the order in which seats are filled: what adds most comes first */
+    struct asym_core_type types[ASYM_MAX_TYPES];   /**< fastest first */
+    struct asym_seat_row rows[2 * ASYM_MAX_TYPES]; /**< in the order in which seats are filled */
     unsigned n_rows;
     char kind_names[ASYM_MAX_KINDS][16]; /**< such as "P-core", indexed by asym_cpu.kind; "": no name */
     struct asym_cpu cpus[ASYM_MAX_CPUS];

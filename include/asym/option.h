@@ -25,9 +25,8 @@ enum asym_option_type {
 };
 
 struct asym_option {
-    const char
-        *section; /**< such as "asymd"; NULL on a command line, and in a policy's table, whose section is policy.NAME */
-    const char *key; /**< with its dashes on a command line: "--pid" */
+    const char *section; /**< such as "asymd"; NULL on a command line, and in the table of a policy: policy.NAME */
+    const char *key;     /**< with its dashes on a command line: "--pid" */
     enum asym_option_type type;
     size_t offset;   /**< offset of the field in its struct */
     const char *def; /**< the default as the user would write it, the keyword included; NULL: the field stays zero */

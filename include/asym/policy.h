@@ -42,18 +42,15 @@ struct asym_policy_app {
 /** A thread of interest that asymd may steer, as a policy sees it. */
 struct asym_policy_thread {
     struct asym_taskid id;
-    uint32_t app; /**< index into asym_policy_input.apps */
-    uint32_t
-        proc; /**< of its process: the same for its threads, which are side by side, and another for those of another process */
+    uint32_t app;          /**< index into asym_policy_input.apps */
+    uint32_t proc;         /**< of its process, whose threads are side by side: the same for these, and for no others */
     enum asym_class class; /**< SP, or the class of its application */
     asym_usec class_since; /**< when it entered that class */
     int32_t preferred_cpu; /**< the CPU to keep if all else is equal: the last target, else (and for SP threads and
                                masters) the CPU on which it last ran; -1 if that CPU is not in allowed */
-    const struct asym_mask
-        *allowed;             /**< CPUs on which the policy may put it; never empty. Equal sets have equal addresses */
-    double runnable, running; /**< share of the interval: 0..1 */
-    double
-        critical; /**< mean over the interval of 1 / runnable threads of its application, while it was runnable; 0: not known */
+    const struct asym_mask *allowed; /**< the policy may put it there; never empty. Equal sets: equal addresses */
+    double runnable, running;        /**< share of the interval: 0..1 */
+    double critical;       /**< mean of 1 / runnable threads of its application while it is runnable; 0: not known */
     double duty;           /**< share of about the last second for which it would run if it never waited: 0..1 */
     bool awake;            /**< it is on a CPU or waits for one at the end of the interval */
     bool light;            /**< its duty is below [enforce] exclusive_from: it gets no CPU to itself */

@@ -150,11 +150,10 @@ struct asym_coverage {
     uint32_t n_unkept;           /**< threads whose files are opened anew each time, for lack of descriptors */
     uint32_t n_reporting;        /**< programs that report the states of their threads (RTX) */
     uint64_t n_lost_events;      /**< number of overflows of process events; after each the source scans all of /proc */
-    uint32_t n_unread; /**< processes whose maps or command line asymd does not read, because the read would block */
-    uint32_t
-        n_failed; /**< threads and processes that were left out of this sample because a read or an allocation failed */
-    int failure;  /**< the -errno of the last of them */
-    uint32_t n_uncounted;           /**< threads whose counters a policy needs and asymd cannot read */
+    uint32_t n_unread;    /**< processes whose maps or command line asymd does not read, because the read would block */
+    uint32_t n_failed;    /**< threads and processes that this sample leaves out: a read or an allocation failed */
+    int failure;          /**< the -errno of the last of them */
+    uint32_t n_uncounted; /**< threads whose counters a policy needs and asymd cannot read */
     const char *uncounted_why;      /**< why the last of them has no counters */
     bool sampled;                   /**< no schedstat: runnable counts are instantaneous, whatever the estimator */
     bool hidepid;                   /**< /proc is mounted with hidepid, which hides the processes of other users */

@@ -52,8 +52,7 @@ struct asym_explanation {
     double figure[2];
     asym_usec reason_since;            /**< 0: not known */
     unsigned n_fast_cpus, n_free_fast; /**< fast CPUs; those of them that no thread has as its target */
-    unsigned n_own_fast,
-        n_held_fast; /**< those that threads of this application, and of others, have as their target */
+    unsigned n_own_fast, n_held_fast;  /**< targets of threads of this application, and of others */
     /** Other applications with threads on fast CPUs, most of them first. */
     const struct asym_monitor_app *holders[ASYM_EXPLAIN_HOLDERS];
     /**

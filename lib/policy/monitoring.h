@@ -6,8 +6,6 @@
 #ifndef ASYM_POLICY_MONITORING_H
 #define ASYM_POLICY_MONITORING_H
 
-#include <stddef.h>
-
 #include <asym/policy.h>
 
 /** Part of a policy's parameters. */

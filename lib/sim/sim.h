@@ -120,13 +120,12 @@ struct asym_actuator *asym_sim_actuator(struct asym_sim *sim);
 
 /** Results of a program so far. */
 struct asym_sim_tally {
-    double work;          /**< instructions of steps, spinning not counted */
-    double cpu;           /**< seconds of CPU time, all threads */
-    unsigned ended;       /**< runs that have ended */
-    unsigned turned_away; /**< jobs that arrived by rate while 4096 waited */
-    double last_end;      /**< seconds */
-    double times, log_times,
-        cpu_ended; /**< sums over the runs that have ended: run times in s, their logarithms, CPU time in s */
+    double work;                        /**< instructions of steps, spinning not counted */
+    double cpu;                         /**< seconds of CPU time, all threads */
+    unsigned ended;                     /**< runs that have ended */
+    unsigned turned_away;               /**< jobs that arrived by rate while 4096 waited */
+    double last_end;                    /**< seconds */
+    double times, log_times, cpu_ended; /**< sums over ended runs: run times in s, their logarithms, CPU time in s */
 };
 
 struct asym_sim_totals {

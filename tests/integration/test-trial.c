@@ -7,7 +7,6 @@
 
 #include "support/bus-daemon.h"
 #include "support/live.h"
-#include "support/process.h"
 #include "support/service.h"
 #include "support/test.h"
 

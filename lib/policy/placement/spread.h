@@ -24,9 +24,8 @@ enum asym_nearness { ASYM_AT_PREFERRED, ASYM_SAME_LLC, ASYM_SAME_NODE, ASYM_ANYW
 struct asym_spread {
     const struct asym_policy_input *in;
     struct asym_assignment *ret;
-    uint32_t *load; /* per CPU: threads placed on it */
-    struct asym_mask
-        reserved; /* set by the policy: CPUs of threads that others should not slow; their siblings fill last */
+    uint32_t *load;            /* per CPU: threads placed on it */
+    struct asym_mask reserved; /* by the policy: CPUs that others should not slow; their siblings fill last */
 
     int32_t *places;  /* CPUs for threads of one set, a place each; -1: it is taken */
     uint32_t *cursor; /* per CPU, LLC or node: the places before are taken, or elsewhere; or marks of LLCs */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The log: its readers, which cost lines but no time when they are full; lines about threads; its levels; and its limits. */
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The answers about processes: under hidepid a user learns of the user's own, and an answer has a bound of threads. */
 
-#include "app/settings-setup.h"
 #include "daemon/asymd/service-internal.h"
 #include "report/json.h"
 #include "support/engine-fixture.h"

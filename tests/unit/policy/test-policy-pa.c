@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of pa (Saez 2010, 2.1), by hand: which threads get the fast CPUs, and for how long. */
-
-#include <asym/engine.h>
-
 #include "base/mask.h"
 #include "support/reason-text.h"
 #include "support/test.h"

@@ -3,7 +3,6 @@
  * Tests both cap methods on files. libcpupower's paths are fixed, so the test mounts its own tree over
  * /sys/devices/system/cpu in its own mount namespace, for which it must be root.
  */
-#include <fcntl.h>
 #include <sys/mount.h>
 
 #include "linux/speed-cap/cap.h"

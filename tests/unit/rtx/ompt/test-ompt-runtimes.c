@@ -11,7 +11,6 @@
 #include "omp-tools.h"
 #include "support/listener.h"
 #include "support/must.h"
-#include "support/process.h"
 #include "support/test.h"
 
 struct runtime {
