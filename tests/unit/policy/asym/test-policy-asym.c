@@ -158,6 +158,22 @@ TEST(a_measured_critical_share_counts_by_half)
     assert_near(b.together[0], 2);
 }
 
+/* The observer does not follow a program that changes its state too often: each thread would soon look waited for by none. */
+TEST(a_critical_share_that_is_measured_no_more_is_forgotten)
+{
+    struct bench b;
+    begin(2, 4, 1, 4);
+    prepare(&b, (const double[]){0.7, 0.7}, 2);
+    b.in.now = 2 * ASYM_SEC;
+    b.in.interval = 100 * ASYM_MSEC;
+    b.states[0].critical = b.states[1].critical = 0.5;
+    b.states[0].last = b.states[1].last = ASYM_SEC;
+    b.threads[0].runnable = 0.7; /* the second one sleeps */
+    asym_seats_observe(&b.q);
+    assert_near(b.states[0].critical, 0);
+    assert_true(b.states[1].critical > 0.3 && b.states[1].critical < 0.5);
+}
+
 /* The master of an OpenMP program, whose other threads spin until it is through (RTX). */
 TEST(a_program_waits_for_the_thread_that_does_not_spin)
 {
