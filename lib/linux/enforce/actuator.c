@@ -137,8 +137,9 @@ static bool is_written(const struct asym_ledger *l, const struct asym_action *a,
                        const struct asym_mask *found, const struct asym_ledger_entry *e)
 {
     const bool is_nice_back = a->nice == e->before_nice && sched->nice == e->set_nice;
-    return a->transit_cpu == 0 && (!wants_nice(a) || is_nice_back) && asym_mask_equal(&a->mask, &e->before) &&
-           asym_ledger_same_mask(l, found, &e->set);
+    const bool is_same_flag = sched->reset_on_fork || !e->original_reset;
+    return a->transit_cpu == 0 && is_same_flag && (!wants_nice(a) || is_nice_back) &&
+           asym_mask_equal(&a->mask, &e->before) && asym_ledger_same_mask(l, found, &e->set);
 }
 
 /*

@@ -287,6 +287,7 @@ TEST_F(a_thread_that_goes_back_and_forth_is_written_once)
     struct asym_action through = action(ASYM_ACTION_STEER, 0x0f, 0xf0);
     watched = f;
     through.transit_cpu = 5;
+    f->thread->reset_on_fork = true;
     steer(f, 0xff, 0xf0);
     expect_written(f, action(ASYM_ACTION_STEER, 0xf0, 0x0f));
     const size_t size = file_size(f);
@@ -294,6 +295,9 @@ TEST_F(a_thread_that_goes_back_and_forth_is_written_once)
     steer(f, 0xf0, 0x0f);
     assert_int_equal(f->thread->n_set_mask, 4);
     assert_int_equal(file_size(f), size);
+    f->thread->reset_on_fork = false; /* its owner has cleared it */
+    expect_written(f, action(ASYM_ACTION_STEER, 0x0f, 0xf0));
+    steer(f, 0xf0, 0x0f);
     expect_written(f, through);
     expect_written(f, boost(ASYM_ACTION_STEER, 0xf0, 0x0f, 0, -5));
     const size_t boosted = file_size(f);
