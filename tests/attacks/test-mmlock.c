@@ -22,6 +22,7 @@
 
 #define SECONDS    100
 #define STACK_SIZE 65536
+#define LOCKED     'l' /* so the name of the attacker begins when its memory is locked */
 
 static int mapped_file;
 static pid_t creator; /* of the process that holds the lock */
@@ -43,6 +44,7 @@ static void attack(void *pipe, int ready)
     char path[160], byte = 0, name[16];
     static char stack[STACK_SIZE];
     const pid_t test = getppid();
+    pid_t holder = 0;
     asym_attack_become_stranger(SECONDS);
     int device = asym_fuse_mount(dir);
     /* The file system never answers this read, and the page stays locked. */
@@ -53,21 +55,23 @@ static void attack(void *pipe, int ready)
     mapped_file = open(path, O_RDONLY | O_CLOEXEC);
     MUST(cached >= 0 && mapped_file >= 0);
     close(device);
-    if (asym_process_fork() == 0) {
+    const pid_t reader = asym_process_fork();
+    if (reader == 0) {
         MUST(pread(cached, &byte, 1, 0) == 1);
         _exit(0);
     }
-    usleep(300000);
+    while (asym_process_state(reader) == 'R')
+        usleep(1000);
     MUST(write(ready, "", 1) == 1);
     MUST(fcntl(go, F_SETFL, O_NONBLOCK) == 0);
     /* A new name from time to time makes asymd read the command line again. */
     creator = getpid();
     for (unsigned i = 0;; i++) {
         asym_attack_run(5000);
-        snprintf(name, sizeof name, "a%u", i % 1000);
+        snprintf(name, sizeof name, "%c%u", holder && asym_process_state(holder) == 'D' ? LOCKED : 'a', i % 1000);
         prctl(PR_SET_NAME, name);
         if (read(go, &byte, 1) == 1)
-            MUST(clone(hold_lock, stack + STACK_SIZE, CLONE_VM | SIGCHLD, NULL) > 0);
+            MUST((holder = clone(hold_lock, stack + STACK_SIZE, CLONE_VM | SIGCHLD, NULL)) > 0);
     }
 }
 
@@ -99,6 +103,16 @@ static int has_ended(pid_t pid, int none)
 {
     siginfo_t info = {.si_pid = 0};
     return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+static int is_locked(pid_t attacker, int none)
+{
+    char path[64], text[16];
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)attacker);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const bool is = read(fd, text, sizeof text) > 0 && *text == LOCKED;
+    close(fd);
+    return is;
 }
 
 static int is_blocked(pid_t pid, int none)
@@ -138,20 +152,20 @@ TEST(a_locked_memory_delays_nothing)
     pid_t asymd = asym_service_start(getpid(), more);
     asym_live_sleep(1.5);
     assert_int_equal(write(go[1], "", 1), 1);
-    asym_live_sleep(1);
+    assert_true(asym_live_await(is_locked, attacker, 0, 1, ASYM_LIVE_PATIENCE));
     pid_t reader = check_what_waits(attacker);
     pid_t spin = asym_service_spin("2");
     const int steered = asym_live_await(asym_live_narrow_threads, spin, asym_live_cpus(), 1, ASYM_LIVE_PATIENCE);
     const double stop = asym_attack_stop(asymd, 5);
     printf("%s, stopped in %.2f s\n", steered ? "others are steered" : "others are not steered", stop);
     /* asymd has ended before the attack does. */
-    const int is_locked = is_blocked(reader, 0);
+    const int still_locked = is_blocked(reader, 0);
     close(go[1]);
     /* Kill all at once: a process that shares the memory cannot end before the server has. */
     assert_int_equal(asym_process_signal_group(attacker, SIGKILL), 0);
     asym_live_wait(attacker);
     asym_live_end(reader, SIGKILL);
-    assert_true(is_locked);
+    assert_true(still_locked);
     assert_true(stop >= 0);
     assert_true(steered);
 }
