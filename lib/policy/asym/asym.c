@@ -271,6 +271,7 @@ static void leave_alone(struct asym_seats *q, size_t t)
     q->ret[t].cpu = -1;
     q->ret[t].reason = &kernel_does;
     asym_seats_of(q, t)->roams = true;
+    asym_seats_of(q, t)->kind = 0; /* no other thread makes way for it: it was not sent there */
 }
 
 static void answer(struct asym_seats *q, size_t t, bool helps)

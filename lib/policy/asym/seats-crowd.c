@@ -131,7 +131,7 @@ static void fill_idle(struct asym_seats *q, const struct asym_mask *cpus)
 {
     struct asym_mask idle = {0}, crowded = {0};
     ASYM_MASK_FOREACH (c, cpus)
-        if (q->n_on[c] == 0)
+        if (q->n_on[c] == 0 && q->used[c] <= 0) /* one that sleeps has its seat there */
             asym_mask_set(&idle, (unsigned)c);
     for (size_t i = 0; i < q->n_open; i++)
         asym_mask_set(&crowded, (unsigned)q->of[q->open[i]].cpu);

@@ -634,6 +634,8 @@ static const struct found {
     {"asym", 19659, 0, body_rules},
     {"asym", 15965, 0, body_rules},
     {"asym", 19019, 0, body_rules},
+    {"asym", 46334, 0, body_rules},
+    {"asym", 64534, 0, body_rules},
     {"asym", 5308, 100 * ASYM_MSEC, body_conserves},
     {"asym", 13483, 100 * ASYM_MSEC, body_conserves},
 };
