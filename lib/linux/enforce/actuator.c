@@ -137,9 +137,8 @@ static bool is_written(const struct asym_ledger *l, const struct asym_action *a,
                        const struct asym_mask *found, const struct asym_ledger_entry *e)
 {
     const bool is_nice_back = a->nice == e->before_nice && sched->nice == e->set_nice;
-    const bool is_same_flag = sched->reset_on_fork || !e->original_reset;
-    return a->transit_cpu == 0 && is_same_flag && (!wants_nice(a) || is_nice_back) &&
-           asym_mask_equal(&a->mask, &e->before) && asym_ledger_same_mask(l, found, &e->set);
+    return a->transit_cpu == 0 && (!wants_nice(a) || is_nice_back) && asym_mask_equal(&a->mask, &e->before) &&
+           asym_ledger_same_mask(l, found, &e->set);
 }
 
 /*
@@ -156,7 +155,9 @@ static void change_entry(struct asym_ledger *l, const struct asym_action *a, con
     e->set = a->mask;
     e->transit_cpu = a->transit_cpu > 0 && asym_mask_has(&a->mask, (int)a->transit_cpu - 1) ? a->transit_cpu : 0;
     e->under_way = e->transit_cpu > 0;
-    e->original_reset &= sched->reset_on_fork; /* the flag is set while asymd lends a value: its owner has cleared it */
+    /* While asymd lends a value, the flag is set, unless its owner has cleared it. While it lends none, the flag is its owner's. */
+    e->original_reset |= e->set_nice == e->original_nice && sched->nice == e->set_nice;
+    e->original_reset &= sched->reset_on_fork;
     if (!wants_nice(a) || !asym_thread_is_fair(sched))
         return;
     /* asymd lends it nothing, and its owner has given it another nice value since, which the core has seen. */
@@ -197,9 +198,9 @@ static int prepare_steer(struct asym_ledger *l, const struct asym_action *a, asy
     }
     if (r < 0)
         return r;
-    const bool is_known = is_written(l, a, &sched, &found, e);
+    const bool is_known = is_written(l, a, &sched, &found, e), reset = e->original_reset;
     change_entry(l, a, &sched, &found, e);
-    r = is_known ? 0 : asym_ledger_note(l, e);
+    r = is_known && e->original_reset == reset ? 0 : asym_ledger_note(l, e);
     e->under_way &= r >= 0;
     return r;
 }

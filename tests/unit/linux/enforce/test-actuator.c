@@ -463,6 +463,18 @@ TEST_F(a_reset_on_fork_that_its_owner_clears_stays_clear)
     }
 }
 
+/* While asymd lends it nothing. */
+TEST_F(a_reset_on_fork_that_its_owner_sets_later_stays_set)
+{
+    watched = f;
+    expect(f, boost(ASYM_ACTION_STEER, 0xff, 0xf0, 0, -5), ASYM_OUTCOME_DONE, 0);
+    expect(f, boost(ASYM_ACTION_STEER, 0xf0, 0x0f, -5, 0), ASYM_OUTCOME_DONE, 0);
+    f->thread->reset_on_fork = true;
+    expect_written(f, boost(ASYM_ACTION_STEER, 0x0f, 0xf0, 0, -5));
+    expect(f, boost(ASYM_ACTION_RELEASE, 0xf0, 0xff, -5, 0), ASYM_OUTCOME_DONE, 0);
+    assert_true(f->thread->reset_on_fork);
+}
+
 TEST_F(a_refusal_leaves_nothing_behind)
 {
     static const struct {
