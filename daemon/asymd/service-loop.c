@@ -69,6 +69,9 @@ int asym_service_attach(struct asym_service *s)
     if (r >= 0)
         r = sd_event_add_time(s->event, &s->housekeeping, CLOCK_MONOTONIC, asym_clock_now() + ASYM_SERVICE_HOUSEKEEPING,
                               HOUSEKEEPING_ACCURACY, on_housekeeping, s);
+    /* Before a sample, of which the rest may be pending, too: then no other event gets the priority of the housekeeping. */
+    if (r >= 0)
+        r = sd_event_source_set_priority(s->housekeeping, SD_EVENT_PRIORITY_NORMAL - 2);
     s->run->prompt = (struct asym_prompt){.plan = asym_service_prompt_cycle,
                                           .others_pay = spent_on_bus,
                                           .sample = s->timer,

@@ -42,8 +42,8 @@ struct asym_prompt {
     int (*plan)(void *userdata); /**< plans at once. Returns 0; -errno: the loop cannot end */
     asym_usec (*others_pay)(
         void *userdata);           /**< the CPU time so far that a plan has used and others pay, in microseconds */
-    sd_event_source *sample;       /**< borrowed; a sample begins, before all but answers. NULL: none will */
-    sd_event_source *housekeeping; /**< borrowed; NULL: none */
+    sd_event_source *housekeeping; /**< borrowed; before all but answers. NULL: none */
+    sd_event_source *sample;       /**< borrowed; a sample begins, before all others. NULL: none will */
     void *userdata;
     const struct asym_log *log;
     asym_usec spent; /**< CPU time of all answers so far, in microseconds; it has its own budgets */
