@@ -142,10 +142,14 @@ bool asym_process_catches(pid_t pid, int signal)
 
 int asym_process_stop(pid_t pid)
 {
+    siginfo_t info = {.si_pid = 0};
     int r = asym_process_signal(pid, SIGSTOP);
-    /* The signal takes effect some time after kill(2). */
-    for (const double end = now() + 10; r == 0 && asym_process_state(pid) != 'T'; usleep(1000))
-        r = now() < end ? 0 : -ETIMEDOUT;
+    /* The kernel tells the parent when the last thread has stopped. The state of the process is that of the first one. */
+    for (const double end = now() + 10; r == 0 && info.si_pid == 0; usleep(1000))
+        if (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG | WNOWAIT) < 0)
+            r = -errno;
+        else if (info.si_pid == 0 && now() >= end)
+            r = -ETIMEDOUT;
     return r;
 }
 

@@ -59,7 +59,7 @@ bool asym_process_catches(pid_t pid, int signal);
  */
 int asym_process_make_threads(unsigned n);
 
-/** Send SIGSTOP, and wait until the process has stopped. Returns 0; -ETIMEDOUT after 10 s; -errno. */
+/** Send SIGSTOP to a child, and wait until all of its threads have stopped. Returns 0; -ETIMEDOUT after 10 s; -errno. */
 int asym_process_stop(pid_t pid);
 
 /** Find the children of the process's first thread, at most max. Returns their number; 0 if there is no such process. */

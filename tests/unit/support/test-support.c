@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The tests' own support: asserts on JSON, the choice of tests, processes. */
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "report/json.h"
 #include "support/json.h"
+#include "support/live.h"
 #include "support/process.h"
 #include "support/test.h"
 
@@ -206,6 +209,35 @@ TEST(the_state_of_a_process_is_read)
     assert_int_equal(asym_process_descriptors(pid), -ENOENT);
     assert_int_equal(asym_process_stop(pid), -ESRCH);
     assert_int_equal(asym_process_stop(0), -EINVAL);
+}
+
+static void *wait_for_child(void *arg)
+{
+    atomic_int *step = arg;
+    if (vfork() == 0) {
+        *step = 1;
+        usleep(300000);
+        *step = 2;
+        _exit(0);
+    }
+    return NULL;
+}
+
+/* A thread whose vfork(2) goes on does not stop, and the first one does. */
+TEST(a_process_has_stopped_when_its_last_thread_has)
+{
+    atomic_int *step = asym_live_share(sizeof *step);
+    pthread_t thread;
+    const pid_t pid = asym_process_fork();
+    if (pid == 0) {
+        pthread_create(&thread, NULL, wait_for_child, step);
+        for (;;)
+            pause();
+    }
+    ASYM_LIVE_AWAIT(*step == 1);
+    assert_int_equal(asym_process_stop(pid), 0);
+    assert_int_equal(*step, 2);
+    asym_live_end(pid, SIGKILL);
 }
 
 TEST_MAIN
