@@ -65,8 +65,8 @@ def in_the_simulator(asymctl):
         check(found == {nice}, f"asymctl sim: '{reason}' with nice {nice}: {found}")
 
 
-def in_the_plan(asymd):
-    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+def in_the_plan(asymd, spin):
+    busy = subprocess.Popen([spin, "1", "60", "10"])
     try:
         plan = (asymd, "--dry-run", "--config=/dev/null", f"--policy={NAME}", f"--pid={busy.pid}", "--duration=2s")
         apps = json.loads(said(*plan, "--json"))["applications"]
@@ -84,7 +84,7 @@ def main():
     asymd, asymctl, mangen = (str(tests / f"policy_example_{name}") for name in ("asymd", "asymctl", "mangen"))
     in_the_lists(asymd, asymctl, mangen)
     in_the_simulator(asymctl)
-    in_the_plan(asymd)
+    in_the_plan(asymd, tests / "load-spin")
     for what in failed:
         print(f"policy_example.py: {NAME} is not in {what}", file=sys.stderr)
     return bool(failed)

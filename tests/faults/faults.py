@@ -122,7 +122,7 @@ class Programs:
 
     def __init__(self, build):
         # A session each: asymd takes the programs of one job for one application.
-        self.processes = [subprocess.Popen([build / "tests/load-spin", str(n), "3600"], start_new_session=True)
+        self.processes = [subprocess.Popen([build / "tests/load-spin", str(n), "3600", "15"], start_new_session=True)
                           for n in (1, 3)]
         self.pids = [p.pid for p in self.processes]
         while sum(len(os.listdir(f"/proc/{pid}/task")) for pid in self.pids) < 4:

@@ -16,7 +16,7 @@ static bool answers(const char *const *command, void (*await)(struct asym_talker
 {
     static const char *const more[] = {"--interval=1s", "--set=asymd.cpu_budget=50", NULL};
     setenv("KMP_BLOCKTIME", "infinite", 1);
-    struct asym_talker talker = asym_talker_start(command);
+    struct asym_talker talker = asym_talker_start_with(command, "3", "60", "60");
     unsetenv("KMP_BLOCKTIME");
     pid_t asymd = asym_service_start(talker.pid, more);
     await(&talker);

@@ -120,17 +120,21 @@ TEST_WITH(a_mask_set_by_another_process_is_never_fought, asym_service_set_up, as
     assert_true(CPU_EQUAL(&found, &mine));
 }
 
-/* rr moves a thread in every cycle, so that a kill may fall between a ledger record and its change. */
+/* rr moves a thread in every cycle, so that a kill may fall between a ledger record and its change, whatever observes. */
 static pid_t start_busy_asymd(pid_t target)
 {
-    const char *const more[] = {"--interval=10ms", "--policy=rr", "--set=enforce.swap_period=10ms",
-                                "--set=asymd.cpu_budget=100", NULL};
+    static const char *const more[] = {"--interval=10ms",
+                                       "--policy=rr",
+                                       "--set=enforce.swap_period=10ms",
+                                       "--set=asymd.cpu_budget=100",
+                                       "--set=asymd.observer=procfs",
+                                       NULL};
     return asym_service_start(target, more);
 }
 
 TEST_WITH(kill_9_at_random_moments_leaves_no_thread_steered, asym_service_set_up, asym_service_tear_down)
 {
-    const char *const argv[] = {"tests/load-pulse", "200", "1800", NULL};
+    const char *const argv[] = {"tests/load-pulse", "200", "600", NULL};
     const int rounds = (int)asym_rounds(100);
     int cpus = asym_live_cpus(), steered = 0;
     struct gen g = {.state = 2008}; /* so that a failure can be repeated */

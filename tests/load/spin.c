@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* load-spin THREADS SECONDS: THREADS threads that never sleep; the program ends by itself. */
+/*
+ * load-spin THREADS SECONDS [NICE]: THREADS threads that never sleep; the program ends by itself. NICE is for a session of its own,
+ * by which the kernel shares the CPUs among sessions (sched_autogroup). The threads keep their nice value, which asymd reads.
+ */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +16,24 @@ static void *spin(void *arg)
     return NULL;
 }
 
+static void leave_the_cpus_to_other_sessions(const char *nice)
+{
+    setsid();
+    FILE *f = fopen("/proc/self/autogroup", "w");
+    if (!f)
+        return;
+    fputs(nice, f);
+    fclose(f);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 3) {
-        fputs("usage: load-spin THREADS SECONDS\n", stderr);
+    if (argc != 3 && argc != 4) {
+        fputs("usage: load-spin THREADS SECONDS [NICE]\n", stderr);
         return 2;
     }
+    if (argc == 4)
+        leave_the_cpus_to_other_sessions(argv[3]);
     int n = atoi(argv[1]);
     unsigned long *counts = calloc((size_t)n + 1, sizeof *counts);
     /* An alarm ends the program, because the main thread is one of the spinning threads and cannot sleep. */

@@ -22,7 +22,7 @@ static double next(const struct asym_talker *t)
 
 struct asym_talker asym_talker_start(const char *const *command)
 {
-    return asym_talker_start_with(command, "3", "60", "60");
+    return asym_talker_start_with(command, "3", "60", "20");
 }
 
 struct asym_talker asym_talker_start_with(const char *const *command, const char *workers, const char *serial_ms,
@@ -57,24 +57,19 @@ static bool has_line(const struct asym_talker *t)
     return poll(&said, 1, 0) > 0;
 }
 
-static void skip_begun(struct asym_talker *t)
-{
-    while (has_line(t))
-        next(t);
-    /* The phase that the program is in, or the next one. */
-    next(t);
-}
-
-void asym_talker_await_start(struct asym_talker *t)
+/* Wait until asymd is ready, and skip the phases that have begun: also the one that the program is in, or the next one. */
+static void await_start(struct asym_talker *t)
 {
     char text[1024];
     asym_notify_socket_await(t->manager, "READY=1", text, sizeof text);
-    skip_begun(t);
+    while (has_line(t))
+        next(t);
+    next(t);
 }
 
 void asym_talker_await_answer(struct asym_talker *t)
 {
-    asym_talker_await_start(t);
+    await_start(t);
     for (const double end = asym_live_now() + ASYM_LIVE_PATIENCE; next(t) < 0;)
         if (asym_live_now() >= end)
             fail_msg("asymd has answered no serial phase in %.0f s", ASYM_LIVE_PATIENCE);
@@ -82,8 +77,8 @@ void asym_talker_await_answer(struct asym_talker *t)
 
 void asym_talker_await_known(struct asym_talker *t)
 {
-    asym_talker_await_start(t);
-    for (int i = 0; i < ASYM_TALKER_LAST / 2; i++)
+    await_start(t);
+    for (int i = 0; i < ASYM_TALKER_LAST * 3 / 4; i++)
         next(t);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
- * A program that alternates serial and parallel phases on four threads (tests/load/talker.c, tests/omp/talker.c). A phase takes
- * 60 ms unless the test sets another time. All threads wait by spinning, so that the kernel alone cannot detect the serial
- * phases. The test counts the serial phases to which asymd reacts. A failure ends in an assertion.
+ * A program that alternates serial and parallel phases on four threads (tests/load/talker.c, tests/omp/talker.c). A serial phase
+ * takes 60 ms and a parallel one 20 ms, unless the test sets other times. All threads wait by spinning, so that the kernel alone
+ * cannot detect the serial phases. The test counts the serial phases to which asymd reacts. A failure ends in an assertion.
  */
 #ifndef ASYM_TESTS_SUPPORT_TALKER_H
 #define ASYM_TESTS_SUPPORT_TALKER_H
@@ -27,12 +27,9 @@ struct asym_talker asym_talker_start(const char *const *command);
 struct asym_talker asym_talker_start_with(const char *const *command, const char *workers, const char *serial_ms,
                                           const char *parallel_ms);
 
-/** Wait until the asymd that was started last is ready, and skip the serial phases that have begun before. */
-void asym_talker_await_start(struct asym_talker *t);
-
 /**
- * The same, and skip the phases up to the first one that asymd answers. However long that takes, the next phases are those of a
- * program that asymd serves. Fails after ASYM_LIVE_PATIENCE.
+ * Wait until the asymd that was started last is ready, and skip the phases up to the first one that it answers. However long that
+ * takes, the next phases are those of a program that asymd serves. Fails after ASYM_LIVE_PATIENCE.
  */
 void asym_talker_await_answer(struct asym_talker *t);
 
