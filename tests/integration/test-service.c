@@ -134,7 +134,7 @@ static pid_t start_busy_asymd(pid_t target)
 
 TEST_WITH(kill_9_at_random_moments_leaves_no_thread_steered, asym_service_set_up, asym_service_tear_down)
 {
-    const char *const argv[] = {"tests/load-pulse", "200", "600", NULL};
+    const char *const argv[] = {"tests/load-pulse", "200", "1800", NULL};
     const int rounds = (int)asym_rounds(100);
     int cpus = asym_live_cpus(), steered = 0;
     struct gen g = {.state = 2008}; /* so that a failure can be repeated */
