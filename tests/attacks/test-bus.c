@@ -49,11 +49,10 @@ static void send_call(sd_bus *bus, unsigned i)
 {
     static const char *const topics[] = {"status", "counters", "decisions", "why", "program", "waits"};
     const bool has_argument = i % 6 > 1;
-    sd_bus_message *m = NULL;
+    ASYM_CLEANUP(sd_bus_message_unrefp) sd_bus_message *m = NULL;
     MUST(sd_bus_message_new_method_call(bus, &m, "org.asymd", PATH, INTERFACE, "GetReport") >= 0);
     MUST(sd_bus_message_append(m, "st", topics[i % 6], (uint64_t)(has_argument ? i : 0)) >= 0);
     MUST(sd_bus_send(bus, m, NULL) >= 0);
-    sd_bus_message_unref(m);
 }
 
 /* Keeps many calls on the way. */
@@ -96,7 +95,7 @@ TEST_WITH(floods_use_their_share_and_root_is_answered, set_up, tear_down)
     enum { N = sizeof floods / sizeof floods[0] };
     pid_t attackers[N];
     const pid_t load = asym_service_spin("2"), asymd = asym_service_start(load, NULL);
-    sd_bus *root = asym_bus_daemon_direct(asym_service_dir());
+    ASYM_CLEANUP(sd_bus_close_unrefp) sd_bus *root = asym_bus_daemon_direct(asym_service_dir());
     sd_bus_close_unref(asym_bus_daemon_await_asymd());
     for (size_t i = 0; i < N; i++)
         attackers[i] = start_attacker(floods[i]);
@@ -110,7 +109,6 @@ TEST_WITH(floods_use_their_share_and_root_is_answered, set_up, tear_down)
         assert_int_not_equal(asym_process_state(attackers[i]), 'Z');
         asym_live_end(attackers[i], SIGKILL);
     }
-    sd_bus_close_unref(root);
 }
 
 /* A call that carries a descriptor: the bus daemon refuses it, because asymd has not asked for any. */

@@ -264,10 +264,9 @@ static pid_t start_witness(void)
 static double waited(pid_t pid)
 {
     unsigned long long ran, waits = 0;
-    FILE *f = fopen(asym_live_text("/proc/%d/schedstat", (int)pid), "re");
+    ASYM_AUTO_FCLOSE FILE *f = fopen(asym_live_text("/proc/%d/schedstat", (int)pid), "re");
     assert_non_null(f);
     assert_int_equal(fscanf(f, "%llu %llu", &ran, &waits), 2);
-    fclose(f);
     return (double)waits / 1e9;
 }
 

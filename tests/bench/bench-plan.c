@@ -90,8 +90,8 @@ static struct costs measure_steps(const struct asym_policy *policy, const struct
     double times[2][N_STEPS], plans[2][N_STEPS], records[N_STEPS];
     struct asym_policy timed = *policy;
     struct asym_monitor *monitor;
-    unsigned *sizes = calloc(n_threads / PER_APP, sizeof *sizes);
-    struct asym_outcome *outcomes = calloc(2 * n_threads, sizeof *outcomes);
+    ASYM_AUTO_FREE unsigned *sizes = calloc(n_threads / PER_APP, sizeof *sizes);
+    ASYM_AUTO_FREE struct asym_outcome *outcomes = calloc(2 * n_threads, sizeof *outcomes);
     if (!sizes || !outcomes || asym_monitor_new(&monitor) < 0)
         abort();
     for (size_t a = 0; a < n_threads / PER_APP; a++)
@@ -127,8 +127,6 @@ static struct costs measure_steps(const struct asym_policy *policy, const struct
     asym_engine_free(e);
     asym_monitor_free(monitor);
     gen_load_free(load);
-    free(outcomes);
-    free(sizes);
     return (struct costs){first, median(times[0]), median(times[1]), median(records), first_plan, median(plans[1])};
 }
 

@@ -13,6 +13,7 @@
 #include <asym/engine.h>
 #include <asym/settings.h>
 
+#include "base/macro.h"
 #include "base/text.h"
 #include "record/record-internal.h"
 #include "record/record.h"
@@ -34,14 +35,13 @@ static void put_machine(struct asym_record_io *io)
 /* Writes a head without the checks of a writer. */
 static void put_head(FILE *out, const char *version)
 {
-    struct asym_record_io io = {.writing = true};
+    ASYM_CLEANUP(asym_record_io_done) struct asym_record_io io = {.writing = true};
     asym_record_text(&io, version);
     asym_record_text(&io, "pa");
     for (unsigned i = 0; i < 5; i++)
         asym_record_u64(&io, 0, 0);
     if (asym_record_write_signature(out) < 0 || asym_record_write_segment(out, io.bytes, io.used) < 0)
         abort();
-    asym_record_io_done(&io);
 }
 
 /*
@@ -50,7 +50,7 @@ static void put_head(FILE *out, const char *version)
  */
 static FILE *forge(const uint8_t *data, size_t size, char version[64], char **ret_bytes, size_t *ret_len)
 {
-    struct asym_record_io io = {.writing = true};
+    ASYM_CLEANUP(asym_record_io_done) struct asym_record_io io = {.writing = true};
     size_t at = size > 0;
     for (const size_t end = 1 + (size > 0 ? data[0] / 4 : 0); at < size && at < end; at++)
         version[at - 1] = (char)data[at];
@@ -64,7 +64,6 @@ static FILE *forge(const uint8_t *data, size_t size, char version[64], char **re
         asym_record_bytes(&io, (void *)(uintptr_t)&data[i], 1);
     if (asym_record_write_segment(out, io.bytes, io.used) < 0 || fclose(out) != 0)
         abort();
-    asym_record_io_done(&io);
     return fmemopen(*ret_bytes, *ret_len, "rb");
 }
 
@@ -89,11 +88,10 @@ static void step(struct asym_engine *engine, const struct asym_snapshot *s)
     size_t n;
     if (asym_engine_step(engine, s, &plan, &actions, &n) < 0)
         abort();
-    struct asym_outcome *outcomes = calloc(n + 1, sizeof *outcomes);
+    ASYM_AUTO_FREE struct asym_outcome *outcomes = calloc(n + 1, sizeof *outcomes);
     if (!outcomes)
         abort();
     asym_engine_outcomes(engine, outcomes, n);
-    free(outcomes);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -141,11 +141,10 @@ static void step(struct asym_engine *engine, const struct asym_snapshot *s)
     for (size_t i = 0; i < plan->n_tasks; i++)
         if (plan->tasks[i].target >= CPUS)
             abort();
-    struct asym_outcome *outcomes = calloc(n + 1, sizeof *outcomes);
+    ASYM_AUTO_FREE struct asym_outcome *outcomes = calloc(n + 1, sizeof *outcomes);
     if (!outcomes)
         abort();
     asym_engine_outcomes(engine, outcomes, n);
-    free(outcomes);
 }
 
 static void replay(char *record, size_t len, const struct asym_policy *policy, const struct asym_settings *settings)
@@ -172,7 +171,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct facts f;
     struct asym_settings *settings;
-    char *record = NULL;
+    ASYM_AUTO_FREE char *record = NULL;
     size_t len = 0;
     bytes = data;
     end = data + size;
@@ -188,6 +187,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; ok && asym_policy_at(i); i++)
         replay(record, len, asym_policy_at(i), settings);
     asym_settings_free(settings);
-    free(record);
     return 0;
 }

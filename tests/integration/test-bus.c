@@ -34,7 +34,7 @@ static int tear_down(void **state)
 static json_t *ask(sd_bus *bus, const char *topic, uint64_t argument)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
-    sd_bus_message *reply = NULL;
+    ASYM_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
     const char *text;
     const int r = sd_bus_call_method(bus, sd_bus_is_bus_client(bus) > 0 ? "org.asymd" : NULL, PATH, INTERFACE,
                                      "GetReport", &error, &reply, "st", topic, argument);
@@ -43,7 +43,6 @@ static json_t *ask(sd_bus *bus, const char *topic, uint64_t argument)
     assert_true(sd_bus_message_read(reply, "s", &text) > 0);
     json_t *report = json_loads(text, 0, NULL);
     assert_non_null(report);
-    sd_bus_message_unref(reply);
     return report;
 }
 
@@ -76,12 +75,11 @@ static void ask_properties(sd_bus *bus)
 {
     static const char *const texts[] = {"Version", "Policy", "PolicyReason"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        char *value = NULL;
+        ASYM_AUTO_FREE char *value = NULL;
         sd_bus_error error = SD_BUS_ERROR_NULL;
         assert_true(sd_bus_get_property_string(bus, sd_bus_is_bus_client(bus) > 0 ? "org.asymd" : NULL, PATH, INTERFACE,
                                                texts[i], &error, &value) >= 0);
         assert_true(*value);
-        free(value);
     }
 }
 
@@ -103,9 +101,8 @@ static void ask_about_service(sd_bus *bus, pid_t load)
     assert_true(count_list(status, "applications", "pid", load, &found) >= 1);
     assert_true(found);
     json_decref(status);
-    json_t *counters = ask(bus, "counters", 0);
+    json_auto_t *counters = ask(bus, "counters", 0);
     assert_true(json_array_size(json_object_get(counters, "counters")) > 10);
-    json_decref(counters);
 }
 
 static void ask_about_program(sd_bus *bus, pid_t load)
@@ -124,10 +121,9 @@ static void ask_about_program(sd_bus *bus, pid_t load)
     assert_true(count_list(program, "own_threads", "pid", load, &found) >= 1);
     assert_true(found);
     json_decref(program);
-    json_t *why = ask(bus, "why", (uint64_t)load);
+    json_auto_t *why = ask(bus, "why", (uint64_t)load);
     assert_int_equal(json_unpack(why, "{s:[{s:[s]}]}", "explanations", "sentences", &sentence), 0);
     assert_non_null(strstr(sentence, "load-spin"));
-    json_decref(why);
 }
 
 /* Asks everything that can be asked, of a program with busy threads. */
@@ -142,16 +138,15 @@ static void ask_everything(sd_bus *bus, pid_t load)
 static uint64_t find_thread(sd_bus *bus, pid_t load)
 {
     json_int_t tid = 0;
-    json_t *program = ask(bus, "program", (uint64_t)load);
+    json_auto_t *program = ask(bus, "program", (uint64_t)load);
     assert_int_equal(json_unpack(program, "{s:[{s:I}]}", "own_threads", "tid", &tid), 0);
-    json_decref(program);
     return (uint64_t)tid;
 }
 
 TEST_WITH(every_question_has_an_answer_without_a_bus, set_up, tear_down)
 {
     const pid_t load = asym_service_steer("3", NULL);
-    sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
+    ASYM_CLEANUP(sd_bus_close_unrefp) sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
     char error[128];
     const char *own_mask;
     json_int_t pid;
@@ -173,7 +168,6 @@ TEST_WITH(every_question_has_an_answer_without_a_bus, set_up, tear_down)
     assert_string_equal(error, "org.asymd.Error.NoSuchProcess");
     assert_true(asym_bus_daemon_call(bus, "GetReport", error, "s", "status") < 0);
     assert_string_equal(error, SD_BUS_ERROR_INVALID_ARGS);
-    sd_bus_close_unref(bus);
 }
 
 /* Pauses asymd and lets it go on, in turn, until asymctl watch has written a decision. */
@@ -220,20 +214,19 @@ TEST_WITH(asymctl_shows_the_service_and_its_decisions, set_up, tear_down)
     static const char *const heads[] = {"asymd ", "\nPolicy  ", "\nMachine  ", "\nSteering  ", "\nChanges  "};
     char text[8192];
     asym_service_steer("3", NULL);
-    sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
+    ASYM_CLEANUP(sd_bus_close_unrefp) sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
     asym_service_export_bus();
     await_steered(bus, 1, 4);
     assert_int_equal(asym_live_run(argv, text, sizeof text), 0);
     for (size_t i = 0; i < ASYM_LENGTH(heads); i++)
         assert_non_null(strstr(text, heads[i]));
     watch_decisions(bus);
-    sd_bus_close_unref(bus);
 }
 
 TEST_WITH(every_order_is_carried_out, set_up, tear_down)
 {
     const pid_t load = asym_service_steer("3", NULL);
-    sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
+    ASYM_CLEANUP(sd_bus_close_unrefp) sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
     const uint32_t pid = (uint32_t)load;
     char error[128];
     int paused = 0;
@@ -259,7 +252,6 @@ TEST_WITH(every_order_is_carried_out, set_up, tear_down)
     assert_int_equal(asym_bus_daemon_call(bus, "SetPolicy", NULL, "sb", "none", 0), 0);
     await_steered(bus, 0, 0);
     assert_int_equal(asym_bus_daemon_call(bus, "Reload", NULL, NULL), 0);
-    sd_bus_close_unref(bus);
 }
 
 /* Returns the report on the decisions since that one, and writes the number of the last one. */
@@ -325,17 +317,15 @@ TEST_WITH(decisions_are_read_on_the_socket_and_on_the_bus, set_up, tear_down)
 {
     asym_bus_daemon_start();
     const pid_t load = asym_service_steer("3", NULL);
+    ASYM_CLEANUP(sd_bus_close_unrefp)
     sd_bus *direct = asym_bus_daemon_direct(asym_service_dir()), *orders = asym_bus_daemon_direct(asym_service_dir());
     await_steered(orders, 1, 4);
     each_decision_is_in_one_report(direct, orders, load);
-    sd_bus *bus = asym_bus_daemon_await_asymd();
+    ASYM_CLEANUP(sd_bus_close_unrefp) sd_bus *bus = asym_bus_daemon_await_asymd();
     assert_true(sd_bus_match_signal(bus, NULL, "org.asymd", PATH, "org.freedesktop.DBus.Properties",
                                     "PropertiesChanged", NULL, NULL) >= 0);
     each_decision_is_in_one_report(bus, orders, load);
     assert_true(hears_of_a_pause(bus));
-    sd_bus_close_unref(bus);
-    sd_bus_close_unref(direct);
-    sd_bus_close_unref(orders);
 }
 
 /* asymd looks for the bus again, and asks for its name again after the bus has ended. */
@@ -400,9 +390,8 @@ static void ask_under_hidepid(void *arg)
     MUST(strcmp(error, s->wanted) == 0);
     asym_bus_daemon_call(bus, "GetReport", error, "st", "waits", (uint64_t)s->load);
     MUST(strcmp(error, s->wanted) == 0);
-    json_t *status = ask(bus, "status", 0);
+    json_auto_t *status = ask(bus, "status", 0);
     MUST((json_array_size(json_object_get(status, "applications")) == 0) == (*s->wanted != '\0'));
-    json_decref(status);
 }
 
 static void run_under_hidepid(pid_t load, const char *wanted)

@@ -36,12 +36,11 @@ static void count_idle(struct counts *c)
     char line[512];
     double user, nice, kernel, idle, io;
     int cpu;
-    FILE *f = fopen("/proc/stat", "r");
+    ASYM_AUTO_FCLOSE FILE *f = fopen("/proc/stat", "r");
     assert_non_null(f);
     while (fgets(line, sizeof line, f))
         if (sscanf(line, "cpu%d %lf %lf %lf %lf %lf", &cpu, &user, &nice, &kernel, &idle, &io) == 6 && cpu < MOST_CPUS)
             c->idle[cpu] = (idle + io) / (double)sysconf(_SC_CLK_TCK);
-    fclose(f);
 }
 
 static void count_runs(struct counts *c, pid_t pid)

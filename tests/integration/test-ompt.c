@@ -134,8 +134,8 @@ static const struct {
 
 static void check_steps(const char *path, const char *preload)
 {
-    struct asym_listener l;
-    struct asym_handed h;
+    ASYM_CLEANUP(asym_listener_done) struct asym_listener l;
+    ASYM_CLEANUP(asym_handed_done) struct asym_handed h;
     asym_listener_open(&l);
     struct program p = start_program(path, ASYM_TEST_OMPT, preload, NULL);
     for (size_t i = 0; i < ASYM_LENGTH(steps); i++) {
@@ -158,8 +158,6 @@ static void check_steps(const char *path, const char *preload)
     }
     fputs("end\n", p.say);
     assert_int_equal(end_program(&p), 0);
-    asym_handed_done(&h);
-    asym_listener_done(&l);
 }
 
 TEST(the_page_shows_what_threads_do)
@@ -185,16 +183,14 @@ TEST(asymctl_run_makes_programs_report)
         {asymctl, "run", "--gcc", tool, PROGRAMS "steps-gcc"},
     };
     for (size_t i = 0; i < ASYM_LENGTH(commands); i++) {
-        struct asym_listener l;
-        struct asym_handed h;
+        ASYM_CLEANUP(asym_listener_done) struct asym_listener l;
+        ASYM_CLEANUP(asym_handed_done) struct asym_handed h;
         asym_listener_open(&l);
         struct program p = start_command(commands[i], NULL, NULL);
         step_and_join(&p, "parallel 3", &l, &h);
         assert_int_equal(read_page(&h).working, 3);
         fputs("end\n", p.say);
         assert_int_equal(end_program(&p), 0);
-        asym_handed_done(&h);
-        asym_listener_done(&l);
     }
 }
 
@@ -264,7 +260,7 @@ TEST(without_a_daemon_the_program_does_not_notice)
 TEST(two_runtimes_in_one_process_do_no_harm)
 {
     char answer[32] = "";
-    struct asym_listener l;
+    ASYM_CLEANUP(asym_listener_done) struct asym_listener l;
     struct asym_handed h[2];
     asym_listener_open(&l);
     setenv("KMP_DUPLICATE_LIB_OK", "TRUE", 1);
@@ -279,15 +275,14 @@ TEST(two_runtimes_in_one_process_do_no_harm)
     assert_int_equal(end_program(&p), 0);
     for (size_t i = 0; i < ASYM_LENGTH(h); i++)
         asym_handed_done(&h[i]);
-    asym_listener_done(&l);
 }
 
 /* The same sanitizer instruments the tool and the program, so that each sees the accesses of the other. */
 static void it_is_clean_under(const char *sanitizer)
 {
     char path[256], tool[256], answer[128] = "";
-    struct asym_listener l;
-    struct asym_handed h;
+    ASYM_CLEANUP(asym_listener_done) struct asym_listener l;
+    ASYM_CLEANUP(asym_handed_done) struct asym_handed h;
     snprintf(path, sizeof path, PROGRAMS "churn-%s", sanitizer);
     snprintf(tool, sizeof tool, PROGRAMS "ompt-%s.so", sanitizer);
     asym_listener_open(&l);
@@ -297,8 +292,6 @@ static void it_is_clean_under(const char *sanitizer)
     print_message("%s: %s", sanitizer, answer);
     assert_true(asym_handed_woken(&h) > 0);
     assert_int_equal(end_program(&p), 0);
-    asym_handed_done(&h);
-    asym_listener_done(&l);
 }
 
 TEST(thread_sanitizer)
@@ -367,8 +360,8 @@ static void on_wait(ompt_scope_endpoint_t endpoint)
  */
 TEST(a_worker_whose_task_has_ended_does_not_work)
 {
-    struct asym_listener l;
-    struct asym_handed h;
+    ASYM_CLEANUP(asym_listener_done) struct asym_listener l;
+    ASYM_CLEANUP(asym_handed_done) struct asym_handed h;
     asym_listener_open(&l);
     load_tool();
     assert_true(asym_listener_take(&l, 10, &h));
@@ -383,8 +376,6 @@ TEST(a_worker_whose_task_has_ended_does_not_work)
         assert_int_equal(read_page(&h).working, 0);
         assert_int_equal(read_page(&h).spinning, 1);
     }
-    asym_handed_done(&h);
-    asym_listener_done(&l);
 }
 
 int main(void)

@@ -130,9 +130,8 @@ static int set_up(void **state)
     start_polkitd();
     load = asym_service_spin("3");
     asymd = asym_service_start(load, (const char *const[]){"--policy=pa", NULL});
-    sd_bus *bus = asym_bus_daemon_await_asymd();
+    ASYM_CLEANUP(sd_bus_close_unrefp) sd_bus *bus = asym_bus_daemon_await_asymd();
     await_polkitd(bus);
-    sd_bus_close_unref(bus);
     return 0;
 }
 
@@ -186,13 +185,11 @@ static void await_set(const char *name, int wanted)
 
 static void assert_policy(const char *wanted)
 {
-    char *policy = NULL;
-    sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
+    ASYM_AUTO_FREE char *policy = NULL;
+    ASYM_CLEANUP(sd_bus_close_unrefp) sd_bus *bus = asym_bus_daemon_direct(asym_service_dir());
     assert_true(
         sd_bus_get_property_string(bus, NULL, "/org/asymd/Manager", "org.asymd.Manager", "Policy", NULL, &policy) >= 0);
     assert_string_equal(policy, wanted);
-    free(policy);
-    sd_bus_close_unref(bus);
 }
 
 TEST_WITH(without_a_rule_an_ordinary_user_is_refused, set_up, tear_down)

@@ -198,7 +198,7 @@ static void check_json(pid_t load)
 {
     static char text[262144];
     assert_int_equal(ask("--json", load, text, sizeof text), 0);
-    json_t *json = json_loads(text, 0, NULL);
+    json_auto_t *json = json_loads(text, 0, NULL);
     const json_t *w = json_object_get(json_array_get(json_object_get(json, "explanations"), 0), "waits"), *thread, *f;
     size_t i, k, n = 0;
     assert_true(asym_json_get_flag(w, "measuring") && asym_json_get_int(w, "measured_us") >= 2000000);
@@ -209,7 +209,6 @@ static void check_json(pid_t load)
         json_array_foreach(json_object_get(thread, "waits_for"), k, f) n += asym_json_get_int(f, "time_us") > 200000;
     }
     assert_true(n >= 2);
-    json_decref(json);
 }
 
 TEST_WITH(why_says_who_waits_for_whom_and_measures_only_then, asym_service_set_up, asym_service_tear_down)

@@ -142,7 +142,7 @@ static const char *destination(sd_bus *bus)
 int asym_bus_daemon_call(sd_bus *bus, const char *member, char ret_error[128], const char *types, ...)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
-    sd_bus_message *m = NULL, *reply = NULL;
+    ASYM_CLEANUP(sd_bus_message_unrefp) sd_bus_message *m = NULL, *reply = NULL;
     va_list args;
     MUST(sd_bus_message_new_method_call(bus, &m, destination(bus), PATH, INTERFACE, member) >= 0);
     va_start(args, types);
@@ -152,8 +152,6 @@ int asym_bus_daemon_call(sd_bus *bus, const char *member, char ret_error[128], c
     if (ret_error)
         snprintf(ret_error, 128, "%s", error.name ? error.name : "");
     sd_bus_error_free(&error);
-    sd_bus_message_unref(m);
-    sd_bus_message_unref(reply);
     return r < 0 ? r : 0;
 }
 

@@ -220,13 +220,11 @@ static int report(sd_bus_message *m)
     ended = is_last && kind == FAKE_SERVICE_ENDS;
     if (ended || (is_last && kind == FAKE_SERVICE_STUCK))
         return 1;
-    json_t *json = report_json(topic, argument);
+    json_auto_t *json = report_json(topic, argument);
     if (!json_object_get(json, "schema"))
         json_object_set_new(json, "schema", json_string("asymd.fake/1"));
-    char *text = json_dumps(json, JSON_COMPACT);
+    ASYM_AUTO_FREE char *text = json_dumps(json, JSON_COMPACT);
     r = sd_bus_reply_method_return(m, "s", text);
-    free(text);
-    json_decref(json);
     return r;
 }
 
@@ -290,7 +288,7 @@ static int on_call(sd_bus_message *m, void *userdata, sd_bus_error *error)
 {
     static const char *const changes[] = {"Pause", "Resume", "Reload", "SetPolicy", "SetProgram", "SetRule"};
     const char *member = sd_bus_message_get_member(m);
-    sd_bus_message *reply = NULL;
+    ASYM_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
     if (kind == FAKE_SERVICE_FULL)
         return sd_bus_reply_method_errorf(m, "org.asymd.Error.Refused", "too many unanswered calls: try again later");
     for (size_t i = 0; i < ASYM_LENGTH(changes); i++)
@@ -303,7 +301,6 @@ static int on_call(sd_bus_message *m, void *userdata, sd_bus_error *error)
         r = configuration(reply);
     if (r >= 0)
         r = sd_bus_send(NULL, reply, NULL);
-    sd_bus_message_unref(reply);
     return r < 0 ? r : 1;
 }
 
@@ -318,7 +315,7 @@ static int on_bus_call(sd_bus_message *m, void *userdata, sd_bus_error *error)
 /* Serves one client until it has gone. */
 static void serve(int fd)
 {
-    sd_bus *bus = NULL;
+    ASYM_CLEANUP(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
     sd_id128_t id = SD_ID128_MAKE(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, a, b, c, d, e, f);
     ended = false;
     int r = sd_bus_new(&bus);
@@ -336,7 +333,6 @@ static void serve(int fd)
         if (r == 0)
             r = sd_bus_wait(bus, UINT64_MAX);
     }
-    sd_bus_flush_close_unref(bus);
 }
 
 static int listen_at(const char *path)

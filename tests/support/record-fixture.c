@@ -225,7 +225,7 @@ static void add_snapshot(struct maker *m, unsigned i)
 
 void record_fixture_make(struct record_fixture *f, const struct record_fixture_plan *plan)
 {
-    struct maker *m = calloc(1, sizeof *m);
+    ASYM_AUTO_FREE struct maker *m = calloc(1, sizeof *m);
     struct asym_settings *settings;
     assert_non_null(m);
     assert_int_equal(asym_settings_new(&settings), 0);
@@ -264,7 +264,6 @@ void record_fixture_make(struct record_fixture *f, const struct record_fixture_p
     asym_settings_free(settings);
     gen_load_free(m->load);
     free(m->outcomes);
-    free(m);
 }
 
 void record_fixture_done(struct record_fixture *f)

@@ -263,7 +263,7 @@ static const struct {
 static void detect(const struct tree *tree, struct fake_reader *reader, uint32_t *ret_unread,
                    enum asym_rtxd_detection *ret)
 {
-    struct asym_root root;
+    ASYM_CLEANUP(asym_root_done) struct asym_root root;
     const struct asym_app app = {.id = {.tid = PID, .tgid = PID, .start = 5}};
     const struct asym_snapshot s = {.apps = &app, .n_apps = 1};
     reader->port = (struct asym_proc_reader){.ask = ask, .take = take};
@@ -272,7 +272,6 @@ static void detect(const struct tree *tree, struct fake_reader *reader, uint32_t
                                                                                    ret_unread);
     assert_non_null(detection);
     *ret = detection[0];
-    asym_root_done(&root);
 }
 
 TEST(only_a_process_that_has_ended_is_not_reported)

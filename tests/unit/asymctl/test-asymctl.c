@@ -254,9 +254,8 @@ TEST(cutting_never_splits_a_character_nor_exceeds_columns_or_bytes)
             asym_columns_cut(text, columns, buf, size);
             assert_true(strnlen(buf, size) < size);
             assert_true(asym_columns_of(buf) <= columns);
-            json_t *valid = json_string(buf); /* refuses what is not UTF-8 */
+            json_auto_t *valid = json_string(buf); /* refuses what is not UTF-8 */
             assert_non_null(valid);
-            json_decref(valid);
         }
     }
     char buf[32];
@@ -312,14 +311,13 @@ TEST(the_width_is_that_of_the_user_then_of_the_terminal_then_80)
 
 TEST(what_is_no_terminal_has_80_columns_and_no_colour)
 {
-    FILE *out = tmpfile();
+    ASYM_AUTO_FCLOSE FILE *out = tmpfile();
     assert_non_null(out);
     unsetenv("COLUMNS");
     const struct asym_terminal terminal = asym_terminal_of(out);
     assert_ptr_equal(terminal.out, out);
     assert_int_equal(terminal.columns, 80);
     assert_false(terminal.colour);
-    fclose(out);
 }
 
 /* Wrong arguments; the first line that asymctl prints, after its name; and what to type, there or in the next line. */

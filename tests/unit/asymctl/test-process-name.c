@@ -112,7 +112,7 @@ TEST(a_list_has_the_first_ten_and_says_what_to_type)
     for (size_t i = 0; i < ASYM_LENGTH(processes); i++)
         processes[i] = (struct asym_named_process){
             .pid = 100 + (uint32_t)i, .uid = 4294967294, .cpu_time = (12 - i) * ASYM_SEC, .command = "evil\033[2J one"};
-    char *text = PRINTED(asym_named_processes_list(&found, "evil", "why", out));
+    ASYM_AUTO_FREE char *text = PRINTED(asym_named_processes_list(&found, "evil", "why", out));
     assert_non_null(strstr(text, "12 processes have the name evil:\n"
                                  "PID  USER        CPU TIME  COMMAND\n"
                                  "100  4294967294      12 s  evil\\x1b[2J one\n"
@@ -121,7 +121,6 @@ TEST(a_list_has_the_first_ten_and_says_what_to_type)
     assert_null(strstr(text, "\n110  "));
     assert_non_null(strstr(text, "\nand 2 more, which have used less CPU time\n"
                                  "Give the PID of one: asymctl why 100\n"));
-    free(text);
 }
 
 /* Starts a process that sleeps, with this name, and waits until it has the name. It ends with the test. */

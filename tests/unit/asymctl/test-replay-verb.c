@@ -20,7 +20,7 @@ enum { LONG_SNAPSHOTS = 12000 };
 /* 12 threads on four CPUs, two of which are fast. */
 static void write_record(const char *name, unsigned snapshots)
 {
-    struct record_fixture f;
+    ASYM_CLEANUP(record_fixture_done) struct record_fixture f;
     record_fixture_make(&f, &(struct record_fixture_plan){.seed = 3,
                                                           .threads = 12,
                                                           .snapshots = snapshots,
@@ -29,7 +29,6 @@ static void write_record(const char *name, unsigned snapshots)
                                                           .plain = true,
                                                           .noisy = true});
     tree_write_bytes(&the_tree, name, f.bytes, f.len);
-    record_fixture_done(&f);
 }
 
 /* 4 s, and so long that a test can see a pass of a replay, and interrupt it, before the next passes end. */
@@ -82,12 +81,11 @@ TEST(a_record_is_simulated_with_what_it_does_not_tell)
 /* Writes the first part of a record, without its last bytes. */
 static void write_cut(const char *name, unsigned snapshots, size_t without)
 {
-    struct record_fixture f;
+    ASYM_CLEANUP(record_fixture_done) struct record_fixture f;
     record_fixture_make(
         &f, &(struct record_fixture_plan){
                 .seed = 3, .threads = 12, .snapshots = snapshots, .interval = ASYM_SEC, .policy = "pa", .plain = true});
     tree_write_bytes(&the_tree, name, f.bytes, f.len - without);
-    record_fixture_done(&f);
 }
 
 /* Once sim --from was silent, and simulated the first part as if it were all. */

@@ -474,6 +474,7 @@ TEST(figures_of_an_experiment)
         "[program c]\naffinity=0\npasses=1\nstep=serial 1G\n";
     const volatile sig_atomic_t stop = 0;
     assert_int_equal(asym_scenario_parse(text, sizeof text - 1, "t", &s, NULL), 0);
+    ASYM_CLEANUP(asym_experiment_done)
     struct asym_experiment x = {.scenario = s, .n_policies = 1, .repeat = 2, .seed = 1};
     x.policies[0] = asym_policy_find("none");
     assert_int_equal(asym_experiment_init(&x), 0);
@@ -490,7 +491,6 @@ TEST(figures_of_an_experiment)
     assert_true(fabs(turnaround - 5.0 / 3) < 0.01);
     assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_FAIRNESS, 0, 0).mean - 0.5) < 0.01);
     assert_true(fabs(asym_experiment_estimate(&x, ASYM_FIGURE_THROUGHPUT, 0, 0).mean - 1.5e9) < 2e7);
-    asym_experiment_done(&x);
     asym_scenario_free(s);
 }
 

@@ -118,15 +118,13 @@ static void record(const struct asym_taskid *id, const struct asym_task *tasks, 
                                     .n_procs = 1,
                                     .n_tasks = n};
     const struct asym_plan plan = {.apps = &plan_app, .tasks = plans, .n_apps = 1, .n_tasks = n};
-    struct asym_action *actions = calloc(n, sizeof *actions);
-    struct asym_outcome *outcomes = calloc(n, sizeof *outcomes);
+    ASYM_AUTO_FREE struct asym_action *actions = calloc(n, sizeof *actions);
+    ASYM_AUTO_FREE struct asym_outcome *outcomes = calloc(n, sizeof *outcomes);
     assert_true(actions && outcomes);
     for (size_t i = 0; i < n; i++)
         actions[i] = (struct asym_action){.id = tasks[i].id, .reason = plans[i].reason};
     const struct asym_feedback feedback = {&s, &plan, actions, outcomes, is_steering ? n : 0};
     asym_monitor_record(service.control.monitor, &feedback);
-    free(actions);
-    free(outcomes);
 }
 
 static void record_application(struct asym_taskid id)
@@ -139,8 +137,8 @@ static void record_application(struct asym_taskid id)
 /* A program whose thread i ran a share that no other has; the order of the shares is not that of the numbers. */
 static void record_program(size_t n)
 {
-    struct asym_task *tasks = calloc(n, sizeof *tasks);
-    struct asym_plan_task *plans = calloc(n, sizeof *plans);
+    ASYM_AUTO_FREE struct asym_task *tasks = calloc(n, sizeof *tasks);
+    ASYM_AUTO_FREE struct asym_plan_task *plans = calloc(n, sizeof *plans);
     const struct asym_taskid id = {FIRST_TID, FIRST_TID, 1};
     assert_true(tasks && plans);
     for (size_t i = 0; i < n; i++) {
@@ -150,8 +148,6 @@ static void record_program(size_t n)
         plans[i].target = -1;
     }
     record(&id, tasks, plans, n);
-    free(tasks);
-    free(plans);
 }
 
 static asym_usec instant = 100 * ASYM_SEC;
@@ -159,12 +155,11 @@ static asym_usec instant = 100 * ASYM_SEC;
 /* Returns a report; NULL: asymd does not know the process. */
 static json_t *report(const struct asym_bus_caller *caller, const char *topic, uint64_t argument)
 {
-    char *text = NULL;
+    ASYM_AUTO_FREE char *text = NULL;
     const int r = asym_bus_report(&service, caller, topic, argument, instant, &text);
     assert_true(r == 0 || r == -ESRCH);
     json_t *json = text ? json_loads(text, 0, NULL) : NULL;
     assert_true(r < 0 || json);
-    free(text);
     return json;
 }
 
@@ -235,12 +230,11 @@ TEST_WITH(names_of_any_bytes_are_in_a_report, set_up, tear_down)
     const struct asym_plan_task plan = {.target = -1, .reason = &engine_fixture_placed};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct asym_task task = {.id = {10, 10, i}};
-        char *text = NULL;
+        ASYM_AUTO_FREE char *text = NULL;
         snprintf(task.comm, sizeof task.comm, "%s", rows[i][0]);
         record(&task.id, &task, &plan, 1);
         assert_int_equal(asym_bus_report(&service, &ROOT, "thread", 10, instant, &text), 0);
         assert_non_null(strstr(text, rows[i][1]));
-        free(text);
     }
 }
 

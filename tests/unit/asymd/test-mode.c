@@ -17,7 +17,7 @@ static int parse(char **argv, struct asym_invocation *ret_cli, struct asym_error
 
 TEST(without_arguments_it_explains_itself)
 {
-    struct asym_invocation cli;
+    ASYM_CLEANUP(asym_cli_done) struct asym_invocation cli;
     char *argv[] = {(char *)"asymd", NULL};
     assert_int_equal(parse(argv, &cli, NULL), 0);
     assert_int_equal(cli.mode, ASYM_MODE_OVERVIEW);
@@ -26,7 +26,6 @@ TEST(without_arguments_it_explains_itself)
     assert_null(cli.root);
     assert_null(cli.topology);
     assert_int_equal(cli.n_pids + cli.n_assignments, 0);
-    asym_cli_done(&cli);
 }
 
 TEST(each_mode_has_its_option)
@@ -47,19 +46,18 @@ TEST(each_mode_has_its_option)
         {"--version", ASYM_MODE_VERSION},
     };
     for (size_t i = 0; i < ASYM_LENGTH(modes); i++) {
-        struct asym_invocation cli;
+        ASYM_CLEANUP(asym_cli_done) struct asym_invocation cli;
         char option[32];
         snprintf(option, sizeof option, "%s", modes[i].option);
         char *argv[] = {(char *)"asymd", option, option, NULL};
         assert_int_equal(parse(argv, &cli, NULL), 0);
         assert_int_equal(cli.mode, modes[i].mode);
-        asym_cli_done(&cli);
     }
 }
 
 TEST(everything_at_once)
 {
-    struct asym_invocation cli;
+    ASYM_CLEANUP(asym_cli_done) struct asym_invocation cli;
     char *argv[] = {(char *)"asymd",         (char *)"--dry-run",      (char *)"--json",
                     (char *)"--config=/c",   (char *)"--policy=rr",    (char *)"--pid=17",
                     (char *)"--interval",    (char *)"20ms",           (char *)"--pid",
@@ -86,16 +84,14 @@ TEST(everything_at_once)
         assert_string_equal(cli.assignments[i].text, want[i].text);
         assert_string_equal(cli.assignments[i].origin, want[i].origin);
     }
-    asym_cli_done(&cli);
 }
 
 TEST(an_empty_value_is_one_where_it_means_something)
 {
-    struct asym_invocation cli;
+    ASYM_CLEANUP(asym_cli_done) struct asym_invocation cli;
     char *argv[] = {(char *)"asymd", (char *)"--slow=", NULL};
     assert_int_equal(parse(argv, &cli, NULL), 0);
     assert_string_equal(cli.assignments[0].text, "asymmetry.slow=");
-    asym_cli_done(&cli);
 }
 
 TEST(wrong_usage_is_refused_in_words)
@@ -221,7 +217,7 @@ static int is_in_help(void *ctx, const char *section, const struct asym_option *
 TEST(help_holds_every_row_and_names_the_page_of_the_options)
 {
     struct asym_arg rows[ASYM_CLI_MAX_ROWS];
-    char *text = printed_by(asym_cli_help, 200);
+    ASYM_AUTO_FREE char *text = printed_by(asym_cli_help, 200);
     asym_cli_rows(rows);
     for (const struct asym_arg *row = rows; row->option.key; row++) {
         char want[64];
@@ -231,17 +227,15 @@ TEST(help_holds_every_row_and_names_the_page_of_the_options)
         assert_non_null(strstr(text, row->option.help));
     }
     assert_non_null(strstr(text, "\nasymd --help-config prints the options"));
-    free(text);
 }
 
 TEST(help_config_holds_every_option)
 {
     struct asym_settings *s;
-    char *text = printed_by(asym_cli_help_config, ASYM_COLUMNS_DEFAULT);
+    ASYM_AUTO_FREE char *text = printed_by(asym_cli_help_config, ASYM_COLUMNS_DEFAULT);
     assert_int_equal(asym_settings_new(&s), 0);
     assert_int_equal(asym_settings_each(s, is_in_help, text), 0);
     asym_settings_free(s);
-    free(text);
 }
 
 /* A terminal of 60 lines shows all of --help. */
@@ -250,12 +244,11 @@ TEST(help_fits_terminals_of_60_lines_and_any_width)
     print_fn *const pages[] = {asym_cli_help, asym_cli_help_config};
     for (size_t columns = ASYM_COLUMNS_LEAST; columns <= 120; columns += 20) {
         for (size_t i = 0; i < ASYM_LENGTH(pages); i++) {
-            char *text = printed_by(pages[i], columns);
+            ASYM_AUTO_FREE char *text = printed_by(pages[i], columns);
             unsigned lines = 0;
             for (char *line = text; *line; line = strchrnul(line, '\n') + 1, lines++)
                 assert_true(strchrnul(line, '\n') - line <= (ptrdiff_t)columns);
             assert_true(i > 0 || lines < 60);
-            free(text);
         }
     }
 }

@@ -135,11 +135,11 @@ TEST_WITH(a_change_is_announced_once, set_up, tear_down)
 /* Lets the service know n applications of one thread each. Their processes have ended. cgroup: of each; NULL: none. */
 static void record_applications(struct bus_fixture *f, size_t n, const char *cgroup)
 {
-    struct asym_app *apps = calloc(n + 1, sizeof *apps);
-    struct asym_proc *procs = calloc(n + 1, sizeof *procs);
-    struct asym_task *tasks = calloc(n + 1, sizeof *tasks);
-    struct asym_plan_app *plan_apps = calloc(n + 1, sizeof *plan_apps);
-    struct asym_plan_task *plan_tasks = calloc(n + 1, sizeof *plan_tasks);
+    ASYM_AUTO_FREE struct asym_app *apps = calloc(n + 1, sizeof *apps);
+    ASYM_AUTO_FREE struct asym_proc *procs = calloc(n + 1, sizeof *procs);
+    ASYM_AUTO_FREE struct asym_task *tasks = calloc(n + 1, sizeof *tasks);
+    ASYM_AUTO_FREE struct asym_plan_app *plan_apps = calloc(n + 1, sizeof *plan_apps);
+    ASYM_AUTO_FREE struct asym_plan_task *plan_tasks = calloc(n + 1, sizeof *plan_tasks);
     assert_true(apps && procs && tasks && plan_apps && plan_tasks);
     for (uint32_t i = 0; i < n; i++) {
         const struct asym_taskid id = {(int32_t)i + 1, (int32_t)i + 1, 1};
@@ -159,11 +159,6 @@ static void record_applications(struct bus_fixture *f, size_t n, const char *cgr
     const struct asym_plan plan = {.apps = plan_apps, .tasks = plan_tasks, .n_apps = n, .n_tasks = n};
     const struct asym_feedback feedback = {&s, &plan, NULL, NULL, 0};
     asym_monitor_record(f->s.control.monitor, &feedback);
-    free(apps);
-    free(procs);
-    free(tasks);
-    free(plan_apps);
-    free(plan_tasks);
 }
 
 TEST_WITH(a_status_has_a_bound_of_applications, set_up, tear_down)
@@ -181,12 +176,11 @@ TEST_WITH(a_status_has_a_bound_of_applications, set_up, tear_down)
     f->now = 5;
     f->machine.n_types = 1;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        char *text;
+        ASYM_AUTO_FREE char *text;
         record_applications(f, rows[i].known, NULL);
         assert_int_equal(asym_bus_report(&f->s, &caller, "status", 0, asym_clock_now(), &text), 0);
         ASYM_AUTO_JSON json_t *status = json_loads(text, 0, NULL);
         assert_int_equal(json_array_size(json_object_get(status, "applications")), rows[i].listed);
-        free(text);
     }
 }
 
@@ -277,10 +271,9 @@ static void introspect(char *ret, size_t size)
     const char *text;
     assert_true(sd_bus_message_new_method_call(client, &m, NULL, ASYM_BUS_PATH, "org.freedesktop.DBus.Introspectable",
                                                "Introspect") >= 0);
-    sd_bus_message *reply = ask(m);
+    ASYM_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = ask(m);
     assert_true(sd_bus_message_read(reply, "s", &text) > 0);
     assert_in_range(snprintf(ret, size, "%s", text), 1, size - 1);
-    sd_bus_message_unref(reply);
 }
 
 /* An attribute of a tag, or "". */
@@ -413,9 +406,8 @@ TEST_WITH(a_question_without_an_answer_is_an_error, set_up_client, tear_down_cli
                 {"thread", ((uint64_t)1 << 32) + 1, ASYM_BUS_ERROR_NO_SUCH_PROCESS}};
     assert_int_equal(asym_monitor_new(&service.control.monitor), 0);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        sd_bus_message *reply = ask_report(rows[i].topic, rows[i].argument);
+        ASYM_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = ask_report(rows[i].topic, rows[i].argument);
         assert_true(sd_bus_message_is_method_error(reply, rows[i].error) > 0);
-        sd_bus_message_unref(reply);
     }
     asym_monitor_free(ASYM_TAKE(service.control.monitor));
 }
@@ -454,10 +446,9 @@ TEST_WITH(an_order_with_a_wrong_argument_does_not_reach_the_service, set_up_clie
             sd_bus_message_new_method_call(client, &m, NULL, ASYM_BUS_PATH, ASYM_BUS_INTERFACE, rows[i].method) >= 0);
         assert_true(sd_bus_message_append(m, "u", rows[i].pid) >= 0);
         assert_true(sd_bus_message_append(m, "s", rows[i].action) >= 0);
-        sd_bus_message *reply = ask(m);
+        ASYM_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = ask(m);
         if (!sd_bus_message_is_method_error(reply, rows[i].error))
             fail_msg("row %zu: %s", i, sd_bus_message_get_error(reply)->name);
-        sd_bus_message_unref(reply);
     }
 }
 

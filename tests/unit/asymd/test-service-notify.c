@@ -201,11 +201,10 @@ TEST_F(pings_come_while_an_important_source_is_always_ready)
 
 TEST_F(without_a_watchdog_there_are_no_pings)
 {
-    sd_event *event;
+    ASYM_CLEANUP(sd_event_unrefp) sd_event *event;
     assert_int_equal(sd_event_new(&event), 0);
     assert_int_equal(asym_notify_watchdog(&f->n, event), 0);
     assert_null(f->n.watchdog);
-    sd_event_unref(event);
 }
 
 TEST_F(pings_do_not_wait_and_come_again_when_there_is_room)

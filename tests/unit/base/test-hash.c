@@ -41,7 +41,7 @@ TEST(items_are_found_whatever_comes_and_goes)
         size_t n_items, n_changes;
     } cases[] = {{spread, N_ITEMS, N_CHANGES}, {clustered, 100, 20000}, {around_the_end, 12, 20000}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        struct asym_hash h = {0};
+        ASYM_CLEANUP(asym_hash_done) struct asym_hash h = {0};
         bool there[N_ITEMS] = {false};
         size_t n = 0;
         unsigned seed = 1;
@@ -66,13 +66,12 @@ TEST(items_are_found_whatever_comes_and_goes)
         asym_hash_clear(&h);
         for (size_t k = 0; k < cases[c].n_items; k++)
             assert_false(has(&h, cases[c].hash_of(k), k));
-        asym_hash_done(&h);
     }
 }
 
 TEST(an_item_gets_another_number)
 {
-    struct asym_hash h = {0};
+    ASYM_CLEANUP(asym_hash_done) struct asym_hash h = {0};
     assert_int_equal(asym_hash_reserve(&h, 3), 0);
     asym_hash_add(&h, 15, 1);
     asym_hash_add(&h, 15, 2);
@@ -82,7 +81,6 @@ TEST(an_item_gets_another_number)
     assert_false(has(&h, 15, 2));
     assert_true(has(&h, 15, 7));
     assert_true(has(&h, 31, 3));
-    asym_hash_done(&h);
 }
 
 TEST(an_empty_table_has_nothing)
@@ -110,7 +108,7 @@ TEST(a_table_lives_in_memory_of_its_caller)
 
 TEST(without_memory_the_table_is_as_it_was)
 {
-    struct asym_hash h = {0};
+    ASYM_CLEANUP(asym_hash_done) struct asym_hash h = {0};
     allocations_left = 0;
     assert_int_equal(asym_hash_reserve(&h, 1), -ENOMEM);
     allocations_left = -1;
@@ -125,7 +123,6 @@ TEST(without_memory_the_table_is_as_it_was)
     assert_int_equal(h.n, 8);
     for (size_t i = 0; i < 8; i++)
         assert_true(has(&h, (uint32_t)i, i));
-    asym_hash_done(&h);
 }
 
 /* Every bit of a mask must change its hash, because masks of large machines may differ in one CPU. */

@@ -44,18 +44,17 @@ TEST(ten_thousand_masks_are_each_kept_once)
 
 TEST(the_empty_mask_has_a_number_of_its_own)
 {
-    struct asym_mask_table masks = {0};
+    ASYM_CLEANUP(asym_mask_table_done) struct asym_mask_table masks = {0};
     const struct asym_mask empty = {0}, *got = asym_mask_table_get(&masks, &empty);
     assert_int_equal(asym_mask_table_id(&masks, &empty), ASYM_MASK_NONE);
     assert_true(got && asym_mask_empty(got));
     assert_int_equal(masks.index.n, 0);
     asym_mask_table_mark(&masks, ASYM_MASK_NONE);
-    asym_mask_table_done(&masks);
 }
 
 TEST(a_number_that_was_dropped_is_given_out_again)
 {
-    struct asym_mask_table masks = {0};
+    ASYM_CLEANUP(asym_mask_table_done) struct asym_mask_table masks = {0};
     uint32_t ids[200];
     for (unsigned i = 0; i < 200; i++) {
         const struct asym_mask m = mask_of(i);
@@ -74,12 +73,11 @@ TEST(a_number_that_was_dropped_is_given_out_again)
         assert_in_range(asym_mask_table_id(&masks, &m), 1, 200);
     }
     assert_int_equal(masks.n, 200);
-    asym_mask_table_done(&masks);
 }
 
 TEST(a_sweep_leaves_what_is_marked)
 {
-    struct asym_mask_table masks = {0};
+    ASYM_CLEANUP(asym_mask_table_done) struct asym_mask_table masks = {0};
     static uint32_t ids[1200];
     for (unsigned i = 0; i < 1200; i++) {
         const struct asym_mask m = mask_of(i);
@@ -99,12 +97,11 @@ TEST(a_sweep_leaves_what_is_marked)
     /* A mark holds for one sweep. */
     asym_mask_table_sweep(&masks);
     assert_int_equal(masks.index.n, 0);
-    asym_mask_table_done(&masks);
 }
 
 TEST(where_room_was_made_no_memory_is_wanted)
 {
-    struct asym_mask_table masks = {0};
+    ASYM_CLEANUP(asym_mask_table_done) struct asym_mask_table masks = {0};
     bool refused_before = true;
     for (long n = 0; refused_before; n++) {
         assert_true(n < 100);
@@ -118,13 +115,12 @@ TEST(where_room_was_made_no_memory_is_wanted)
     }
     assert_false(masks.failed);
     allocations_left = -1;
-    asym_mask_table_done(&masks);
 }
 
 /* Each allocation fails in turn: the table still finds its old masks, and takes new ones once there is memory. */
 TEST(without_memory_a_mask_has_no_number_yet)
 {
-    struct asym_mask_table masks = {0};
+    ASYM_CLEANUP(asym_mask_table_done) struct asym_mask_table masks = {0};
     unsigned n_refused = 0;
     for (unsigned i = 0; i < 3000; i++) {
         const struct asym_mask m = mask_of(i), first = mask_of(0);
@@ -138,7 +134,6 @@ TEST(without_memory_a_mask_has_no_number_yet)
         assert_int_equal(asym_mask_table_id(&masks, &m), i + 1);
     }
     assert_in_range(n_refused, 10, 100);
-    asym_mask_table_done(&masks);
 }
 
 TEST_MAIN

@@ -92,11 +92,10 @@ static int run_read(void *userdata, sd_bus_message *m, const struct asym_bus_cal
 static int run_large(void *userdata, sd_bus_message *m, const struct asym_bus_caller *caller, sd_bus_error *error)
 {
     static const char bytes[128 * 1024];
-    sd_bus_message *reply = NULL;
+    ASYM_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
     assert_true(sd_bus_message_new_method_return(m, &reply) >= 0);
     assert_true(sd_bus_message_append_array(reply, 'y', bytes, sizeof bytes) >= 0);
     const int r = sd_bus_send(NULL, reply, NULL);
-    sd_bus_message_unref(reply);
     return r;
 }
 
@@ -247,14 +246,13 @@ static int tear_down(void **state)
 /* Sends a call of a client with one text. */
 static void send_as(const char *sender, const char *interface, const char *member, const char *text)
 {
-    sd_bus_message *m = NULL;
+    ASYM_CLEANUP(sd_bus_message_unrefp) sd_bus_message *m = NULL;
     uint64_t cookie; /* without one sd-bus asks for no answer */
     assert_true(sd_bus_message_new_method_call(f.daemon, &m, ":1.99", ASYM_BUS_PATH, interface, member) >= 0);
     assert_true(sd_bus_message_set_sender(m, sender) >= 0);
     if (text)
         assert_true(sd_bus_message_append(m, "s", text) >= 0);
     assert_true(sd_bus_send(f.daemon, m, &cookie) >= 0);
-    sd_bus_message_unref(m);
 }
 
 /* Sends n calls of one of asymd's methods, and lets both sides work. */

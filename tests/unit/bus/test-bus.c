@@ -163,21 +163,19 @@ TEST_WITH(the_socket_is_for_its_owner_alone, set_up, tear_down)
 
 TEST_WITH(a_method_knows_its_caller_and_answers, set_up, tear_down)
 {
-    sd_bus *client = start_client();
-    sd_bus_message *reply = NULL;
+    ASYM_CLEANUP(sd_bus_close_unrefp) sd_bus *client = start_client();
+    ASYM_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
     const char *text;
     assert_int_equal(call(client, "Ask", "how", &reply), 0);
     assert_true(sd_bus_message_read(reply, "s", &text) > 0);
     assert_string_equal(text, "how");
     assert_int_equal(f.caller.uid, geteuid());
     assert_true(f.caller.is_root);
-    sd_bus_message_unref(reply);
-    sd_bus_close_unref(client);
 }
 
 TEST_WITH(an_error_of_a_method_reaches_the_client, set_up, tear_down)
 {
-    sd_bus *client = start_client();
+    ASYM_CLEANUP(sd_bus_close_unrefp) sd_bus *client = start_client();
     sd_bus_message *reply = NULL;
     f.fails = 1;
     assert_true(call(client, "Ask", "how", &reply) < 0);
@@ -186,7 +184,6 @@ TEST_WITH(an_error_of_a_method_reaches_the_client, set_up, tear_down)
     assert_true(call(client, "Nothing", NULL, &reply) < 0);
     assert_string_equal(sd_bus_message_get_error(reply)->name, SD_BUS_ERROR_UNKNOWN_METHOD);
     sd_bus_message_unref(reply);
-    sd_bus_close_unref(client);
 }
 
 /* Sends a call, and returns the number of events that the server handles for it. */
@@ -206,13 +203,12 @@ static unsigned count_events_of_call(sd_bus *client)
 /* A turn of the event loop without a message costs as much as a quarter of one with a message. */
 TEST_WITH(a_call_costs_one_event, set_up, tear_down)
 {
-    sd_bus *client = start_client();
+    ASYM_CLEANUP(sd_bus_close_unrefp) sd_bus *client = start_client();
     assert_int_equal(call(client, "Ask", "x", NULL), 0);
     for (unsigned i = 1; i <= 3; i++) {
         assert_int_equal(count_events_of_call(client), 1);
         assert_int_equal(f.n_ran, 1 + i);
     }
-    sd_bus_close_unref(client);
 }
 
 /* A client may send its first calls together with the end of the handshake. asymd reads all of it at once. */
@@ -242,7 +238,7 @@ TEST_WITH(calls_behind_the_handshake_are_answered, set_up, tear_down)
 
 TEST_WITH(a_client_that_never_reads_its_answers_loses_its_connection, set_up, tear_down)
 {
-    sd_bus *client = start_client(), *other = start_client();
+    ASYM_CLEANUP(sd_bus_close_unrefp) sd_bus *client = start_client(), *other = start_client();
     struct asym_bus_totals totals = {0};
     uint64_t cookie; /* without one sd-bus asks for no answer */
     static char text[64 * 1024];
@@ -261,8 +257,6 @@ TEST_WITH(a_client_that_never_reads_its_answers_loses_its_connection, set_up, te
 
     assert_int_equal(totals.lost, 1);
     assert_int_equal(call(other, "Ask", "x", NULL), 0);
-    sd_bus_close_unref(client);
-    sd_bus_close_unref(other);
 }
 
 TEST_WITH(connections_are_bounded, set_up, tear_down)
@@ -285,7 +279,7 @@ TEST_WITH(connections_are_bounded, set_up, tear_down)
 /* A direct connection has no match rules: a client that only asks would get signals that it never reads. */
 TEST_WITH(a_direct_client_gets_no_signal, set_up, tear_down)
 {
-    sd_bus *client = start_client();
+    ASYM_CLEANUP(sd_bus_close_unrefp) sd_bus *client = start_client();
     sd_bus_message *m = NULL;
     assert_int_equal(call(client, "Ask", "x", NULL), 0);
     asym_bus_emit_changed(f.bus, (char *[]){"Answer", NULL});
@@ -294,7 +288,6 @@ TEST_WITH(a_direct_client_gets_no_signal, set_up, tear_down)
         assert_true(sd_bus_process(client, &m) >= 0);
         assert_null(m);
     }
-    sd_bus_close_unref(client);
 }
 
 /* A descriptor is refused with the connection, whether the client has asked for the right to pass some or not. */
@@ -320,7 +313,7 @@ TEST_WITH(a_descriptor_ends_the_connection, set_up, tear_down)
 
 TEST_WITH(a_client_that_asks_to_pass_descriptors_is_told_no, set_up, tear_down)
 {
-    sd_bus *client = NULL;
+    ASYM_CLEANUP(sd_bus_close_unrefp) sd_bus *client = NULL;
     const int fd = connect_socket();
     assert_true(sd_bus_new(&client) >= 0);
     assert_true(sd_bus_set_fd(client, fd, fd) >= 0);
@@ -328,12 +321,11 @@ TEST_WITH(a_client_that_asks_to_pass_descriptors_is_told_no, set_up, tear_down)
     assert_true(sd_bus_start(client) >= 0);
     assert_int_equal(call(client, "Ask", "x", NULL), 0);
     assert_true(sd_bus_can_send(client, SD_BUS_TYPE_UNIX_FD) <= 0);
-    sd_bus_close_unref(client);
 }
 
 TEST_WITH(garbage_ends_the_connection_only, set_up, tear_down)
 {
-    sd_bus *client = start_client();
+    ASYM_CLEANUP(sd_bus_close_unrefp) sd_bus *client = start_client();
     char garbage[128] = "", uid[16];
     const int fd = connect_socket();
     snprintf(uid, sizeof uid, "%u", (unsigned)geteuid());
@@ -348,13 +340,12 @@ TEST_WITH(garbage_ends_the_connection_only, set_up, tear_down)
     assert_int_equal(call(client, "Ask", "x", NULL), 0);
     assert_int_equal(count_direct(), 1);
     close(fd);
-    sd_bus_close_unref(client);
 }
 
 /* The client waits in the backlog, where its socket stays readable: asymd would wake for it again and again. */
 TEST_WITH(without_descriptors_a_client_waits_for_the_housekeeping, set_up, tear_down)
 {
-    sd_bus *client = start_client();
+    ASYM_CLEANUP(sd_bus_close_unrefp) sd_bus *client = start_client();
     const rlim_t before = limit_descriptors(0);
     const int first = sd_event_run(f.event, 0), second = sd_event_run(f.event, 0);
     limit_descriptors(before);
@@ -362,7 +353,6 @@ TEST_WITH(without_descriptors_a_client_waits_for_the_housekeeping, set_up, tear_
     assert_int_equal(second, 0);
     asym_bus_housekeeping(f.bus, asym_clock_now());
     assert_int_equal(call(client, "Ask", "x", NULL), 0);
-    sd_bus_close_unref(client);
 }
 
 /* Each allocation of a connection fails in turn, until none does: the client is lost, and asymd serves the next one. */
@@ -385,9 +375,8 @@ TEST_WITH(a_failed_allocation_ends_a_connection_at_most, set_up, tear_down)
     const int free_after = dup(STDERR_FILENO);
     close(free_after);
     assert_int_equal(free_after, free_before);
-    sd_bus *client = start_client();
+    ASYM_CLEANUP(sd_bus_close_unrefp) sd_bus *client = start_client();
     assert_int_equal(call(client, "Ask", "x", NULL), 0);
-    sd_bus_close_unref(client);
 }
 
 TEST_MAIN

@@ -206,7 +206,7 @@ TEST_F(a_line_of_10_MB_is_refused_in_words)
 {
     struct asym_error err = {""};
     size_t len = 10u << 20;
-    char *text = malloc(len);
+    ASYM_AUTO_FREE char *text = malloc(len);
     assert_non_null(text);
     memset(text, 'a', len);
     tree_write_bytes(&f->tree, "asymd.conf", text, len);
@@ -214,7 +214,6 @@ TEST_F(a_line_of_10_MB_is_refused_in_words)
     assert_non_null(strstr(err.text, "larger than 1 MiB"));
     /* the largest file that asymd reads, in one line */
     assert_non_null(strstr(refused(f, text, 1u << 20, 1, &err), "too long; accepted are 190 bytes"));
-    free(text);
 }
 
 TEST_F(what_is_no_file_is_refused)

@@ -582,12 +582,11 @@ TEST(each_ends_at_its_limit)
 TEST(a_full_disk_is_noticed)
 {
     AUTO_SETTINGS s = defaults();
-    FILE *full = fopen("/dev/full", "w");
+    ASYM_AUTO_FCLOSE FILE *full = fopen("/dev/full", "w");
     assert_non_null(full);
     setvbuf(full, NULL, _IONBF, 0);
     assert_int_equal(asym_settings_print(s, full), -EIO);
     assert_int_equal(asym_settings_print_sample(full), -EIO);
-    fclose(full);
 }
 
 static char *sample(void)

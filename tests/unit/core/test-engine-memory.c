@@ -153,7 +153,7 @@ TEST(memory_is_bounded_by_what_is_alive)
 
 TEST(a_table_finds_what_was_put_in_and_nothing_else)
 {
-    struct asym_table t;
+    ASYM_CLEANUP(asym_table_done) struct asym_table t;
     asym_table_init(&t, sizeof(struct asym_taskid) + 8);
     for (int32_t i = 0; i < 1000; i++)
         assert_non_null(asym_table_get(&t, &(struct asym_taskid){i % 100, i / 2, (uint64_t)i}));
@@ -170,7 +170,6 @@ TEST(a_table_finds_what_was_put_in_and_nothing_else)
         assert_ptr_equal(asym_table_find(&t, asym_table_at(&t, i)), asym_table_at(&t, i));
     asym_table_clear(&t);
     assert_null(asym_table_find(&t, &(struct asym_taskid){1, 0, 1}));
-    asym_table_done(&t);
 }
 
 TEST_MAIN

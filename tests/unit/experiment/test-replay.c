@@ -115,7 +115,7 @@ static struct record_fixture_plan plain(const char *policy)
 
 TEST(other_settings_make_other_plans_and_the_check_says_which_is_first)
 {
-    struct record_fixture f;
+    ASYM_CLEANUP(record_fixture_done) struct record_fixture f;
     struct asym_replay_check check;
     const struct record_fixture_plan plan = plain("pa");
     record_fixture_make(&f, &plan);
@@ -126,12 +126,11 @@ TEST(other_settings_make_other_plans_and_the_check_says_which_is_first)
     assert_true(check.same < 40);
     assert_true(check.first_diff > 0);
     close_record(&o);
-    record_fixture_done(&f);
 }
 
 TEST(tallies_show_what_was_seen_and_what_a_policy_would_change)
 {
-    struct record_fixture f;
+    ASYM_CLEANUP(record_fixture_done) struct record_fixture f;
     struct asym_replay_tally none, pa;
     const struct record_fixture_plan plan = plain("none");
     record_fixture_make(&f, &plan);
@@ -153,7 +152,6 @@ TEST(tallies_show_what_was_seen_and_what_a_policy_would_change)
     assert_true(fast > 0.4 * all && fast < 0.6 * all);
     assert_true(fast_pa > 0 && fast_pa < all);
     close_record(&o);
-    record_fixture_done(&f);
 }
 
 /* Records n snapshots at one time, each with other threads. threads: of a snapshot. */
@@ -193,7 +191,7 @@ TEST(a_record_of_too_many_threads_is_refused_with_the_place)
     const unsigned most = ASYM_RECORD_MAX_THREADS / ASYM_RECORD_MAX_TASKS;
     size_t plans = 0;
     const struct asym_replay_watch watch = {.plan = count_plans, .ctx = &plans};
-    struct record_fixture f;
+    ASYM_CLEANUP(record_fixture_done) struct record_fixture f;
     struct asym_replay_check check;
     struct asym_error err = {""};
     record_many_threads(&f, ASYM_RECORD_MAX_TASKS, most + 1);
@@ -202,7 +200,6 @@ TEST(a_record_of_too_many_threads_is_refused_with_the_place)
     assert_int_equal(plans, most);
     assert_true(strncmp(err.text, "f: byte ", 8) == 0 && strstr(err.text, "more threads"));
     close_record(&o);
-    record_fixture_done(&f);
 }
 
 TEST(a_setting_that_is_not_known_is_named_without_escapes)
@@ -219,7 +216,7 @@ TEST(a_setting_that_is_not_known_is_named_without_escapes)
 
 TEST(a_policy_without_its_signals_is_refused)
 {
-    struct record_fixture f;
+    ASYM_CLEANUP(record_fixture_done) struct record_fixture f;
     struct asym_replay_tally tally;
     struct asym_error err = {""};
     struct record_fixture_plan plan = plain("pa");
@@ -229,12 +226,11 @@ TEST(a_policy_without_its_signals_is_refused)
                      -ENODATA);
     assert_non_null(strstr(err.text, "record with --policy=eshmp"));
     close_record(&o);
-    record_fixture_done(&f);
 }
 
 TEST(what_if_shows_the_planned_mask_until_the_program_sets_its_own)
 {
-    struct asym_what_if w;
+    ASYM_CLEANUP(asym_what_if_done) struct asym_what_if w;
     const struct asym_mask all = {{0xf}}, own = {{0x3}};
     const struct asym_taskid id = {.tid = 5, .tgid = 5, .start = 1};
     struct asym_task task = {.id = id, .cpu = 0, .mask = &all, .cpuset = &all};
@@ -263,7 +259,6 @@ TEST(what_if_shows_the_planned_mask_until_the_program_sets_its_own)
     assert_int_equal(asym_what_if_show(&w, &s), 0);
     assert_int_equal(s.tasks[0].mask->w[0], 0x3);
     assert_int_equal(s.tasks[0].nice, 0);
-    asym_what_if_done(&w);
 }
 
 TEST_MAIN

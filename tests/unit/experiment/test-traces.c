@@ -66,8 +66,8 @@ static void add(void *ctx, size_t number, const struct asym_snapshot *s, const s
 /* Traces a record of 30 threads on four CPUs in 20 samples. Returns the trace, parsed back. */
 static json_t *trace(struct tracer *t, const struct record_fixture_plan *plan)
 {
-    struct record_fixture f;
-    char *bytes = NULL;
+    ASYM_CLEANUP(record_fixture_done) struct record_fixture f;
+    ASYM_AUTO_FREE char *bytes = NULL;
     size_t len;
     FILE *out = open_memstream(&bytes, &len);
     assert_non_null(out);
@@ -78,8 +78,6 @@ static json_t *trace(struct tracer *t, const struct record_fixture_plan *plan)
     fclose(out);
     json_t *root = json_loads(bytes, 0, NULL);
     assert_non_null(root);
-    free(bytes);
-    record_fixture_done(&f);
     return root;
 }
 
@@ -113,14 +111,14 @@ static void add_decisions(void *ctx, size_t number, const struct asym_snapshot *
                           const struct asym_action *actions, size_t n)
 {
     struct tracer *t = ctx;
-    json_t *d = json_pack("{s:i, s:i, s:i, s:i, s:o, s:s, s:s, s:s}", "tid", 7, "from", -1, "to", 2, "nice", -3, "comm",
-                          asym_json_text("a\"\x1b\xff"), "class", "HP", "what", "steer", "reason", "a spare fast CPU");
+    json_auto_t *d = json_pack("{s:i, s:i, s:i, s:i, s:o, s:s, s:s, s:s}", "tid", 7, "from", -1, "to", 2, "nice", -3,
+                               "comm", asym_json_text("a\"\x1b\xff"), "class", "HP", "what", "steer", "reason",
+                               "a spare fast CPU");
     add(ctx, number, s, plan, actions, n);
     assert_int_equal(asym_seen_trace_decide(&t->trace, s->now, d), 0);
     json_object_set_new(d, "to", json_integer(-1));
     json_object_set_new(d, "what", json_string("release"));
     assert_int_equal(asym_seen_trace_decide(&t->trace, 0, d), 0);
-    json_decref(d);
 }
 
 static void check_decision(size_t *n, double length, const json_t *event)

@@ -306,10 +306,10 @@ TEST_F(a_cgroup_is_found_by_each_of_its_processes)
 TEST_F(its_memory_has_a_bound)
 {
     enum { N = ASYM_MONITOR_THREADS + 1000 };
-    struct asym_task *tasks = calloc(N, sizeof *tasks);
-    struct asym_plan_task *plans = calloc(N, sizeof *plans);
-    struct asym_action *actions = calloc(N, sizeof *actions);
-    struct asym_outcome *outcomes = calloc(N, sizeof *outcomes);
+    ASYM_AUTO_FREE struct asym_task *tasks = calloc(N, sizeof *tasks);
+    ASYM_AUTO_FREE struct asym_plan_task *plans = calloc(N, sizeof *plans);
+    ASYM_AUTO_FREE struct asym_action *actions = calloc(N, sizeof *actions);
+    ASYM_AUTO_FREE struct asym_outcome *outcomes = calloc(N, sizeof *outcomes);
     struct asym_plan_app plan_app = {.phase = ASYM_PHASE_PARALLEL};
     const struct asym_proc proc = {.id = {1, 1, 1}};
     const struct asym_app app = {.id = {1, 1, 1}, .n_tasks = N};
@@ -342,10 +342,6 @@ TEST_F(its_memory_has_a_bound)
         asym_monitor_record(f->m, &feedback);
     assert_non_null(asym_monitor_thread_of(f->m, 100001));
     assert_null(asym_monitor_thread_of(f->m, 1));
-    free(tasks);
-    free(plans);
-    free(actions);
-    free(outcomes);
 }
 
 /* Two threads on one CPU, one of them steered: the CPU is busy once, and the application has the reason of the busier one. */
@@ -370,8 +366,8 @@ TEST_F(an_application_has_the_reason_of_its_busiest_thread)
 TEST_F(a_walk_over_the_applications_goes_on_where_it_was)
 {
     enum { N = ASYM_MONITOR_APPS };
-    struct asym_app *apps = calloc(N, sizeof *apps);
-    struct asym_plan_app *plans = calloc(N, sizeof *plans);
+    ASYM_AUTO_FREE struct asym_app *apps = calloc(N, sizeof *apps);
+    ASYM_AUTO_FREE struct asym_plan_app *plans = calloc(N, sizeof *plans);
     struct asym_snapshot s = {.now = 5, .machine = &f->w.machine, .apps = apps, .n_apps = N};
     const struct asym_plan plan = {.apps = plans, .n_apps = N};
     const struct asym_feedback feedback = {&s, &plan, NULL, NULL, 0};
@@ -396,8 +392,6 @@ TEST_F(a_walk_over_the_applications_goes_on_where_it_was)
     assert_int_equal(sum, n * n);
     assert_int_equal(at, N);
     assert_null(asym_monitor_app_next(f->m, &at));
-    free(apps);
-    free(plans);
 }
 
 static const struct asym_reason why = {.text = "because of %g"};

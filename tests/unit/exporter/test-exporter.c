@@ -34,7 +34,7 @@ static void read_anew(struct asym_exporter_text *t)
 
 TEST(a_text_is_openmetrics_and_counts_for_a_second)
 {
-    struct asym_exporter_text t = {.client = NULL};
+    ASYM_CLEANUP(asym_exporter_text_done) struct asym_exporter_text t = {.client = NULL};
     fake_service_start(FAKE_SERVICE_PLAIN);
     assert_int_equal(asym_exporter_text_read(&t), 0);
     assert_true(t.good);
@@ -48,13 +48,12 @@ TEST(a_text_is_openmetrics_and_counts_for_a_second)
     assert_int_equal(asym_exporter_text_read(&t), 0);
     assert_ptr_equal(t.text, before);
     assert_true(t.good);
-    asym_exporter_text_done(&t);
 }
 
 /* Without asymd: the bus daemon closes the connection of such a user in the same way. */
 TEST(a_user_that_the_bus_does_not_know_is_told_the_remedy)
 {
-    struct asym_exporter_text t = {.client = NULL};
+    ASYM_CLEANUP(asym_exporter_text_done) struct asym_exporter_text t = {.client = NULL};
     assert_int_equal(asym_exporter_text_read(&t), 0);
     assert_false(t.good);
     assert_null(strstr(t.text, "systemd-sysusers"));
@@ -80,13 +79,12 @@ TEST(a_user_that_the_bus_does_not_know_is_told_the_remedy)
         read_anew(&t);
         assert_int_equal(strstr(t.text, "systemd-sysusers") != NULL, rows[i].is_told);
     }
-    asym_exporter_text_done(&t);
 }
 
 /* asymd restarts between two scrapes: the old connection fails, and a new one answers. */
 TEST(a_scrape_after_a_restart_of_asymd_has_its_text)
 {
-    struct asym_exporter_text t = {.client = NULL};
+    ASYM_CLEANUP(asym_exporter_text_done) struct asym_exporter_text t = {.client = NULL};
     for (int i = 0; i < 2; i++) {
         fake_service_start(FAKE_SERVICE_PLAIN);
         assert_int_equal(t.client != NULL, i);
@@ -94,7 +92,6 @@ TEST(a_scrape_after_a_restart_of_asymd_has_its_text)
         assert_true(t.good);
         fake_service_stop();
     }
-    asym_exporter_text_done(&t);
 }
 
 TEST(what_is_no_socket_has_an_unknown_address)

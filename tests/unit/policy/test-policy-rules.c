@@ -417,14 +417,13 @@ TEST(answers_are_allowed_reasoned_exclusive_even_and_on_fast_cpus_first)
 
 static void check_sticky(struct direct *d)
 {
-    struct asym_assignment *before = items(d->n, sizeof *before);
+    ASYM_AUTO_FREE struct asym_assignment *before = items(d->n, sizeof *before);
     memcpy(before, d->ret, d->n * sizeof *before);
     follow(d);
     d->interval = 0;
     plan(d);
     for (size_t t = 0; t < d->n; t++)
         CHECK(d, d->ret[t].cpu == before[t].cpu && d->ret[t].exclusive == before[t].exclusive);
-    free(before);
 }
 
 static void body_sticky(struct direct *d)
@@ -446,7 +445,7 @@ static void body_small_arena(struct direct *d)
     follow(d);
     pass(d);
     size_t bytes = d->n * d->stride;
-    unsigned char *state = items(d->policy->state_size, 1), *states = items(bytes, 1);
+    ASYM_AUTO_FREE unsigned char *state = items(d->policy->state_size, 1), *states = items(bytes, 1);
     memcpy(state, d->state, d->policy->state_size);
     memcpy(states, d->states, bytes);
     for (size_t k = 0; k < 8; k++) {
@@ -456,8 +455,6 @@ static void body_small_arena(struct direct *d)
         CHECK(d, memcmp(state, d->state, d->policy->state_size) == 0 && memcmp(states, d->states, bytes) == 0);
     }
     CHECK(d, try_plan(d, d->memory_size, &arena) == 0);
-    free(state);
-    free(states);
 }
 
 TEST(a_small_arena_is_refused_before_state_is_changed)

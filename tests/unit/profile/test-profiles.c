@@ -285,7 +285,7 @@ TEST_F(what_cannot_be_read_back_is_not_written)
     static const char *const names[] = {"", "a=b", "a:b", "a ;b", " a", "a ", "a\nb", "[x]", "\xc3\xa9"};
     struct asym_profile_entry profile = gzip;
     save(f, &gzip);
-    char *before = strdup(read_text(f->file));
+    ASYM_AUTO_FREE char *before = strdup(read_text(f->file));
     for (size_t i = 0; i < ASYM_LENGTH(names); i++) {
         snprintf(profile.types[0].name, sizeof profile.types[0].name, "%s", names[i]);
         assert_int_equal(asym_profiles_save(f->file, &profile, NULL), -EINVAL);
@@ -303,7 +303,6 @@ TEST_F(what_cannot_be_read_back_is_not_written)
     profile.path = gzip.path;
     assert_int_equal(asym_profiles_save(f->file, &profile, NULL), -EINVAL);
     assert_string_equal(read_text(f->file), before);
-    free(before);
 }
 
 static int count_files(const struct tree *t)
@@ -322,7 +321,7 @@ TEST_F(a_failed_write_leaves_the_file_and_nothing_beside_it)
     struct asym_error err = {""};
     char path[300];
     save(f, &gzip);
-    char *before = strdup(read_text(f->file));
+    ASYM_AUTO_FREE char *before = strdup(read_text(f->file));
     snprintf(path, sizeof path, "%s/none/profiles", f->tree.path);
     assert_int_equal(asym_profiles_save(path, &gzip, &err), -ENOENT);
     assert_non_null(strstr(err.text, "none"));
@@ -340,7 +339,6 @@ TEST_F(a_failed_write_leaves_the_file_and_nothing_beside_it)
     assert_int_equal(status, 0);
     assert_string_equal(read_text(f->file), before);
     assert_int_equal(count_files(&f->tree), 1);
-    free(before);
 }
 
 TEST_F(a_link_stays_one)

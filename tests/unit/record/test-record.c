@@ -35,7 +35,7 @@ static struct reading read_all(const void *bytes, size_t len, const struct recor
     struct reading ret = {.n = 0};
     struct asym_record_reader *reader = NULL;
     struct asym_error err = {""};
-    FILE *in = open_bytes(bytes, len);
+    ASYM_AUTO_FCLOSE FILE *in = open_bytes(bytes, len);
     ret.result = asym_record_reader_new(in, "f", &reader, &err);
     snprintf(ret.said, sizeof ret.said, "%s", err.text);
     struct asym_snapshot s;
@@ -54,7 +54,6 @@ static struct reading read_all(const void *bytes, size_t len, const struct recor
                  ret.cut ? asym_record_reader_cut(reader) : asym_record_reader_error(reader));
     }
     asym_record_reader_free(reader);
-    fclose(in);
     return ret;
 }
 
@@ -82,7 +81,7 @@ TEST(a_machine_is_read_again_with_every_field)
     for (uint64_t seed = 1; seed <= 200; seed++) {
         struct gen g = {seed};
         struct asym_machine from, to;
-        struct asym_record_io out = {.writing = true};
+        ASYM_CLEANUP(asym_record_io_done) struct asym_record_io out = {.writing = true};
         gen_machine(&g, &from);
         if (seed % 3 == 0) {
             struct asym_mask slow = {0};
@@ -97,7 +96,6 @@ TEST(a_machine_is_read_again_with_every_field)
         assert_int_equal(in.error, 0);
         assert_int_equal(asym_record_io_left(&in), 0);
         assert_memory_equal(&from, &to, sizeof from);
-        asym_record_io_done(&out);
     }
 }
 
@@ -106,7 +104,7 @@ static int read_with_other_name(const struct asym_machine *m, const char *name, 
                                 struct asym_machine *ret)
 {
     struct asym_machine copy = *m;
-    struct asym_record_io out = {.writing = true};
+    ASYM_CLEANUP(asym_record_io_done) struct asym_record_io out = {.writing = true};
     asym_record_machine(&out, &copy);
     unsigned char *at = memmem(out.bytes, out.used, name, strlen(name));
     assert_non_null(at);
@@ -117,7 +115,6 @@ static int read_with_other_name(const struct asym_machine *m, const char *name, 
     asym_record_machine(&in, ret);
     const int error = in.error;
     assert_true(error == 0 || strstr(in.fault, "does not know"));
-    asym_record_io_done(&out);
     return error;
 }
 
@@ -143,7 +140,7 @@ TEST(the_head_is_read_again)
     struct asym_record_reader *reader;
     record_fixture_make(
         &f, &(struct record_fixture_plan){.seed = 3, .threads = 4, .snapshots = 2, .interval = 100000, .policy = "pa"});
-    FILE *in = open_bytes(f.bytes, f.len);
+    ASYM_AUTO_FCLOSE FILE *in = open_bytes(f.bytes, f.len);
     assert_int_equal(asym_record_reader_new(in, "f", &reader, NULL), 0);
     const struct asym_record_head *head = asym_record_reader_head(reader);
     assert_string_equal(head->policy, "pa");
@@ -156,7 +153,6 @@ TEST(the_head_is_read_again)
     assert_int_equal(head->n_notes, 1);
     assert_string_equal(head->notes[0], "made by a test in C:\\tests");
     asym_record_reader_free(reader);
-    fclose(in);
 }
 
 TEST(a_record_is_read_twice)
@@ -166,7 +162,7 @@ TEST(a_record_is_read_twice)
     struct asym_snapshot s;
     record_fixture_make(&f, &(struct record_fixture_plan){
                                 .seed = 5, .threads = 9, .snapshots = 60, .interval = 200000, .policy = "pa"});
-    FILE *in = open_bytes(f.bytes, f.len);
+    ASYM_AUTO_FCLOSE FILE *in = open_bytes(f.bytes, f.len);
     assert_int_equal(asym_record_reader_new(in, "f", &reader, NULL), 0);
     struct asym_source *source = asym_record_reader_source(reader);
     for (unsigned pass = 0; pass < 3; pass++) {
@@ -177,7 +173,6 @@ TEST(a_record_is_read_twice)
         assert_int_equal(asym_record_reader_rewind(reader), 0);
     }
     asym_record_reader_free(reader);
-    fclose(in);
 }
 
 /* A small record of several segments. */
@@ -232,13 +227,12 @@ TEST(bytes_after_the_end_are_refused)
 {
     ASYM_CLEANUP(record_fixture_done) struct record_fixture f = {0};
     make_small(&f);
-    char *longer = malloc(f.len + 1);
+    ASYM_AUTO_FREE char *longer = malloc(f.len + 1);
     memcpy(longer, f.bytes, f.len);
     longer[f.len] = 0;
     const struct reading r = read_all(longer, f.len + 1, &f);
     assert_int_equal(r.result, -EBADMSG);
     assert_non_null(strstr(r.said, "goes on after the end"));
-    free(longer);
 }
 
 /* A record whose checksums are right. */
@@ -286,7 +280,7 @@ static int step_all(const struct asym_settings *settings, const char *bytes, siz
     const struct asym_action *actions;
     struct asym_snapshot s;
     size_t n;
-    FILE *in = open_bytes(bytes, len);
+    ASYM_AUTO_FCLOSE FILE *in = open_bytes(bytes, len);
     assert_int_equal(asym_record_reader_new(in, "f", &reader, NULL), 0);
     const struct asym_policy *policy = asym_policy_find("pa");
     const struct asym_engine_config config = asym_settings_engine_config(settings, policy);
@@ -295,24 +289,21 @@ static int step_all(const struct asym_settings *settings, const char *bytes, siz
     int r;
     while ((r = source->next(source, &s)) > 0) {
         assert_int_equal(asym_engine_step(engine, &s, &plan, &actions, &n), 0);
-        struct asym_outcome *outcomes = calloc(n + 1, sizeof *outcomes);
+        ASYM_AUTO_FREE struct asym_outcome *outcomes = calloc(n + 1, sizeof *outcomes);
         asym_engine_outcomes(engine, outcomes, n);
-        free(outcomes);
     }
     asym_engine_free(engine);
     asym_record_reader_free(reader);
-    fclose(in);
     return r;
 }
 
 /* Finds the first segment of snapshots. */
 static void content_of(const struct record_fixture *f, struct asym_record_content *content)
 {
-    FILE *in = open_bytes(f->bytes, f->len);
+    ASYM_AUTO_FCLOSE FILE *in = open_bytes(f->bytes, f->len);
     assert_int_equal(asym_record_read_signature(in, "f", NULL), 0);
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(asym_record_read_segment(in, "f", content, NULL), 1);
-    fclose(in);
 }
 
 /* The checksums protect against chance alone: here they are right, and the content is wrong. */
@@ -365,7 +356,7 @@ TEST(a_header_that_wants_too_much_memory_is_refused)
 /* Writes a segment that begins with a machine, and goes on as the caller says. */
 static struct reading read_after_machine(void (*fill)(struct asym_record_io *io))
 {
-    struct asym_record_io io = {.writing = true};
+    ASYM_CLEANUP(asym_record_io_done) struct asym_record_io io = {.writing = true};
     struct asym_machine m;
     struct forged forged;
     gen_plain_machine(&m, 4, 2);
@@ -374,7 +365,6 @@ static struct reading read_after_machine(void (*fill)(struct asym_record_io *io)
     fill(&io);
     forge(&forged);
     assert_int_equal(asym_record_write_segment(forged.out, io.bytes, io.used), 0);
-    asym_record_io_done(&io);
     return read_forged(&forged);
 }
 
@@ -448,7 +438,7 @@ enum { HEAD_TEXTS = 5 };
 /* Writes a head without the checks of the writer: all its texts are "x" but the one at place. */
 static void forge_head(struct forged *f, unsigned place, const char *text)
 {
-    struct asym_record_io io = {.writing = true};
+    ASYM_CLEANUP(asym_record_io_done) struct asym_record_io io = {.writing = true};
     const char *all[HEAD_TEXTS];
     for (unsigned i = 0; i < HEAD_TEXTS; i++)
         all[i] = i == place ? text : "x";
@@ -464,7 +454,6 @@ static void forge_head(struct forged *f, unsigned place, const char *text)
     for (unsigned i = 2; i < HEAD_TEXTS; i++)
         asym_record_text(&io, all[i]);
     assert_int_equal(asym_record_write_segment(f->out, io.bytes, io.used), 0);
-    asym_record_io_done(&io);
 }
 
 TEST(texts_of_the_head_that_a_terminal_obeys_are_refused)
@@ -500,12 +489,11 @@ TEST(a_writer_refuses_a_head_that_a_reader_refuses)
     const char *const note = "a\x1b[2Jb";
     const struct asym_record_head head = {.version = "0.1", .policy = "pa", .notes = &note, .n_notes = 1};
     struct asym_record_writer *w;
-    char *bytes = NULL;
+    ASYM_AUTO_FREE char *bytes = NULL;
     size_t len;
     FILE *out = open_memstream(&bytes, &len);
     assert_int_equal(asym_record_writer_new(out, &head, &w), -E2BIG);
     fclose(out);
-    free(bytes);
 }
 
 TEST(other_files_are_refused)
@@ -583,7 +571,7 @@ TEST(the_source_hands_on_what_a_reader_gets_and_reports_a_full_disk)
     /* The head waits in the buffer of the C library for no longer than its segment. */
     assert_int_equal(asym_record_writer_new(out, &head, &w), -ENOSPC);
     fclose(out);
-    char *bytes = NULL;
+    ASYM_AUTO_FREE char *bytes = NULL;
     size_t len;
     out = open_memstream(&bytes, &len);
     assert_int_equal(asym_record_writer_new(out, &head, &w), 0);
@@ -614,7 +602,6 @@ TEST(the_source_hands_on_what_a_reader_gets_and_reports_a_full_disk)
     source->close(source);
     asym_record_writer_free(w);
     fclose(out);
-    free(bytes);
     gen_load_free(load);
 }
 
@@ -639,8 +626,8 @@ TEST(a_share_is_rounded_to_the_nearest_part_and_never_to_none)
     const size_t n = ASYM_LENGTH(rows);
     const unsigned sizes[] = {ASYM_LENGTH(rows)};
     struct asym_machine m;
-    struct asym_record_io io;
-    struct asym_record_codec c;
+    ASYM_CLEANUP(asym_record_io_done) struct asym_record_io io;
+    ASYM_CLEANUP(asym_record_codec_done) struct asym_record_codec c;
     gen_plain_machine(&m, 4, 2);
     struct gen_load *load = gen_load_new(&m, sizes, 1);
     for (size_t i = 0; i < n; i++) {
@@ -653,8 +640,6 @@ TEST(a_share_is_rounded_to_the_nearest_part_and_never_to_none)
         assert_true(s.tasks[i].runnable * 16384 == rows[i].coded);
         assert_true(s.tasks[i].running * 16384 == rows[n - 1 - i].coded);
     }
-    asym_record_codec_done(&c);
-    asym_record_io_done(&io);
     gen_load_free(load);
 }
 
@@ -664,7 +649,7 @@ TEST(outcomes_of_one_kind_keep_their_errors)
                                                {.kind = ASYM_OUTCOME_RETRY, .error = -EAGAIN},
                                                {.kind = ASYM_OUTCOME_RETRY, .error = -EAGAIN},
                                                {.kind = ASYM_OUTCOME_DONE}};
-    struct asym_record_io out = {.writing = true};
+    ASYM_CLEANUP(asym_record_io_done) struct asym_record_io out = {.writing = true};
     struct asym_record_codec writer = {.masks = {.n = 0}}, reader = writer;
     const struct asym_outcome *list = from;
     size_t n = ASYM_LENGTH(from);
@@ -680,7 +665,6 @@ TEST(outcomes_of_one_kind_keep_their_errors)
     }
     asym_record_codec_done(&writer);
     asym_record_codec_done(&reader);
-    asym_record_io_done(&out);
 }
 
 TEST_MAIN

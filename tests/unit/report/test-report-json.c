@@ -210,11 +210,10 @@ TEST_OF(ten_thousand_threads_are_all_there, report_fixture_new(256, 128, 10000))
 TEST_OF(a_full_disk_is_reported, one_program())
 {
     const struct asym_report r = report_fixture_report(s);
-    FILE *full = fopen("/dev/full", "w");
+    ASYM_AUTO_FCLOSE FILE *full = fopen("/dev/full", "w");
     assert_non_null(full);
     setvbuf(full, NULL, _IONBF, 0);
     assert_true(asym_report_json(&r, full) < 0);
-    fclose(full);
 }
 
 TEST_MAIN

@@ -422,12 +422,11 @@ TEST_OF(forty_thousand_threads_print_at_once, report_fixture_new(256, 128, 40000
 TEST_OF(a_full_disk_is_reported, two_programs())
 {
     const struct asym_report r = report_fixture_report(s);
-    FILE *full = fopen("/dev/full", "w");
+    ASYM_AUTO_FCLOSE FILE *full = fopen("/dev/full", "w");
     assert_non_null(full);
     setvbuf(full, NULL, _IONBF, 0);
     const struct asym_terminal terminal = {.out = full, .columns = ASYM_COLUMNS_DEFAULT};
     assert_true(asym_report_text(&r, &terminal) < 0);
-    fclose(full);
 }
 
 TEST_OF(a_narrow_terminal_loses_columns_before_rows_wrap, two_programs())

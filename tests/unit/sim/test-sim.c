@@ -1055,7 +1055,7 @@ TEST(a_thread_keeps_its_mask_while_others_get_new_ones)
     struct sim_rng rng = {5};
     BEGIN(w, "%s%s", wide[0], wide_load);
     struct asym_sim *s = w.sim;
-    struct asym_mask *given = calloc(s->n_threads, sizeof *given);
+    ASYM_AUTO_FREE struct asym_mask *given = calloc(s->n_threads, sizeof *given);
     assert_non_null(given);
     for (uint32_t i = 0; i < s->n_threads; i++)
         given[i] = s->machine->usable;
@@ -1067,7 +1067,6 @@ TEST(a_thread_keeps_its_mask_while_others_get_new_ones)
     for (uint32_t i = 0; i < s->n_threads; i++)
         assert_true(asym_mask_equal(asym_mask_table_at(&s->masks, s->threads[i].mask), &given[i]));
     assert_true(asym_mask_equal(asym_mask_table_at(&s->masks, SIM_ALL_CPUS), &s->machine->usable));
-    free(given);
 }
 
 /* As in Linux, all CPUs have the same period, and each has its own time in it. */
@@ -1230,13 +1229,12 @@ TEST(the_scenarios_that_come_with_it_are_read)
     for (size_t i = 0; i < found.gl_pathc; i++) {
         struct asym_scenario *s;
         struct asym_error err = {""};
-        char *text;
+        ASYM_AUTO_FREE char *text;
         size_t len;
         assert_int_equal(asym_ini_file(found.gl_pathv[i], &text, &len, &err), 0);
         if (asym_scenario_parse(text, len, found.gl_pathv[i], &s, &err) < 0)
             fail_msg("%s", err.text);
         asym_scenario_free(s);
-        free(text);
     }
     globfree(&found);
 }

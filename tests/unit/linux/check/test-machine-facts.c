@@ -54,7 +54,7 @@ static int count_name(void *ctx, const char *name, const struct asym_fact *fact)
 
 TEST(facts_of_the_live_machine_can_all_be_read)
 {
-    struct asym_root root;
+    ASYM_CLEANUP(asym_root_done) struct asym_root root;
     struct found all = {.name = "none of this name"};
     assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
     assert_int_equal(asym_facts_each(&root, find, &all), 0);
@@ -65,7 +65,6 @@ TEST(facts_of_the_live_machine_can_all_be_read)
         assert_int_equal(asym_facts_each(&root, count_name, &f), 0);
         assert_int_equal(f.n, 1);
     }
-    asym_root_done(&root);
 }
 
 TEST_F(facts_of_a_capture_say_nothing_of_files_left_out)

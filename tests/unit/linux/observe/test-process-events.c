@@ -706,11 +706,10 @@ static struct proc_event fork_event(int child_pid, int child_tgid)
 /* The buffer has exactly that size, so that a sanitiser detects a read past its end. */
 static int parse(const struct datagram *d, size_t len, struct asym_process_event *ret)
 {
-    char *exact = malloc(len ? len : 1);
+    ASYM_AUTO_FREE char *exact = malloc(len ? len : 1);
     assert_non_null(exact);
     memcpy(exact, d, len);
     int r = asym_process_events_parse(exact, len, ret);
-    free(exact);
     return r;
 }
 

@@ -87,12 +87,11 @@ TEST(a_stat_cut_short_anywhere_is_refused)
     for (size_t len = 0; len <= (size_t)(policy - text) + 3; len++) {
         struct asym_stat s = {.comm = "untouched"};
         /* The buffer has the exact size, so that a sanitiser detects a read past its end. */
-        char *copy = malloc(len + 1);
+        ASYM_AUTO_FREE char *copy = malloc(len + 1);
         assert_non_null(copy);
         memcpy(copy, text, len);
         assert_int_equal(asym_parse_stat(copy, len, &s), -EINVAL);
         assert_string_equal(s.comm, "untouched");
-        free(copy);
     }
 }
 

@@ -44,11 +44,10 @@ static void tear_down(struct fixture *f)
 
 static int read_tree(struct fixture *f)
 {
-    struct asym_root root;
+    ASYM_CLEANUP(asym_root_done) struct asym_root root;
     f->err.text[0] = '\0';
     assert_int_equal(asym_root_open(f->tree.path, &root, &f->err), 0);
     int r = asym_topology_read(&root, NULL, &f->m, &f->notes, &f->err);
-    asym_root_done(&root);
     return r;
 }
 
@@ -387,10 +386,9 @@ TEST_F(offline_cpus_and_gaps_in_the_numbering_are_kept)
 
 static int cpus_of(struct fixture *f, struct asym_mask *online, struct asym_mask *usable)
 {
-    struct asym_root root;
+    ASYM_CLEANUP(asym_root_done) struct asym_root root;
     assert_int_equal(asym_root_open(f->tree.path, &root, &f->err), 0);
     int r = asym_topology_cpus(&root, online, usable);
-    asym_root_done(&root);
     return r;
 }
 
@@ -568,18 +566,17 @@ TEST_F(bad_root_without_cpus_is_refused_in_words)
 
 TEST_F(generation_counts_up_and_notes_may_be_left_out)
 {
-    struct asym_root root;
+    ASYM_CLEANUP(asym_root_done) struct asym_root root;
     tree_plain(&f->tree, 2);
     assert_int_equal(asym_root_open(f->tree.path, &root, NULL), 0);
     f->m.generation = 41;
     assert_int_equal(asym_topology_read(&root, NULL, &f->m, NULL, NULL), 0);
     assert_int_equal(f->m.generation, 42);
-    asym_root_done(&root);
 }
 
 TEST_F(root_is_read_by_its_descriptor_after_chdir)
 {
-    struct asym_root root;
+    ASYM_CLEANUP(asym_root_done) struct asym_root root;
     char cwd[512];
     tree_plain(&f->tree, 3);
     assert_non_null(getcwd(cwd, sizeof cwd));
@@ -589,7 +586,6 @@ TEST_F(root_is_read_by_its_descriptor_after_chdir)
     assert_int_equal(asym_topology_read(&root, NULL, &f->m, NULL, &f->err), 0);
     assert_int_equal(chdir(cwd), 0);
     assert_int_equal(f->m.n_cpus, 3);
-    asym_root_done(&root);
 }
 
 TEST_F(environment_leads_nowhere_and_stays_as_it_was)
@@ -616,7 +612,7 @@ TEST_F(environment_leads_nowhere_and_stays_as_it_was)
 
 TEST_F(live_machine_is_sane)
 {
-    struct asym_root root;
+    ASYM_CLEANUP(asym_root_done) struct asym_root root;
     char text[8192];
     struct asym_mask online;
     assert_int_equal(asym_root_open(NULL, &root, NULL), 0);
@@ -634,7 +630,6 @@ TEST_F(live_machine_is_sane)
         assert_in_range(f->m.cpus[cpu].llc, 0, f->m.n_llcs - 1);
         assert_in_range(f->m.cpus[cpu].type, 0, f->m.n_types - 1);
     }
-    asym_root_done(&root);
 }
 
 /* XML. */
@@ -840,10 +835,9 @@ TEST_F(bad_permission_on_xml_is_reported)
 
 static bool is_virtual(const struct tree *t)
 {
-    struct asym_root root;
+    ASYM_CLEANUP(asym_root_done) struct asym_root root;
     assert_int_equal(asym_root_open(t->path, &root, NULL), 0);
     const bool result = asym_is_virtual(&root);
-    asym_root_done(&root);
     return result;
 }
 
