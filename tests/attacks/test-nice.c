@@ -37,15 +37,6 @@ static int set_up(void **state)
     return asym_service_set_up(state);
 }
 
-static void leave_a_child(void)
-{
-    pid_t pid = asym_process_fork();
-    if (pid == 0)
-        for (;;)
-            pause();
-    shared->child = (int)pid;
-}
-
 static void work(void *arg)
 {
     for (;;) {
@@ -56,8 +47,13 @@ static void work(void *arg)
             shared->to = nice + 1;
             shared->raised = 1;
         }
-        if (shared->fork_now && !shared->child)
-            leave_a_child();
+        if (shared->fork_now && !shared->child) {
+            pid_t pid = asym_process_fork();
+            if (pid == 0)
+                for (;;)
+                    pause();
+            shared->child = (int)pid;
+        }
     }
 }
 

@@ -49,16 +49,6 @@ static struct asym_engine *new_engine(const struct asym_policy *policy)
     return e;
 }
 
-/* Gives each core two CPUs. */
-static void make_pairs(struct asym_machine *m)
-{
-    gen_plain_machine(m, N_CPUS, N_FAST);
-    for (unsigned c = 0; c < N_CPUS; c++)
-        m->cpus[c].core = m->cpus[c].freq_domain = (int16_t)(c / 2);
-    if (asym_machine_finish(m) < 0)
-        abort();
-}
-
 /* Milliseconds. */
 struct costs {
     double first, step, changed, record, first_plan, changed_plan;
@@ -75,13 +65,6 @@ static double record(struct asym_monitor *monitor, const struct asym_feedback *f
     const double begin = read_ns(CLOCK_THREAD_CPUTIME_ID);
     asym_monitor_record(monitor, feedback);
     return (read_ns(CLOCK_THREAD_CPUTIME_ID) - begin) / 1e6;
-}
-
-/* In a step a hundredth of the applications begin to sleep for most of the time, and in the next one they compute again. */
-static void change(struct gen_load *load, size_t n_apps, size_t step)
-{
-    for (size_t a = step / 2 % 100; a < n_apps; a += 100)
-        gen_load_share(load, a, step % 2 == 0 ? 0.1 : 1);
 }
 
 /* All outcomes are DONE, so that each step starts from the previous plan. */
@@ -109,8 +92,11 @@ static struct costs measure_steps(const struct asym_policy *policy, const struct
         const struct asym_plan *plan;
         const struct asym_action *actions;
         size_t n;
-        if (k >= N_STEPS)
-            change(load, n_threads / PER_APP, k);
+        if (k >= N_STEPS) {
+            /* In a step a hundredth of the applications begin to sleep for most of the time; in the next they compute again. */
+            for (size_t a = k / 2 % 100; a < n_threads / PER_APP; a += 100)
+                gen_load_share(load, a, k % 2 == 0 ? 0.1 : 1);
+        }
         const double begin = read_ns(CLOCK_THREAD_CPUTIME_ID);
         if (asym_engine_step(e, &load->s, &plan, &actions, &n) < 0)
             abort();
@@ -142,7 +128,12 @@ int main(int argc, char **argv)
     static struct asym_machine m, pairs;
     double most_few = 0, most_many = 0;
     gen_plain_machine(&m, N_CPUS, N_FAST);
-    make_pairs(&pairs);
+    /* Gives each core two CPUs. */
+    gen_plain_machine(&pairs, N_CPUS, N_FAST);
+    for (unsigned c = 0; c < N_CPUS; c++)
+        pairs.cpus[c].core = pairs.cpus[c].freq_domain = (int16_t)(c / 2);
+    if (asym_machine_finish(&pairs) < 0)
+        abort();
     printf("CPU time of a step, median of %d (but the first), %d CPUs, %d of them fast, %d threads per application\n",
            N_STEPS, N_CPUS, N_FAST, PER_APP);
     printf("%-14s %14s %14s %8s %14s %14s %14s %14s\n", "policy", "1,000 threads", "10,000 threads", "growth", "first",

@@ -134,15 +134,6 @@ static void ask_everything(sd_bus *bus, pid_t load)
     ask_about_program(bus, load);
 }
 
-/* A thread of the program that asymd steers. */
-static uint64_t find_thread(sd_bus *bus, pid_t load)
-{
-    json_int_t tid = 0;
-    json_auto_t *program = ask(bus, "program", (uint64_t)load);
-    assert_int_equal(json_unpack(program, "{s:[{s:I}]}", "own_threads", "tid", &tid), 0);
-    return (uint64_t)tid;
-}
-
 TEST_WITH(every_question_has_an_answer_without_a_bus, set_up, tear_down)
 {
     const pid_t load = asym_service_steer("3", NULL);
@@ -154,8 +145,11 @@ TEST_WITH(every_question_has_an_answer_without_a_bus, set_up, tear_down)
     int nice;
     await_steered(bus, 1, 4);
     ask_everything(bus, load);
-    const uint64_t tid = find_thread(bus, load);
-    json_t *thread = ask(bus, "thread", tid);
+    /* A thread of the program that asymd steers. */
+    json_int_t tid = 0;
+    json_auto_t *program = ask(bus, "program", (uint64_t)load);
+    assert_int_equal(json_unpack(program, "{s:[{s:I}]}", "own_threads", "tid", &tid), 0);
+    json_t *thread = ask(bus, "thread", (uint64_t)tid);
     assert_int_equal(json_unpack(thread, "{s:I, s:s, s:i, s:o}", "pid", &pid, "own_mask", &own_mask, "own_nice", &nice,
                                  "decisions", &decisions),
                      0);
@@ -394,12 +388,6 @@ static void ask_under_hidepid(void *arg)
     MUST((json_array_size(json_object_get(status, "applications")) == 0) == (*s->wanted != '\0'));
 }
 
-static void run_under_hidepid(pid_t load, const char *wanted)
-{
-    struct stranger s = {load, wanted};
-    assert_int_equal(asym_live_wait(asym_stranger_start(ask_under_hidepid, &s)), 0);
-}
-
 /* asymd itself sees all processes, as root. It reads the option when it starts. */
 TEST_WITH(under_hidepid_an_ordinary_user_sees_no_processes_of_others, set_up, tear_down)
 {
@@ -412,7 +400,8 @@ TEST_WITH(under_hidepid_an_ordinary_user_sees_no_processes_of_others, set_up, te
         const pid_t load = asym_service_spin("3"), asymd = asym_service_start(load, NULL);
         sd_bus *bus = asym_bus_daemon_await_asymd();
         await_steered(bus, 1, 4);
-        run_under_hidepid(load, wanted[i]);
+        struct stranger s = {load, wanted[i]};
+        assert_int_equal(asym_live_wait(asym_stranger_start(ask_under_hidepid, &s)), 0);
         ask_about_program(bus, load);
         sd_bus_close_unref(bus);
         asym_live_end(asymd, SIGTERM);

@@ -12,11 +12,6 @@
 
 #define CHANGES 30
 
-static int unpinned_threads(pid_t pid, int cpus)
-{
-    return asym_live_narrow_threads(pid, cpus) == 0;
-}
-
 /*
  * When a cpuset changes, the kernel changes the masks of its threads. asymd must not take such a mask for a choice of the
  * program, at any moment of a sample: it would never steer those threads again.
@@ -49,7 +44,7 @@ TEST_WITH(a_cpuset_that_comes_and_goes_loses_no_thread, asym_service_set_up, asy
     close(out);
     if (!steered || strstr(text, "left alone"))
         fail_msg("%s: %s", steered ? "steered again" : "not steered again", text);
-    assert_true(unpinned_threads(load, 2));
+    assert_true(asym_live_narrow_threads(load, 2) == 0);
     asym_live_end(load, SIGKILL);
     asym_cpuset_remove();
 }

@@ -72,15 +72,6 @@ static pid_t start_sleeper(void)
     return pid;
 }
 
-/* Steers from one CPU via the other to both. */
-static void steer_by_transit_cpu(pid_t pid)
-{
-    assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
-    struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &first, &all_cpus);
-    a.transit_cpu = (uint32_t)asym_mask_next(&last, 0) + 1;
-    assert_int_equal(apply(&a), 0);
-}
-
 static void spin_on(struct shared *s)
 {
     s->ready = 1;
@@ -103,7 +94,11 @@ TEST_WITH(a_running_thread_is_moved_by_its_transit_cpu, steered_set_up, tear_dow
     for (int i = 0; i < 20; i++) {
         struct asym_action back = action(ASYM_ACTION_STEER, pid, pid, &all_cpus, &first);
         assert_int_equal(apply(&back), 0);
-        steer_by_transit_cpu(pid);
+        /* Steers from one CPU via the other to both. */
+        assert_int_equal(steer(pid, pid, &all_cpus, &first), 0);
+        struct asym_action a = action(ASYM_ACTION_STEER, pid, pid, &first, &all_cpus);
+        a.transit_cpu = (uint32_t)asym_mask_next(&last, 0) + 1;
+        assert_int_equal(apply(&a), 0);
         assert_int_equal(asym_thread_get_stat(pid, pid, &stat), 0);
         there += stat.cpu == asym_mask_next(&last, 0);
         assert_true(has(pid, &all_cpus));

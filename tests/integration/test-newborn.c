@@ -19,14 +19,6 @@ static int two_stay_narrow(pid_t pid, int cpus)
     return asym_live_now() - since >= 0.5;
 }
 
-/* The waiting thread is older than the working one beside it: a sample that lists the latter lists both. */
-static void await_all_but_one(pid_t load, int cpus)
-{
-    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 1, ASYM_LIVE_PATIENCE));
-    asym_live_signal(load, SIGUSR1);
-    assert_true(asym_live_await(two_stay_narrow, load, cpus, 1, ASYM_LIVE_PATIENCE));
-}
-
 TEST_WITH(a_thread_that_sets_its_mask_late_is_steered_like_any_other, asym_service_set_up, asym_service_tear_down)
 {
     const int cpus = asym_live_cpus();
@@ -39,7 +31,10 @@ TEST_WITH(a_thread_that_sets_its_mask_late_is_steered_like_any_other, asym_servi
     /* asymd plans at every sample, but only one plan concerns the waiting thread, and asymd releases nothing meanwhile. */
     const char *const more[] = {"--set=enforce.swap_period=10ms", "--set=enforce.release=100s", NULL};
     const pid_t asymd = asym_service_start_to(load, more, out);
-    await_all_but_one(load, cpus);
+    /* The waiting thread is older than the working one beside it: a sample that lists the latter lists both. */
+    assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 1, ASYM_LIVE_PATIENCE));
+    asym_live_signal(load, SIGUSR1);
+    assert_true(asym_live_await(two_stay_narrow, load, cpus, 1, ASYM_LIVE_PATIENCE));
     asym_live_signal(load, SIGUSR2);
     assert_true(read(output, printed, sizeof printed - 1) > 0);
     assert_int_equal(sscanf(printed, "ran=%ld", &ran), 1);

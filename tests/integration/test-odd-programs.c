@@ -147,11 +147,6 @@ static pid_t start_programs(void)
         pause();
 }
 
-static void end_programs(pid_t parent)
-{
-    asym_live_end(parent, SIGKILL);
-}
-
 static void assert_steered(const int *wanted)
 {
     const int cpus = asym_live_cpus();
@@ -173,14 +168,6 @@ static void assert_all_have_their_own_masks(void)
     }
 }
 
-static void await_start(void)
-{
-    ASYM_LIVE_AWAIT(shared->pids[ZOMBIE] > 0 && asym_process_state(shared->pids[ZOMBIE]) == 'Z');
-    ASYM_LIVE_AWAIT(asym_process_state(shared->pids[LEADERLESS]) == 'Z');
-    assert_int_equal(asym_process_state(shared->pids[ZOMBIE]), 'Z');
-    assert_int_equal(asym_process_state(shared->pids[LEADERLESS]), 'Z');
-}
-
 static void await_exec(pid_t pid)
 {
     char path[64], name[32];
@@ -196,7 +183,10 @@ static void await_exec(pid_t pid)
 TEST_WITH(the_service_steers_them_all_and_puts_everything_back, asym_service_set_up, asym_service_tear_down)
 {
     const pid_t parent = start_programs();
-    await_start();
+    ASYM_LIVE_AWAIT(shared->pids[ZOMBIE] > 0 && asym_process_state(shared->pids[ZOMBIE]) == 'Z');
+    ASYM_LIVE_AWAIT(asym_process_state(shared->pids[LEADERLESS]) == 'Z');
+    assert_int_equal(asym_process_state(shared->pids[ZOMBIE]), 'Z');
+    assert_int_equal(asym_process_state(shared->pids[LEADERLESS]), 'Z');
     const pid_t asymd = asym_service_start(parent, NULL);
     assert_steered(busy);
     atomic_store(&shared->may_execute, true);
@@ -208,7 +198,7 @@ TEST_WITH(the_service_steers_them_all_and_puts_everything_back, asym_service_set
     asym_live_signal(asymd, SIGTERM);
     assert_int_equal(asym_live_wait(asymd), 0);
     assert_all_have_their_own_masks();
-    end_programs(parent);
+    asym_live_end(parent, SIGKILL);
 }
 
 TEST_MAIN

@@ -119,7 +119,7 @@ TEST_WITH(a_policy_that_no_machine_can_run_is_refused_with_its_reason, asym_serv
 /* On a machine with one CPU, every plan gives the same place. */
 TEST_WITH(on_one_cpu_it_says_that_there_is_one, asym_service_set_up, asym_service_tear_down)
 {
-    struct tree t;
+    ASYM_CLEANUP(tree_remove) struct tree t;
     char root[96];
     tree_make(&t);
     tree_machine(&t, "0", "0");
@@ -133,15 +133,6 @@ TEST_WITH(on_one_cpu_it_says_that_there_is_one, asym_service_set_up, asym_servic
     const char *const slow[] = {ASYM_SERVICE, "--dry-run", root, "--slow=1", NULL};
     assert_int_equal(asym_live_run(slow, said, sizeof said), 2);
     assert_has(said, "asymmetry.slow");
-    tree_remove(&t);
-}
-
-static int steer_once(pid_t load, char *text, size_t size)
-{
-    const char *const argv[] = {ASYM_SERVICE, "--once",           asym_service_dir_option(),
-                                "--slow=1",   "--duration=300ms", asym_live_pid_option(load),
-                                NULL};
-    return asym_live_run(argv, text, size);
 }
 
 /* asymd must not take the masks that the first run set for the threads' own choice. */
@@ -152,7 +143,10 @@ TEST_WITH(a_second_once_plans_as_if_there_had_been_no_first, asym_service_set_up
     pid_t load = asym_service_spin("3");
     asym_live_settle(load, 3);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(steer_once(load, text, sizeof text), 0);
+        const char *const argv[] = {ASYM_SERVICE, "--once",           asym_service_dir_option(),
+                                    "--slow=1",   "--duration=300ms", asym_live_pid_option(load),
+                                    NULL};
+        assert_int_equal(asym_live_run(argv, text, sizeof text), 0);
         assert_non_null(strstr(text, "steered 3 of 3 threads"));
         assert_true(!!strstr(text, "left by an earlier asymd: restored 3 threads") == (i > 0));
         assert_int_equal(asym_live_narrow_threads(load, cpus), 3);
@@ -214,16 +208,6 @@ static int dry_run(pid_t load, const char *policy, bool *ret_boosts)
     return n;
 }
 
-/* The kernel counts a wait for a CPU when it ends: on a busy machine a short observation may miss a thread. */
-static void await_moves(pid_t load, const char *policy, int n, bool *ret_boosts)
-{
-    const double end = asym_live_now() + ASYM_LIVE_PATIENCE;
-    int moves;
-    while ((moves = dry_run(load, policy, ret_boosts)) != n && asym_live_now() < end)
-        ;
-    assert_int_equal(moves, n);
-}
-
 /*
  * For a serial program, with and without a boost, and for a parallel one: the dry run does not take the service's masks for the
  * threads' own.
@@ -241,7 +225,12 @@ TEST_WITH(beside_a_service_it_plans_as_if_there_were_none, asym_service_set_up, 
         bool boosts;
         pid_t load = asym_service_spin(cases[i].threads), service = asym_service_start(load, more);
         assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, n, ASYM_LIVE_PATIENCE));
-        await_moves(load, cases[i].policy, n, &boosts);
+        /* The kernel counts a wait for a CPU when it ends: on a busy machine a short observation may miss a thread. */
+        const double end = asym_live_now() + ASYM_LIVE_PATIENCE;
+        int moves;
+        while ((moves = dry_run(load, cases[i].policy, &boosts)) != n && asym_live_now() < end)
+            ;
+        assert_int_equal(moves, n);
         assert_int_equal(boosts, cases[i].boosted);
         /* The service still steers all threads, and restores them at its end. */
         assert_int_equal(asym_live_narrow_threads(load, cpus), n);

@@ -237,15 +237,6 @@ static pid_t start_followed(const char *kind, size_t n, uint64_t *ret_before_ns)
     return pid;
 }
 
-/* schedstat gets a wait when it ends, so it is read while each thread is stopped. */
-static void stop(pid_t pid)
-{
-    int32_t tid;
-    assert_int_equal(asym_process_stop(pid), 0);
-    for (double end = asym_live_now() + 1; asym_live_now() < end && asym_phases_runnable(phases, APP, &tid) > 0;)
-        asym_live_sleep(0.001);
-}
-
 /* The reader of the states comes first, as one that measures does. */
 static void measure(const char *kind, size_t n)
 {
@@ -264,7 +255,11 @@ static void measure(const char *kind, size_t n)
     const double took = look(r, n + 1);
     assert_int_equal(list(pid, b), n + 1);
     compare(kind, a, b, n + 1, r, took);
-    stop(pid);
+    /* schedstat gets a wait when it ends, so it is read while each thread is stopped. */
+    int32_t tid;
+    assert_int_equal(asym_process_stop(pid), 0);
+    for (double end = asym_live_now() + 1; asym_live_now() < end && asym_phases_runnable(phases, APP, &tid) > 0;)
+        asym_live_sleep(0.001);
     compare_runnable(kind, pid, n + 1, r, before_ns);
     assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &usual_one), 0);
     for (size_t i = 0; i <= n; i++) {

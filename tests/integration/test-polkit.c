@@ -50,13 +50,6 @@ static void write_file(const char *name, const char *text)
     assert_int_equal(rename(hidden, path), 0);
 }
 
-static void copy_actions(void)
-{
-    static char text[8192];
-    assert_true(file_read(ASYM_TEST_SOURCE "/dbus/org.asymd.policy", text, sizeof text) > 0);
-    write_file("actions/org.asymd.policy", text);
-}
-
 /* polkitd runs as a user of its own, and reads these directories as this user. */
 static int cover_directories(void)
 {
@@ -69,7 +62,9 @@ static int cover_directories(void)
         if (mkdir(source, 0755) < 0 || asym_namespace_cover(source, covers[i].path) < 0)
             return -1;
     }
-    copy_actions();
+    static char text[8192];
+    assert_true(file_read(ASYM_TEST_SOURCE "/dbus/org.asymd.policy", text, sizeof text) > 0);
+    write_file("actions/org.asymd.policy", text);
     return 0;
 }
 
@@ -96,13 +91,6 @@ static void write_rule(const char *rule)
     write_file("rules/" RULE, rule);
 }
 
-static void forget_rule(void)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/rules/" RULE, dir);
-    assert_true(unlink(path) == 0 || errno == ENOENT);
-}
-
 static void start_polkitd(void)
 {
     const char *const argv[] = {POLKITD, "--no-debug", NULL};
@@ -126,7 +114,9 @@ static int set_up(void **state)
     if (asym_service_set_up(state) < 0)
         return -1;
     asym_bus_daemon_start();
-    forget_rule();
+    char path[128];
+    snprintf(path, sizeof path, "%s/rules/" RULE, dir);
+    assert_true(unlink(path) == 0 || errno == ENOENT);
     start_polkitd();
     load = asym_service_spin("3");
     asymd = asym_service_start(load, (const char *const[]){"--policy=pa", NULL});

@@ -25,13 +25,6 @@ static off_t size_of(const char *path)
     return st.st_size;
 }
 
-/* The recorder writes the head before it catches SIGINT. Returns the size of the head. */
-static off_t await_head(pid_t recorder, const char *part)
-{
-    assert_true(asym_live_await(catches_ctrl_c, recorder, 0, 1, ASYM_LIVE_PATIENCE));
-    return size_of(part);
-}
-
 /* Waits until the recorder has written a segment of snapshots, which it does every 5 s: the file is longer than the head. */
 static void await_snapshots(const char *part, off_t head)
 {
@@ -57,7 +50,9 @@ static void record_and_kill(const char *ended, const char *killed)
         const char *const argv[] = {"daemon/asymctl", "record", paths[i], "--time=100s", pid, NULL};
         recorders[i] = asym_live_start(argv, -1);
         snprintf(parts[i], sizeof parts[i], "%s.part", paths[i]);
-        heads[i] = await_head(recorders[i], parts[i]);
+        /* The recorder writes the head before it catches SIGINT. */
+        assert_true(asym_live_await(catches_ctrl_c, recorders[i], 0, 1, ASYM_LIVE_PATIENCE));
+        heads[i] = size_of(parts[i]);
     }
     for (int i = 0; i < 2; i++) {
         await_snapshots(parts[i], heads[i]);
@@ -75,7 +70,7 @@ static int replay(const char *path)
 
 TEST(ctrl_c_ends_a_record_that_makes_the_same_plans_again_and_a_kill_leaves_what_is_written)
 {
-    struct tree tree;
+    ASYM_CLEANUP(tree_remove) struct tree tree;
     char path[128], killed[128], part[140];
     struct stat st;
     tree_make(&tree);
@@ -99,13 +94,6 @@ TEST(ctrl_c_ends_a_record_that_makes_the_same_plans_again_and_a_kill_leaves_what
     assert_int_equal(replay(part), 0);
     assert_has(said, "the file ends without the segment that ends a record");
     assert_has(said, "byte for byte");
-    tree_remove(&tree);
-}
-
-/* Waits until asymd steers the four threads of the load. */
-static void await_steered(pid_t load)
-{
-    assert_true(asym_live_await(asym_live_narrow_threads, load, asym_live_cpus(), 1, ASYM_LIVE_PATIENCE));
 }
 
 /* Returns how many calls asymd has run, with the one of this question. */
@@ -158,13 +146,14 @@ static void assert_record_has_the_machine_of_the_service(const struct tree *tree
 TEST_WITH(a_record_has_the_machine_of_a_running_service_and_a_trace_its_decisions, asym_service_set_up,
           asym_service_tear_down)
 {
-    struct tree tree;
+    ASYM_CLEANUP(tree_remove) struct tree tree;
     char path[128], part[140];
     tree_make(&tree);
     snprintf(path, sizeof path, "%s/a.json", tree.path);
     snprintf(part, sizeof part, "%s.part", path);
     const pid_t load = asym_service_steer("3", NULL);
-    await_steered(load);
+    /* asymd steers the four threads of the load. */
+    assert_true(asym_live_await(asym_live_narrow_threads, load, asym_live_cpus(), 1, ASYM_LIVE_PATIENCE));
     asym_service_export_bus();
     const char *pid = asym_live_pid_option(load);
     assert_record_has_the_machine_of_the_service(&tree, pid);
@@ -181,14 +170,13 @@ TEST_WITH(a_record_has_the_machine_of_a_running_service_and_a_trace_its_decision
     file_read(path, said, sizeof said);
     assert_has(said, "\"name\":\"release load-spin\"");
     assert_has(said, "\"cat\":\"asymd\"");
-    tree_remove(&tree);
 }
 
 /* The scenario has the machine and the load of the record, and asymctl says what a record does not tell. */
 TEST(a_record_becomes_a_scenario_that_is_simulated)
 {
     static const char *const load[] = {"tests/load-spin", "4", "60", NULL};
-    struct tree tree;
+    ASYM_CLEANUP(tree_remove) struct tree tree;
     char path[128], from[160];
     tree_make(&tree);
     snprintf(path, sizeof path, "%s/a.rec", tree.path);
@@ -213,7 +201,6 @@ TEST(a_record_becomes_a_scenario_that_is_simulated)
         "--policy=pa",    "--repeat=2", NULL};
     assert_int_equal(asym_live_run(other, said, sizeof said), 0);
     assert_has(said, "load-spin");
-    tree_remove(&tree);
 }
 
 TEST_MAIN

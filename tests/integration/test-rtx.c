@@ -72,7 +72,7 @@ TEST_WITH(what_begins_within_notify_min_has_its_cpu_when_that_is_over, asym_serv
 TEST_WITH(the_dry_run_and_check_name_it, asym_service_set_up, asym_service_tear_down)
 {
     static char text[262144];
-    struct asym_talker talker = start_talker();
+    ASYM_CLEANUP(asym_talker_end) struct asym_talker talker = start_talker();
     const char *pid = asym_live_pid_option(talker.pid);
     asym_live_sleep(0.7);
     const char *const dry[] = {ASYM_SERVICE, "--dry-run", "--json", "--duration=300ms", pid, NULL};
@@ -81,7 +81,6 @@ TEST_WITH(the_dry_run_and_check_name_it, asym_service_set_up, asym_service_tear_
     const char *const check[] = {ASYM_SERVICE, "--check", "--json", pid, NULL};
     assert_int_equal(asym_live_run(check, text, sizeof text), 0);
     assert_non_null(strstr(text, asym_live_text("load-talker (%d)", (int)talker.pid)));
-    asym_talker_end(&talker);
 }
 
 TEST_MAIN

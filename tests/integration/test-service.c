@@ -120,18 +120,6 @@ TEST_WITH(a_mask_set_by_another_process_is_never_fought, asym_service_set_up, as
     assert_true(CPU_EQUAL(&found, &mine));
 }
 
-/* rr moves a thread in every cycle, so that a kill may fall between a ledger record and its change, whatever observes. */
-static pid_t start_busy_asymd(pid_t target)
-{
-    static const char *const more[] = {"--interval=10ms",
-                                       "--policy=rr",
-                                       "--set=enforce.swap_period=10ms",
-                                       "--set=asymd.cpu_budget=100",
-                                       "--set=asymd.observer=procfs",
-                                       NULL};
-    return asym_service_start(target, more);
-}
-
 TEST_WITH(kill_9_at_random_moments_leaves_no_thread_steered, asym_service_set_up, asym_service_tear_down)
 {
     const char *const argv[] = {"tests/load-pulse", "200", "1800", NULL};
@@ -142,7 +130,14 @@ TEST_WITH(kill_9_at_random_moments_leaves_no_thread_steered, asym_service_set_up
     pid_t load = asym_live_start(argv, -1);
     asym_live_settle(load, 200);
     for (int round = 0; round < rounds; round++) {
-        pid_t asymd = start_busy_asymd(load);
+        /* rr moves a thread in every cycle, so that a kill may fall between a ledger record and its change, whatever observes. */
+        static const char *const more[] = {"--interval=10ms",
+                                           "--policy=rr",
+                                           "--set=enforce.swap_period=10ms",
+                                           "--set=asymd.cpu_budget=100",
+                                           "--set=asymd.observer=procfs",
+                                           NULL};
+        pid_t asymd = asym_service_start(load, more);
         assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 50, ASYM_LIVE_PATIENCE));
         asym_live_sleep(gen_below(&g, 200000) / 1e6);
         asym_live_end(asymd, SIGKILL);

@@ -91,21 +91,6 @@ static int64_t barrier_work, spin_ns;
 static int n_meet, tells;
 static atomic_int rounds, is_last, n_arrived, n_met;
 
-static void wait_awake(int seen)
-{
-    const int64_t end = now_ns() + spin_ns;
-    while (n_met == seen && (spin_ns < 0 || now_ns() < end))
-        ioctl(device, 0, SPIN_NS); /* no work */
-}
-
-static void wait_asleep(int seen)
-{
-    pthread_mutex_lock(&lock);
-    while (n_met == seen)
-        pthread_cond_wait(&go, &lock);
-    pthread_mutex_unlock(&lock);
-}
-
 static void let_all_go(void)
 {
     n_arrived = 0;
@@ -128,9 +113,14 @@ static void *wait_for_all(void *arg)
             continue;
         }
         asym_rtx_set(slot, ASYM_RTX_SPINNING);
-        wait_awake(seen);
+        const int64_t end = now_ns() + spin_ns;
+        while (n_met == seen && (spin_ns < 0 || now_ns() < end))
+            ioctl(device, 0, SPIN_NS); /* no work */
         asym_rtx_set(slot, ASYM_RTX_SLEEPING);
-        wait_asleep(seen);
+        pthread_mutex_lock(&lock);
+        while (n_met == seen)
+            pthread_cond_wait(&go, &lock);
+        pthread_mutex_unlock(&lock);
         asym_rtx_set(slot, ASYM_RTX_WORKING);
     }
     return arg;

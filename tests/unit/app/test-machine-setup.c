@@ -276,7 +276,7 @@ static void detect(const struct tree *tree, struct fake_reader *reader, uint32_t
 
 TEST(only_a_process_that_has_ended_is_not_reported)
 {
-    struct tree tree;
+    ASYM_CLEANUP(tree_remove) struct tree tree;
     tree_make(&tree);
     tree_machine(&tree, "0", "0");
     for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
@@ -295,12 +295,11 @@ TEST(only_a_process_that_has_ended_is_not_reported)
         assert_int_equal(unread, cases[i].unread);
         assert_int_equal(detection, cases[i].detection);
     }
-    tree_remove(&tree);
 }
 
 TEST(one_without_an_answer_is_unread_in_the_end)
 {
-    struct tree tree;
+    ASYM_CLEANUP(tree_remove) struct tree tree;
     struct fake_reader reader = {.error = NEVER};
     uint32_t unread;
     enum asym_rtxd_detection detection;
@@ -310,7 +309,6 @@ TEST(one_without_an_answer_is_unread_in_the_end)
     detect(&tree, &reader, &unread, &detection);
     assert_int_equal(unread, 1);
     assert_int_equal(detection, ASYM_RTXD_DETECTION_NONE);
-    tree_remove(&tree);
 }
 
 TEST_MAIN

@@ -85,7 +85,7 @@ static void expect_failure(const char *program, const char *arguments)
 
 TEST(every_mode_of_asymd_says_so_and_fails)
 {
-    struct tree machine;
+    ASYM_CLEANUP(tree_remove) struct tree machine;
     tree_make(&machine);
     tree_plain(&machine, 4);
     for (size_t i = 0; i < ASYM_LENGTH(asymd_runs); i++) {
@@ -93,7 +93,6 @@ TEST(every_mode_of_asymd_says_so_and_fails)
         snprintf(arguments, sizeof arguments, asymd_runs[i], machine.path);
         expect_failure("asymd", arguments);
     }
-    tree_remove(&machine);
 }
 
 TEST(every_verb_of_asymctl_says_so_and_fails)

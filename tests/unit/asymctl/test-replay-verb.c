@@ -170,15 +170,6 @@ TEST(an_input_file_that_cannot_be_read_ends_each_verb_in_2)
 
 #define LONG_POLICIES "--policy=pa,rr,serial-first,busyfcs,mintlp,throughput"
 
-/* On one CPU the scheduler divides the time fairly: on a busy machine asymctl never runs on for long while the test waits. */
-static void stay_on_this_cpu(void)
-{
-    cpu_set_t cpu;
-    CPU_ZERO(&cpu);
-    CPU_SET((size_t)sched_getcpu(), &cpu);
-    assert_int_equal(sched_setaffinity(0, sizeof cpu, &cpu), 0);
-}
-
 /* Starts a replay of the long record on the CPU of the test. Its standard error is a terminal. Returns its PID. */
 static pid_t start_long(const char *option, int *ret_out, int *ret_terminal)
 {
@@ -187,7 +178,11 @@ static pid_t start_long(const char *option, int *ret_out, int *ret_terminal)
     assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
     const int slave = open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
     assert_true(slave >= 0 && pipe(out) == 0);
-    stay_on_this_cpu();
+    /* On one CPU the scheduler divides the time fairly: on a busy machine asymctl never runs on for long while the test waits. */
+    cpu_set_t cpu;
+    CPU_ZERO(&cpu);
+    CPU_SET((size_t)sched_getcpu(), &cpu);
+    assert_int_equal(sched_setaffinity(0, sizeof cpu, &cpu), 0);
     const pid_t pid = asym_process_fork();
     if (pid == 0) {
         if (dup2(out[1], 1) == 1 && dup2(slave, 2) == 2 && chdir(the_tree.path) == 0)

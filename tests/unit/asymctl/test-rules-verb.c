@@ -35,7 +35,7 @@ static void teardown(struct fixture *f)
 TEST_F(settings_that_have_no_effect_here_are_noted)
 {
     char want[1024];
-    struct tree machine;
+    ASYM_CLEANUP(tree_remove) struct tree machine;
     tree_make(&machine);
     tree_plain(&machine, 4);
     tree_write(&f->tree, "asymd.conf",
@@ -54,7 +54,6 @@ TEST_F(settings_that_have_no_effect_here_are_noted)
         "asymd: %s/asymd.conf:13: asymmetry.slow_speed has no effect: asymmetry.slow names no CPU\n",
         f->tree.path, f->tree.path, f->tree.path, f->tree.path);
     assert_string_equal(f->said, want);
-    tree_remove(&machine);
 }
 
 /*

@@ -127,13 +127,6 @@ static void record(const struct asym_taskid *id, const struct asym_task *tasks, 
     asym_monitor_record(service.control.monitor, &feedback);
 }
 
-static void record_application(struct asym_taskid id)
-{
-    const struct asym_task task = {.id = id};
-    const struct asym_plan_task plan = {.target = -1, .reason = &engine_fixture_placed};
-    record(&id, &task, &plan, 1);
-}
-
 /* A program whose thread i ran a share that no other has; the order of the shares is not that of the numbers. */
 static void record_program(size_t n)
 {
@@ -200,7 +193,9 @@ TEST_WITH(of_few_threads_none_is_left_out, set_up, tear_down)
 /* Returns the user of the application of process 10, or 0: it is not listed. */
 static uint32_t listed_uid(const struct asym_bus_caller *caller, unsigned start)
 {
-    record_application((struct asym_taskid){10, 10, start});
+    const struct asym_task task = {.id = (struct asym_taskid){10, 10, start}};
+    const struct asym_plan_task plan = {.target = -1, .reason = &engine_fixture_placed};
+    record(&(struct asym_taskid){10, 10, start}, &task, &plan, 1);
     instant += ASYM_BUS_KEEP;
     ASYM_AUTO_JSON json_t *program = report(caller, "program", 10);
     return program ? (uint32_t)json_integer_value(json_object_get(program, "uid")) : 0;

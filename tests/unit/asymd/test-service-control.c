@@ -165,22 +165,17 @@ static pid_t start_child(void)
         pause();
 }
 
-/* The thread of the fixture is that of the child. */
-static void add_program(struct control_fixture *f)
-{
-    struct asym_stat stat;
-    f->child = start_child();
-    assert_int_equal(asym_thread_get_stat(f->child, f->child, &stat), 0);
-    f->thread = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, f->child), f->child, 5);
-    f->thread->task.id.start = f->w.procs[0].id.start = stat.start;
-}
-
 static void setup(struct control_fixture *f)
 {
     fixture = f;
     struct asym_error err = {""};
     engine_fixture_init(&f->w);
-    add_program(f);
+    /* The thread of the fixture is that of the child. */
+    struct asym_stat stat;
+    f->child = start_child();
+    assert_int_equal(asym_thread_get_stat(f->child, f->child, &stat), 0);
+    f->thread = engine_fixture_thread(&f->w, engine_fixture_proc(&f->w, f->child), f->child, 5);
+    f->thread->task.id.start = f->w.procs[0].id.start = stat.start;
     tree_make(&f->tree);
     f->source = (struct asym_source){.next = next, .feedback = feedback};
     f->actuator = (struct asym_actuator){.apply = apply};

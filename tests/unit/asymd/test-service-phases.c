@@ -130,13 +130,6 @@ static void run_event(void)
     assert_int_equal(sd_event_run(s.event, 30 * ASYM_SEC), 1);
 }
 
-static asym_usec rests_until(void)
-{
-    uint64_t until;
-    assert_true(sd_event_source_get_time(s.phases.asker.rest, &until) >= 0);
-    return until;
-}
-
 /* The descriptor stays readable in these tests. */
 TEST_F(a_phase_is_answered_and_asymd_rests)
 {
@@ -147,7 +140,9 @@ TEST_F(a_phase_is_answered_and_asymd_rests)
     assert_int_equal(fake.n_taken, 1);
     run_event();
     assert_int_equal(fake.n_cycles, 2);
-    assert_true(rests_until() <= asym_clock_now() + 2 * ASYM_MSEC);
+    uint64_t until;
+    assert_true(sd_event_source_get_time(s.phases.asker.rest, &until) >= 0);
+    assert_true(until <= asym_clock_now() + 2 * ASYM_MSEC);
 }
 
 TEST_F(what_changes_nothing_is_no_reason_for_a_plan)

@@ -532,14 +532,6 @@ static const struct row rows[] = {
     {"one that ran for longer than the interval: the clocks differ", 'S', {{104, 0, 1, 'S', 100}, {96, 0, 1, 'S', 96}}},
 };
 
-static void read_line(struct asym_schedstat *s, const struct interval *n)
-{
-    char line[96];
-    snprintf(line, sizeof line, "%llu %llu %llu\n", (unsigned long long)(s->run_ns + n->run * MS),
-             (unsigned long long)(s->wait_ns + n->wait * MS), (unsigned long long)s->slices + n->turns);
-    assert_int_equal(asym_parse_schedstat(line, strlen(line), s), 0);
-}
-
 TEST(a_thread_counts_for_what_it_ran_and_waited)
 {
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
@@ -547,7 +539,10 @@ TEST(a_thread_counts_for_what_it_ran_and_waited)
         int64_t balance = 0;
         char was = rows[i].state;
         for (const struct interval *n = rows[i].intervals; n->state; n++) {
-            read_line(&now, n);
+            char line[96];
+            snprintf(line, sizeof line, "%llu %llu %llu\n", (unsigned long long)(now.run_ns + n->run * MS),
+                     (unsigned long long)(now.wait_ns + n->wait * MS), (unsigned long long)now.slices + n->turns);
+            assert_int_equal(asym_parse_schedstat(line, strlen(line), &now), 0);
             const uint64_t count = asym_runnable_credited(&before, &now, was, n->state, INTERVAL * MS, &balance);
             if (count != n->counts * MS)
                 fail_msg("%s, interval %d: %.1f ms, not %u", rows[i].name, (int)(n - rows[i].intervals) + 1,

@@ -118,12 +118,6 @@ static void say(void *userdata, enum asym_bus_topic topic, int priority, const c
     snprintf(f.said, sizeof f.said, "%s", text);
 }
 
-/* ":1.1..." is of the first user, ":1.2..." of the second. */
-static uint32_t user_of(const char *name)
-{
-    return name[3] == '1' ? FIRST : name[3] == '2' ? SECOND : (uint32_t)geteuid();
-}
-
 static int answer_user(sd_bus_message *m)
 {
     const char *name;
@@ -131,7 +125,8 @@ static int answer_user(sd_bus_message *m)
     assert_true(sd_bus_message_read(m, "s", &name) > 0);
     if (f.has_left)
         return sd_bus_reply_method_errorf(m, "org.freedesktop.DBus.Error.NameHasNoOwner", "it has left");
-    return sd_bus_reply_method_return(m, "u", user_of(name));
+    /* ":1.1..." is of the first user, ":1.2..." of the second. */
+    return sd_bus_reply_method_return(m, "u", name[3] == '1' ? FIRST : name[3] == '2' ? SECOND : (uint32_t)geteuid());
 }
 
 /* The daemon. It also gets what asymd sends to the clients. */

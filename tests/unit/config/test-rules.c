@@ -11,7 +11,7 @@
 
 static struct asym_settings *read_rules(const char *text)
 {
-    struct tree tree;
+    ASYM_CLEANUP(tree_remove) struct tree tree;
     struct asym_settings *s;
     struct asym_error err = {""};
     char file[128];
@@ -21,7 +21,6 @@ static struct asym_settings *read_rules(const char *text)
     assert_int_equal(asym_settings_new(&s), 0);
     if (asym_settings_load(s, file, true, &err) < 0)
         fail_msg("%s", err.text);
-    tree_remove(&tree);
     return s;
 }
 

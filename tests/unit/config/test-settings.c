@@ -440,7 +440,7 @@ static struct asym_settings *defaults(void)
 
 static void assert_comes_back(const struct asym_settings *s)
 {
-    struct tree tree;
+    ASYM_CLEANUP(tree_remove) struct tree tree;
     struct asym_error err = {""};
     char file[128];
     AUTO_SETTINGS back = defaults(), *same = defaults();
@@ -457,7 +457,6 @@ static void assert_comes_back(const struct asym_settings *s)
     cut_origins(text);
     cut_origins(again);
     assert_string_equal(text, again);
-    tree_remove(&tree);
 }
 
 TEST(the_defaults_are_printed_with_where_they_came_from)
@@ -512,7 +511,7 @@ TEST(a_number_is_printed_without_loss)
 
 TEST(rules_are_read_back_as_they_were)
 {
-    struct tree tree;
+    ASYM_CLEANUP(tree_remove) struct tree tree;
     char file[128], name[ASYM_RULE_NAME_MAX + 1], value[ASYM_VALUE_MAX + 1];
     memset(name, 'n', sizeof name - 1);
     memset(value, 'v', sizeof value - 1);
@@ -536,7 +535,6 @@ TEST(rules_are_read_back_as_they_were)
                name, value);
     assert_int_equal(asym_settings_load(s, file, true, NULL), 0);
     assert_comes_back(s);
-    tree_remove(&tree);
 }
 
 static int count_row(void *ctx, const char *section, const struct asym_option *row, const char *value,
@@ -613,7 +611,7 @@ TEST(the_installed_configuration_changes_nothing)
 
 TEST(uncommented_it_is_accepted_and_says_the_defaults)
 {
-    struct tree tree;
+    ASYM_CLEANUP(tree_remove) struct tree tree;
     char file[128];
     struct asym_error err = {""};
     AUTO_SETTINGS s = defaults(), *plain = defaults();
@@ -632,7 +630,6 @@ TEST(uncommented_it_is_accepted_and_says_the_defaults)
     cut_origins(want);
     assert_int_equal(strncmp(got, want, strlen(want)), 0);
     assert_non_null(strstr(got + strlen(want), "[rule \"compilers\"]"));
-    tree_remove(&tree);
 }
 
 TEST_MAIN

@@ -186,11 +186,6 @@ static bool is_placed(const struct asym_plan_task *t)
     return t->target >= 0 && t->reason->kind == ASYM_REASON_PLACED;
 }
 
-static bool keeps_its_mask(const struct asym_reason *reason)
-{
-    return reason == asym_why(ASYM_WHY_IDLE) || reason == asym_why(ASYM_WHY_NEXT_SWAP);
-}
-
 static void check_targets(struct run *r)
 {
     const struct asym_snapshot *s = &r->load->s;
@@ -211,7 +206,8 @@ static void check_reasons(struct run *r)
     for (size_t i = 0; i < r->plan->n_tasks; i++) {
         const struct asym_plan_task *t = &r->plan->tasks[i];
         CHECK(r, t->reason && why_is_sound(t->reason, t->figure));
-        CHECK(r, (t->target >= 0) == (t->reason->kind == ASYM_REASON_PLACED) || keeps_its_mask(t->reason));
+        CHECK(r, (t->target >= 0) == (t->reason->kind == ASYM_REASON_PLACED) || t->reason == asym_why(ASYM_WHY_IDLE) ||
+                     t->reason == asym_why(ASYM_WHY_NEXT_SWAP));
     }
     for (size_t k = 0; k < r->n_actions; k++)
         CHECK(r, r->actions[k].reason || r->actions[k].kind == ASYM_ACTION_REPAIR);

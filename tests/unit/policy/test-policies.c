@@ -283,7 +283,7 @@ TEST(a_switch_of_policies_moves_few_threads)
         for (size_t b = 1; asym_policy_at(b); b++) {
             if (a == b)
                 continue; /* this is a reload: state and turns continue */
-            struct turns w;
+            ASYM_CLEANUP(turns_end) struct turns w;
             size_t released, before, after;
             const struct asym_engine_config first = asym_settings_engine_config(settings, asym_policy_at(a)),
                                             second = asym_settings_engine_config(settings, asym_policy_at(b));
@@ -300,7 +300,6 @@ TEST(a_switch_of_policies_moves_few_threads)
             storms += after > before || released > 0;
             moved += after;
             most += before;
-            turns_end(&w);
         }
     }
     print_message("all switches: %zu migrations, %zu from scratch\n", moved, most);

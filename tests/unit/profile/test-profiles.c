@@ -385,17 +385,11 @@ TEST_F(writers_at_once_lose_nothing)
 
 /* -- build ids -- */
 
-static int file_of(const void *bytes, size_t len)
+static int build_id(const void *bytes, size_t len, char *ret)
 {
     int fd = memfd_create("elf", MFD_CLOEXEC);
     assert_true(fd >= 0);
     assert_int_equal(pwrite(fd, bytes, len, 0), (ssize_t)len);
-    return fd;
-}
-
-static int build_id(const void *bytes, size_t len, char *ret)
-{
-    int fd = file_of(bytes, len);
     int r = asym_elf_build_id(fd, ret);
     close(fd);
     return r;

@@ -605,15 +605,6 @@ TEST(the_source_hands_on_what_a_reader_gets_and_reports_a_full_disk)
     gen_load_free(load);
 }
 
-/* Codes a snapshot as a writer does. Afterwards *s has what a reader gets; the codec owns its arrays. */
-static void code_snapshot(struct asym_record_io *io, struct asym_record_codec *c, struct asym_snapshot *s)
-{
-    *io = (struct asym_record_io){.writing = true};
-    *c = (struct asym_record_codec){.masks = {.n = 0}};
-    asym_record_snapshot(io, c, s);
-    assert_int_equal(io->error, 0);
-}
-
 /* docs/record-format.md promises 1/16384 of an interval, and at least that for a thread that ran. */
 TEST(a_share_is_rounded_to_the_nearest_part_and_never_to_none)
 {
@@ -626,8 +617,8 @@ TEST(a_share_is_rounded_to_the_nearest_part_and_never_to_none)
     const size_t n = ASYM_LENGTH(rows);
     const unsigned sizes[] = {ASYM_LENGTH(rows)};
     struct asym_machine m;
-    ASYM_CLEANUP(asym_record_io_done) struct asym_record_io io;
-    ASYM_CLEANUP(asym_record_codec_done) struct asym_record_codec c;
+    ASYM_CLEANUP(asym_record_io_done) struct asym_record_io io = {.writing = true};
+    ASYM_CLEANUP(asym_record_codec_done) struct asym_record_codec c = {.masks = {.n = 0}};
     gen_plain_machine(&m, 4, 2);
     struct gen_load *load = gen_load_new(&m, sizes, 1);
     for (size_t i = 0; i < n; i++) {
@@ -635,7 +626,9 @@ TEST(a_share_is_rounded_to_the_nearest_part_and_never_to_none)
         load->tasks[i].running = rows[n - 1 - i].parts / 16384;
     }
     struct asym_snapshot s = load->s;
-    code_snapshot(&io, &c, &s);
+    /* Codes a snapshot as a writer does. Afterwards *s has what a reader gets; the codec owns its arrays. */
+    asym_record_snapshot(&io, &c, &s);
+    assert_int_equal(io.error, 0);
     for (size_t i = 0; i < n; i++) {
         assert_true(s.tasks[i].runnable * 16384 == rows[i].coded);
         assert_true(s.tasks[i].running * 16384 == rows[n - 1 - i].coded);

@@ -187,15 +187,6 @@ WRAPPED(int, clock_gettime, clockid_t clock, struct timespec *ret)
     return 0;
 }
 
-/* At the begin of a sleep nothing runs that the watching thread has not accounted for. */
-static void check_spent(void)
-{
-    const long long earned = (long long)((kernel.now - START) * kernel.limit / 1000000);
-    const long long overspent = (long long)kernel.cpu - earned;
-    if (overspent > kernel.most_overspent)
-        kernel.most_overspent = overspent;
-}
-
 /* The watching thread sleeps in debt: it waits for one descriptor, which tells it to stop. */
 WRAPPED(int, poll, struct pollfd *fds, nfds_t n, int ms)
 {
@@ -206,7 +197,11 @@ WRAPPED(int, poll, struct pollfd *fds, nfds_t n, int ms)
     if (!kernel.skips_sleeps || n != 1 || ms <= 0)
         return __real_poll(fds, n, ms);
     const int r = __real_poll(fds, n, 0);
-    check_spent();
+    /* At the begin of a sleep nothing runs that the watching thread has not accounted for. */
+    const long long earned = (long long)((kernel.now - START) * kernel.limit / 1000000);
+    const long long overspent = (long long)kernel.cpu - earned;
+    if (overspent > kernel.most_overspent)
+        kernel.most_overspent = overspent;
     kernel.now += (unsigned long long)ms * 1000 + 60; /* a timer is late */
     kernel.cpu += (unsigned)kernel.wakeup;
     if (kernel.least_sleep == 0 || ms < kernel.least_sleep)

@@ -352,15 +352,6 @@ TEST_WITH(nobody_takes_turns_while_there_is_room, NULL, tear_down)
     }
 }
 
-/* Replaces all threads but the last one, which is the victim, by new ones: of one process, or each of a process of its own. */
-static void churn(unsigned cycle, bool of_one_process)
-{
-    for (int i = 0; i < THREADS - 1; i++) {
-        const int32_t tid = 11 + i + (int32_t)(cycle + 1) * THREADS;
-        tasks[i].id = (struct asym_taskid){.tid = tid, .tgid = of_one_process ? 11 : tid, .start = 1};
-    }
-}
-
 /* Two of five threads are counted. The user of the short-lived ones, which stand first, must not keep both places. */
 TEST_WITH(short_lived_threads_do_not_keep_every_place, NULL, tear_down)
 {
@@ -370,7 +361,11 @@ TEST_WITH(short_lived_threads_do_not_keep_every_place, NULL, tear_down)
         begin_with_room();
         tasks[THREADS - 1].id.tgid = tasks[THREADS - 1].id.tid;
         for (unsigned cycle = 0; cycle < CYCLES; cycle++) {
-            churn(cycle, of_one_process);
+            /* All threads but the last one, the victim, are new ones: of one process, or each of a process of its own. */
+            for (int i = 0; i < THREADS - 1; i++) {
+                const int32_t tid = 11 + i + (int32_t)(cycle + 1) * THREADS;
+                tasks[i].id = (struct asym_taskid){.tid = tid, .tgid = of_one_process ? 11 : tid, .start = 1};
+            }
             take_sample(1 + cycle * ASYM_SAMPLER_TURN / 2);
             follow();
             n_counted += is_watched[THREADS - 1];

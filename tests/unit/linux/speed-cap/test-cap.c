@@ -167,13 +167,6 @@ static struct asym_cap_method method_of(const struct asym_clockmod *registers)
     return method;
 }
 
-static void write_register(const struct tree *t, uint64_t value)
-{
-    unsigned char bytes[ASYM_MSR_CLOCK_MODULATION + sizeof value] = {0};
-    memcpy(bytes + ASYM_MSR_CLOCK_MODULATION, &value, sizeof value);
-    tree_write_bytes(t, "3/msr", bytes, sizeof bytes);
-}
-
 TEST(the_clock_is_modulated_in_steps_and_other_bits_stay)
 {
     static const struct {
@@ -181,7 +174,7 @@ TEST(the_clock_is_modulated_in_steps_and_other_bits_stay)
         uint64_t value;
     } rows[] = {{0.5, 0.5, 0x18},   {0.25, 0.25, 0x14}, {0.01, 0.125, 0x12},
                 {0.4, 0.375, 0x16}, {0.99, 1, 0},       {0.875, 0.875, 0x1e}};
-    struct tree msr;
+    ASYM_CLEANUP(tree_remove) struct tree msr;
     tree_make(&msr);
     const struct asym_clockmod registers = {.dir = msr.path, .has_modulation = yes};
     const struct asym_cap_method m = method_of(&registers);
@@ -189,7 +182,9 @@ TEST(the_clock_is_modulated_in_steps_and_other_bits_stay)
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct asym_cap_state before, to, now;
         const struct asym_slow_speed speed = {.share = rows[i].share};
-        write_register(&msr, reserved);
+        unsigned char bytes[ASYM_MSR_CLOCK_MODULATION + sizeof reserved] = {0};
+        memcpy(bytes + ASYM_MSR_CLOCK_MODULATION, &reserved, sizeof reserved);
+        tree_write_bytes(&msr, "3/msr", bytes, sizeof bytes);
         assert_int_equal(m.read(m.ctx, 3, &before), 0);
         assert_int_equal(m.choose(m.ctx, 3, &speed, &before, &to), 0);
         assert_int_equal(m.write(m.ctx, 3, &before, &to), 0);
@@ -201,13 +196,12 @@ TEST(the_clock_is_modulated_in_steps_and_other_bits_stay)
         assert_int_equal(m.read(m.ctx, 3, &now), 0);
         assert_true(now.high == reserved);
     }
-    tree_remove(&msr);
 }
 
 TEST(where_the_clock_cannot_be_modulated_the_reason_is_reported)
 {
     char why[160];
-    struct tree msr;
+    ASYM_CLEANUP(tree_remove) struct tree msr;
     tree_make(&msr);
     const struct asym_clockmod lacking = {.dir = msr.path, .has_modulation = no},
                                there = {.dir = msr.path, .has_modulation = yes};
@@ -222,7 +216,6 @@ TEST(where_the_clock_cannot_be_modulated_the_reason_is_reported)
     tree_write(&msr, "3/msr", "short");
     assert_int_equal(m.probe(m.ctx, 3, why, sizeof why), -EIO);
     assert_int_equal(m.choose(m.ctx, 3, &khz, &s, &s), -EINVAL);
-    tree_remove(&msr);
 }
 
 TEST_MAIN_WITH(mount_tree, unmount_tree)

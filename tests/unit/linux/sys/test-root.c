@@ -38,7 +38,7 @@ TEST_F(captured_root_is_not_live)
 
 TEST(bad_root_without_proc_and_sys_is_refused_in_words)
 {
-    struct tree t;
+    ASYM_CLEANUP(tree_remove) struct tree t;
     struct asym_error err = {""};
     struct asym_root root = {.fd = 77};
     tree_make(&t);
@@ -49,7 +49,6 @@ TEST(bad_root_without_proc_and_sys_is_refused_in_words)
     tree_write(&t, "proc", "a file of that name\n");
     tree_link(&t, "sys", "/sys");
     assert_int_equal(asym_root_open(t.path, &root, &err), -ENOTDIR);
-    tree_remove(&t);
 }
 
 TEST_F(bad_root_that_is_missing_or_a_file_is_refused_in_words)
@@ -65,8 +64,8 @@ TEST_F(bad_root_that_is_missing_or_a_file_is_refused_in_words)
 
 TEST(capture_with_sys_alone_is_accepted)
 {
-    struct tree t;
-    struct asym_root root;
+    ASYM_CLEANUP(tree_remove) struct tree t;
+    ASYM_CLEANUP(asym_root_done) struct asym_root root;
     tree_make(&t);
     tree_mkdir(&t, "sys");
     char buf[8];
@@ -74,8 +73,6 @@ TEST(capture_with_sys_alone_is_accepted)
     assert_int_equal(asym_root_open(t.path, &root, NULL), 0);
     assert_false(root.live);
     assert_int_equal(asym_root_read(&root, "sys/x", buf, sizeof buf), 2);
-    asym_root_done(&root);
-    tree_remove(&t);
 }
 
 static void check_links(struct tree_root *f)
