@@ -52,21 +52,17 @@ int asym_profile_check_output(const char *output, struct asym_error *err)
     return r == -ENOENT ? 0 : r;
 }
 
-/* Writes "" if there is no such program. */
-static void find_program(const char *name, char *ret)
-{
-    char path[PATH_MAX];
-    if (asym_path_find_program(name, path, sizeof path) < 0 || !realpath(path, ret))
-        *ret = '\0';
-}
-
 /* The process tells which file it executes, unless it ended before asymctl could read that. */
 static int identify(const struct asym_measured_run_result *measured, const char *name, struct asym_profile_result *ret)
 {
     if (*measured->exe)
         memcpy(ret->path, measured->exe, sizeof ret->path);
-    else
-        find_program(name, ret->path);
+    else {
+        /* "" if there is no such program. */
+        char path[PATH_MAX];
+        if (asym_path_find_program(name, path, sizeof path) < 0 || !realpath(path, ret->path))
+            *ret->path = '\0';
+    }
     ret->profile.path = ret->path;
     ASYM_AUTO_CLOSE int own = measured->exe_fd < 0 ? open(ret->path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
     if (asym_elf_build_id(measured->exe_fd < 0 ? own : measured->exe_fd, ret->profile.build_id) < 0)

@@ -146,13 +146,6 @@ static bool is_unheard(void)
     return access(path, R_OK) < 0;
 }
 
-static void enable_reports(const struct launch *l)
-{
-    if (put_before("OMP_TOOL_LIBRARIES", l->tool) < 0 || setenv("OMP_TOOL", "enabled", 1) < 0 ||
-        (l->gcc && put_before("LD_PRELOAD", RUNTIME) < 0))
-        fputs("asymctl: no memory for the environment; the program runs without reports to asymd\n", stderr);
-}
-
 /* Prints why the program runs where it would run anyhow; it runs nevertheless. */
 static void place(const struct launch *l)
 {
@@ -181,7 +174,9 @@ static int launch(const struct launch *l)
         /* A program that lives for long also finds an asymd that is started later. */
         if (isatty(STDERR_FILENO) && is_unheard())
             fputs("asymctl: asymd is not running: nothing reads the reports until it is started\n", stderr);
-        enable_reports(l);
+        if (put_before("OMP_TOOL_LIBRARIES", l->tool) < 0 || setenv("OMP_TOOL", "enabled", 1) < 0 ||
+            (l->gcc && put_before("LD_PRELOAD", RUNTIME) < 0))
+            fputs("asymctl: no memory for the environment; the program runs without reports to asymd\n", stderr);
     }
     /* execvp searches PATH itself, and runs scripts without a first line. */
     execvp(l->argv[0], l->argv);

@@ -51,13 +51,6 @@ static void print_text(const struct asym_terminal *terminal, const json_t *e)
     fputc('\n', terminal->out);
 }
 
-/* A program that reads the output knows the columns. */
-static void print_headings(const struct watch *w)
-{
-    if (!w->json && isatty(fileno(w->terminal.out)))
-        fputs("TIME             TID THREAD          " ASYM_DECISION_HEADINGS "\n", w->terminal.out);
-}
-
 static void print_json(FILE *out, const json_t *e)
 {
     ASYM_AUTO_JSON json_t *json = json_pack("{s:s}", "schema", "asymctl.decision/1");
@@ -103,8 +96,9 @@ static int watch_until_signal(struct asym_client *client, struct watch *w, struc
     int r = asym_client_get_decisions(client, &since, DECISIONS_WAIT, on_event, w, err);
     if (r >= 0 && isatty(STDERR_FILENO))
         fputs("asymctl: waiting for decisions; Ctrl-C ends\n", stderr);
-    if (r >= 0)
-        print_headings(w);
+    /* A program that reads the output knows the columns. */
+    if (r >= 0 && !w->json && isatty(fileno(w->terminal.out)))
+        fputs("TIME             TID THREAD          " ASYM_DECISION_HEADINGS "\n", w->terminal.out);
     while (r >= 0 && !asym_interrupted && fflush(stdout) == 0) {
         ppoll(NULL, 0, &pause, &waiting);
         r = asym_client_get_decisions(client, &since, DECISIONS_WAIT, on_event, w, err);

@@ -155,13 +155,6 @@ static void report_process_events(struct asym_service *s)
     s->no_process_events_logged |= is_lost;
 }
 
-static void report_actions(struct asym_service *s)
-{
-    for (size_t i = 0; i < s->cycle.n_actions; i++)
-        s->n_changes += s->cycle.outcomes[i].kind == ASYM_OUTCOME_DONE;
-    log_cycle(s);
-}
-
 /*
  * Takes the real-time priority to act (enforce.realtime). sched_setaffinity sleeps until the kernel has moved a running thread,
  * which takes 20 us. On busy CPUs asymd without the priority then waited for a CPU, up to 13 ms in a trace, at nice -5. Meanwhile
@@ -235,7 +228,9 @@ int asym_service_cycle(struct asym_service *s)
     if (s->cycle.n_actions > 0)
         asym_service_report_apply(s, r);
     if (s->cycle.has_outcomes) {
-        report_actions(s);
+        for (size_t i = 0; i < s->cycle.n_actions; i++)
+            s->n_changes += s->cycle.outcomes[i].kind == ASYM_OUTCOME_DONE;
+        log_cycle(s);
         asym_cycle_feedback(&s->cycle);
     }
     if (s->control.waits)

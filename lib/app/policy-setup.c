@@ -178,14 +178,6 @@ static void note_speeds(const struct asym_run *run)
                      asym_mask_format_list(&cpus, named, sizeof named));
 }
 
-static void note_slow_speed(const struct asym_run *run)
-{
-    if (!*run->settings->asymmetry.slow && asym_mask_empty(&run->slow) &&
-        !asym_settings_is_default(run->settings, "asymmetry", "slow_speed"))
-        asym_log_say(&run->log, LOG_NOTICE, "%s: asymmetry.slow_speed has no effect: asymmetry.slow names no CPU",
-                     asym_settings_origin(run->settings, "asymmetry", "slow_speed"));
-}
-
 /* Rules know the CPUs that they name by their cache only when the machine is known. Returns how many find none. */
 static size_t name_cpus(struct asym_run *run)
 {
@@ -229,7 +221,10 @@ int asym_run_policy(struct asym_run *run, struct asym_error *err)
             "rules name big-cache or high-clock, and the L3 caches of this machine's fast cores are of one size: asymd "
             "ignores the cpus of these rules");
     note_speeds(run);
-    note_slow_speed(run);
+    if (!*run->settings->asymmetry.slow && asym_mask_empty(&run->slow) &&
+        !asym_settings_is_default(run->settings, "asymmetry", "slow_speed"))
+        asym_log_say(&run->log, LOG_NOTICE, "%s: asymmetry.slow_speed has no effect: asymmetry.slow names no CPU",
+                     asym_settings_origin(run->settings, "asymmetry", "slow_speed"));
     return 0;
 }
 

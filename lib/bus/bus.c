@@ -451,13 +451,6 @@ static int request_name(struct asym_bus *bus, sd_bus *b)
     return sd_bus_request_name_async(b, NULL, ASYM_BUS_NAME, 0, on_name, bus);
 }
 
-/* The bus daemon may read asymd's policy file, or lose the other owner, only after asymd has asked. */
-static void ask_again(struct asym_bus *bus)
-{
-    if (bus->system_state == ASYM_BUS_SYSTEM_REFUSED && !bus->has_name)
-        request_name(bus, bus->system->bus);
-}
-
 static void connect_system(struct asym_bus *bus, asym_usec now)
 {
     sd_bus *b;
@@ -465,7 +458,9 @@ static void connect_system(struct asym_bus *bus, asym_usec now)
         return;
     bus->retry_at = now + ASYM_BUS_RETRY;
     if (bus->system) {
-        ask_again(bus);
+        /* The bus daemon may read asymd's policy file, or lose the other owner, only after asymd has asked. */
+        if (bus->system_state == ASYM_BUS_SYSTEM_REFUSED && !bus->has_name)
+            request_name(bus, bus->system->bus);
         return;
     }
     int r = start(bus, &b);

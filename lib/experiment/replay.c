@@ -249,13 +249,6 @@ int asym_replay_check(struct asym_record_reader *reader, const struct asym_setti
     return r;
 }
 
-static void count_steered(struct asym_replay_tally *t, const struct step *st, const struct asym_taskid *id)
-{
-    struct counted *c = asym_table_find(&st->threads, id);
-    t->steered += !c->steered;
-    c->steered = true;
-}
-
 static void account(struct asym_replay_tally *t, const struct step *st)
 {
     const double interval = (double)st->s.interval / ASYM_SEC;
@@ -272,8 +265,11 @@ static void account(struct asym_replay_tally *t, const struct step *st)
         t->running[class] += ran;
         if (asym_mask_has(&st->s.machine->fast, task->cpu))
             t->fast[class] += ran;
-        if (st->plan->tasks[i].target >= 0)
-            count_steered(t, st, &task->id);
+        if (st->plan->tasks[i].target >= 0) {
+            struct counted *c = asym_table_find(&st->threads, &task->id);
+            t->steered += !c->steered;
+            c->steered = true;
+        }
     }
 }
 

@@ -242,13 +242,6 @@ static void say_if_holder_stopped(const struct asym_explanation *e, say_fn *say,
     say(ctx, buf);
 }
 
-static void say_rule(const struct asym_explanation *e, say_fn *say, void *ctx)
-{
-    char buf[SENTENCE];
-    if (asym_explain_rule(e, buf, sizeof buf))
-        say(ctx, buf);
-}
-
 static void say_program(const struct asym_explanation *e, say_fn *say, void *ctx)
 {
     if (!e->app)
@@ -258,7 +251,9 @@ static void say_program(const struct asym_explanation *e, say_fn *say, void *ctx
     say_own_fast_cpus(e, say, ctx);
     say_holders(e, say, ctx);
     say_if_holder_stopped(e, say, ctx);
-    say_rule(e, say, ctx);
+    char buf[SENTENCE];
+    if (asym_explain_rule(e, buf, sizeof buf))
+        say(ctx, buf);
 }
 
 /* Returns whether the reason says how many threads run, as the sentence on the class does. */

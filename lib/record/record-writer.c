@@ -45,12 +45,6 @@ static void add_mask(uint64_t *digest, const struct asym_mask *mask)
         add(digest, mask->w[i]);
 }
 
-static void add_id(uint64_t *digest, const struct asym_taskid *id)
-{
-    add(digest, (uint64_t)(uint32_t)id->tgid << 32 | (uint32_t)id->tid);
-    add(digest, id->start);
-}
-
 static void add_app(uint64_t *digest, const struct asym_plan_app *app)
 {
     add(digest, (uint64_t)app->phase << 8 | app->class);
@@ -69,7 +63,8 @@ static void add_task(uint64_t *digest, const struct asym_plan_task *task)
 
 static void add_action(uint64_t *digest, const struct asym_action *action)
 {
-    add_id(digest, &action->id);
+    add(digest, (uint64_t)(uint32_t)action->id.tgid << 32 | (uint32_t)action->id.tid);
+    add(digest, action->id.start);
     add(digest, (uint64_t)action->transit_cpu << 32 | (uint64_t)(uint8_t)action->expect_nice << 24 |
                     (uint64_t)(uint8_t)action->nice << 16 | (uint64_t)action->kind << 8 | action->full_cpuset);
     add_reason(digest, action->reason, action->figure);
@@ -148,13 +143,6 @@ void asym_record_writer_free(struct asym_record_writer *w)
     free(w);
 }
 
-static void add_machine(struct asym_record_writer *w, const struct asym_machine *m)
-{
-    w->machine = *m;
-    asym_record_u64(&w->io, ASYM_RECORD_ITEM_MACHINE, ASYM_RECORD_ITEM_END);
-    asym_record_machine(&w->io, &w->machine);
-}
-
 int asym_record_writer_add(struct asym_record_writer *w, struct asym_snapshot *s)
 {
     if (w->error < 0)
@@ -163,8 +151,11 @@ int asym_record_writer_add(struct asym_record_writer *w, struct asym_snapshot *s
         return w->error;
     if (w->io.used == 0)
         w->began = s->now;
-    if (w->n == 0 || s->machine->generation != w->machine.generation)
-        add_machine(w, s->machine);
+    if (w->n == 0 || s->machine->generation != w->machine.generation) {
+        w->machine = *s->machine;
+        asym_record_u64(&w->io, ASYM_RECORD_ITEM_MACHINE, ASYM_RECORD_ITEM_END);
+        asym_record_machine(&w->io, &w->machine);
+    }
     asym_record_u64(&w->io, ASYM_RECORD_ITEM_SNAPSHOT, ASYM_RECORD_ITEM_END);
     asym_record_snapshot(&w->io, &w->codec, s);
     w->error = w->io.error;

@@ -97,14 +97,6 @@ static bool is_stopped(struct asym_sim *s)
     return s->stop && ++s->polled % 1024 == 0 && *s->stop;
 }
 
-/* Traces the stop of threads that still run at the end. */
-static void trace_end(const struct asym_sim *s)
-{
-    for (uint32_t c = 0; s->tracer.event && c < s->n_cpus; c++)
-        if (s->cpus[c].running != SIM_NONE)
-            sim_trace_thread(s, ASYM_SIM_STOPS, s->cpus[c].running, NULL);
-}
-
 bool asym_sim_until(struct asym_sim *s, uint64_t time)
 {
     const uint64_t stop = ASYM_MIN(time, s->end);
@@ -116,7 +108,11 @@ bool asym_sim_until(struct asym_sim *s, uint64_t time)
     if (!s->over && !s->is_told)
         s->now = stop;
     s->over |= s->now >= s->end;
-    if (s->over)
-        trace_end(s);
+    if (s->over) {
+        /* Traces the stop of threads that still run at the end. */
+        for (uint32_t c = 0; s->tracer.event && c < s->n_cpus; c++)
+            if (s->cpus[c].running != SIM_NONE)
+                sim_trace_thread(s, ASYM_SIM_STOPS, s->cpus[c].running, NULL);
+    }
     return !s->over;
 }

@@ -149,18 +149,14 @@ static void end_life(struct asym_sim *s, struct sim_proc *p)
     s->n_ended++;
 }
 
-/* Jobs that arrive by rate are the same in the same order under every policy (Snavely 2002, 6), whichever instance is free. */
-static void draw_job(struct asym_sim *s, struct sim_proc *p)
-{
-    const uint64_t job = s->programs[p->program].n_jobs++ & UINT32_MAX;
-    p->rng = sim_rng_stream(s->seed, UINT64_C(1) << 63 | (uint64_t)p->program << 32 | job);
-}
-
 static void begin_life(struct asym_sim *s, struct sim_proc *p, uint64_t arrived)
 {
     const struct asym_sim_program *program = program_of(s, p);
-    if (program->rate > 0)
-        draw_job(s, p);
+    if (program->rate > 0) {
+        /* These jobs are the same in the same order under every policy (Snavely 2002, 6), whichever instance is free. */
+        const uint64_t job = s->programs[p->program].n_jobs++ & UINT32_MAX;
+        p->rng = sim_rng_stream(s->seed, UINT64_C(1) << 63 | (uint64_t)p->program << 32 | job);
+    }
     const int span = program->nice_high - program->nice_low;
     const int nice = program->nice_low + (span > 0 ? (int)sim_rng_below(&p->rng, (uint32_t)span + 1) : 0);
     struct asym_mask allowed = program->affinity;
@@ -336,12 +332,6 @@ void sim_timer(struct asym_sim *s, uint32_t thread)
         arrive(s, thread);
 }
 
-static void schedule_arrival(struct asym_sim *s, uint32_t program)
-{
-    const double gap = sim_rng_exponential(&s->programs[program].rng, 1e9 / s->scenario->programs[program].rate);
-    sim_heap_set(&s->heap, sim_slot_arrival(s, program), s->now + 1 + (uint64_t)gap);
-}
-
 static void start(struct asym_sim *s, struct sim_proc *p)
 {
     begin_life(s, p, s->now);
@@ -357,7 +347,8 @@ void sim_arrival(struct asym_sim *s, uint32_t program)
             start(s, &s->procs[sp->first_proc + i]);
         return;
     }
-    schedule_arrival(s, program);
+    const double gap = sim_rng_exponential(&s->programs[program].rng, 1e9 / s->scenario->programs[program].rate);
+    sim_heap_set(&s->heap, sim_slot_arrival(s, program), s->now + 1 + (uint64_t)gap);
     for (uint32_t i = 0; i < sp->n_procs; i++) {
         if (!s->procs[sp->first_proc + i].alive) {
             start(s, &s->procs[sp->first_proc + i]);

@@ -94,20 +94,15 @@ static unsigned put_cell(struct asym_top_page *page, unsigned at, enum asym_top_
     return at + room + 1;
 }
 
-/* A line in one style is a line of blanks with the cells over it. */
-static void put_background(struct asym_top_page *page, enum asym_top_style style)
-{
-    if (style != ASYM_TOP_PLAIN)
-        asym_top_format(page, 0, page->width, style, "%*s", (int)ASYM_MIN(page->width, 500u), "");
-}
-
 /* app NULL: the headings. */
 static void put_row(struct asym_top_page *page, const struct asym_top_view *view, const json_t *app,
                     enum asym_top_style style)
 {
     char text[256];
     unsigned at = 0;
-    put_background(page, style);
+    /* A line in one style is a line of blanks with the cells over it. */
+    if (style != ASYM_TOP_PLAIN)
+        asym_top_format(page, 0, page->width, style, "%*s", (int)ASYM_MIN(page->width, 500u), "");
     for (unsigned c = 0; c < ASYM_TOP_N_COLUMNS; c++) {
         if (page->width < columns[c].from)
             continue;

@@ -287,14 +287,6 @@ void asym_procfs_retry(struct asym_procfs *p, struct asym_process *proc)
     asym_procfs_expire_match(proc);
 }
 
-/* The facts stay unread, until the process calls exec, if it has made a reader hang before. */
-static void note_failure(const struct asym_procfs *p, struct asym_process *proc, const struct asym_read_answer *a)
-{
-    proc->unread |= a->what;
-    proc->retry_at = proc->has_hung ? 0 : p->now + ASYM_READ_WAIT;
-    proc->has_hung |= a->error == -ETIME;
-}
-
 static void take_maps(struct asym_process *proc, const struct asym_read_answer *a)
 {
     if (a->maps & ASYM_MAPS_COUNTS_LATE)
@@ -445,9 +437,12 @@ static void take_answer(struct asym_procfs *p, const struct asym_read_answer *a)
     proc->asked &= ~a->what;
     if (a->error < 0 && a->what & ASYM_READ_MAPS)
         proc->maps_read_at = 0;
-    if (a->error == -ETIME || a->error == -EPIPE)
-        note_failure(p, proc, a);
-    else if (a->error < 0)
+    if (a->error == -ETIME || a->error == -EPIPE) {
+        /* The facts stay unread, until the process calls exec, if it has made a reader hang before. */
+        proc->unread |= a->what;
+        proc->retry_at = proc->has_hung ? 0 : p->now + ASYM_READ_WAIT;
+        proc->has_hung |= a->error == -ETIME;
+    } else if (a->error < 0)
         return;
     if (a->what & ASYM_READ_MAPS && a->error == 0)
         take_maps(proc, a);

@@ -74,13 +74,6 @@ static int has_moved(struct asym_procfs *p, struct asym_process *proc)
     return moved;
 }
 
-/* The shares of a process refer to the time since its last sample, which may be longer than the interval of the snapshot. */
-static void begin_process(struct asym_procfs *p, struct asym_process *proc)
-{
-    p->scan.since = proc->sampled_at ? proc->sampled_at : p->last;
-    proc->sampled_at = p->now;
-}
-
 static bool has_autogroups(struct asym_procfs *p)
 {
     char text[8];
@@ -125,8 +118,11 @@ static int sample_process(struct asym_procfs *p, struct asym_process *proc)
 /* When another process has taken over the PID, that process is sampled. */
 static int sample_pid(struct asym_procfs *p, struct asym_process *proc)
 {
-    if (!p->scan.cut)
-        begin_process(p, proc);
+    if (!p->scan.cut) {
+        /* The shares of a process refer to the time since its last sample, which may be longer than the interval. */
+        p->scan.since = proc->sampled_at ? proc->sampled_at : p->last;
+        proc->sampled_at = p->now;
+    }
     int r = sample_process(p, proc);
     if (r == -ESTALE) {
         proc = asym_procfs_verify(p, proc);

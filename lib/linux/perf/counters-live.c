@@ -358,13 +358,6 @@ int asym_counters_new(const struct asym_counters_config *config, struct asym_cou
 
 /* Finds the counters that work on this machine. It opens them to find out. */
 
-static void list_pmus(const struct asym_pmu *pmus, int n, char *buf, size_t size)
-{
-    struct asym_text text = asym_text_in(buf, size);
-    for (int i = 0; i < n; i++)
-        asym_text_add(&text, "%s%s", text.used ? ", " : "", pmus[i].name);
-}
-
 static void list_counters(unsigned counters, char *buf, size_t size)
 {
     struct asym_text text = asym_text_in(buf, size);
@@ -409,7 +402,9 @@ void asym_counters_probe(const struct asym_root *root, const struct asym_counter
     const char *why;
     char counters[80];
     int n = asym_counters_pmus(root, pmus);
-    list_pmus(pmus, n, s.pmus, sizeof s.pmus);
+    struct asym_text text = asym_text_in(s.pmus, sizeof s.pmus);
+    for (int i = 0; i < n; i++)
+        asym_text_add(&text, "%s%s", text.used ? ", " : "", pmus[i].name);
     s.error = n < 0 ? n : root->live ? try_self(root, calls, &s) : 0;
     list_counters(s.counters, counters, sizeof counters);
     if (s.error < 0) {

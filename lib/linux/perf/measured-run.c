@@ -153,13 +153,6 @@ static void signal_group(const struct run *r, int signal)
         kill(-r->pid, signal);
 }
 
-static void end(struct run *r)
-{
-    signal_group(r, SIGTERM);
-    if (wait_until(r, asym_clock_now() + GRACE) <= 0)
-        signal_group(r, SIGKILL);
-}
-
 /*
  * Kills the group before it reaps the leader: until then the kernel cannot reuse the number. Returns 0; -ECHILD: SIGCHLD is
  * ignored.
@@ -207,8 +200,11 @@ static int count(struct run *r, struct asym_measured_run_result *ret, struct asy
     read_exe(r, ret);
     n = wait_until(r, until);
     ret->ended = n == 0;
-    if (n <= 0)
-        end(r);
+    if (n <= 0) {
+        signal_group(r, SIGTERM);
+        if (wait_until(r, asym_clock_now() + GRACE) <= 0)
+            signal_group(r, SIGKILL);
+    }
     if (n < 0)
         return n;
     n = reap(r, &ret->status);

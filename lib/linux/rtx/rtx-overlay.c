@@ -172,13 +172,6 @@ static uint32_t count_programs(const struct asym_rtxd_program_report *program_re
     return programs;
 }
 
-static void meet_all(struct asym_rtxd_provider *provider, const struct asym_snapshot *s)
-{
-    for (size_t i = 0; provider->meet && i < s->n_procs; i++)
-        if (!(s->procs[i].flags & (ASYM_PROC_KERNEL | ASYM_PROC_FOREIGN_NS)))
-            provider->meet(provider, s->procs[i].id.tid, s->procs[i].id.start);
-}
-
 static int overlay_next(struct asym_source *source, struct asym_snapshot *ret)
 {
     struct overlay_source *t = of(source);
@@ -199,8 +192,9 @@ static int overlay_next(struct asym_source *source, struct asym_snapshot *ret)
     const size_t n = t->config.provider->ask(t->config.provider, t->config.now(), how, &program_reports);
     if (n > 0 && overlay(t, &s, program_reports, n, s.refreshed) < 0)
         return -ENOMEM;
-    if (!s.refreshed)
-        meet_all(t->config.provider, &s);
+    for (size_t i = 0; !s.refreshed && t->config.provider->meet && i < s.n_procs; i++)
+        if (!(s.procs[i].flags & (ASYM_PROC_KERNEL | ASYM_PROC_FOREIGN_NS)))
+            t->config.provider->meet(t->config.provider, s.procs[i].id.tid, s.procs[i].id.start);
     const uint64_t phases = phases_of(program_reports, n);
     if (phases != t->phases)
         s.urgent = ASYM_URGENT_REPORT;

@@ -36,12 +36,6 @@ static void throttle(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
     c->n_vain_wakeups = ASYM_RTXD_MAX_VAIN_WAKEUPS - 1;
 }
 
-static void note_vain_wakeup(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
-{
-    if (c->n_wakeups > 0 && ++c->n_vain_wakeups >= ASYM_RTXD_MAX_VAIN_WAKEUPS)
-        throttle(s, c);
-}
-
 static void take_client_event(struct asym_rtxd_server *s, struct asym_rtxd_client *c, uint32_t events)
 {
     if (events & (IN_CLOSE_WRITE | IN_IGNORED))
@@ -61,17 +55,12 @@ static void take_announcement(struct asym_rtxd_server *s, struct asym_rtxd_user 
         asym_rtxd_admit(s, user, name, now);
 }
 
-/* Each program may have woken asymd by an event that was lost with the queue, by another's fault. Announcements are repeated. */
-static void take_overflow(struct asym_rtxd_server *s, asym_usec now)
-{
-    for (size_t i = 0; i < s->n; i++)
-        s->clients[i]->again_at = now;
-}
-
 static void take_event(struct asym_rtxd_server *s, const struct inotify_event *event, asym_usec now)
 {
     if (event->mask & IN_Q_OVERFLOW) {
-        take_overflow(s, now);
+        /* Each program may have woken asymd by an event that was lost, by another's fault. Announcements are repeated. */
+        for (size_t i = 0; i < s->n; i++)
+            s->clients[i]->again_at = now;
         return;
     }
     for (size_t i = 0; i < s->n; i++)
@@ -119,13 +108,6 @@ static bool defer(struct asym_rtxd_server *s, struct asym_rtxd_client *c)
     return false;
 }
 
-static void note_change(struct asym_rtxd_client *c)
-{
-    c->sample = ASYM_RTXD_PHASE_CHANGED;
-    c->unanswered = true;
-    c->n_vain_wakeups = 0;
-}
-
 static bool is_due(const struct asym_rtxd_client *c, asym_usec now)
 {
     return c->n_wakeups > 0 || c->hearing == ASYM_RTXD_DEFERRED || (c->again_at > 0 && now >= c->again_at);
@@ -157,10 +139,12 @@ static bool sample_client(struct asym_rtxd_server *s, struct asym_rtxd_client *c
         return false;
     if (changed && !asym_rtxd_may_answer(s, c, now))
         return defer(s, c);
-    if (changed)
-        note_change(c);
-    else
-        note_vain_wakeup(s, c);
+    if (changed) {
+        c->sample = ASYM_RTXD_PHASE_CHANGED;
+        c->unanswered = true;
+        c->n_vain_wakeups = 0;
+    } else if (c->n_wakeups > 0 && ++c->n_vain_wakeups >= ASYM_RTXD_MAX_VAIN_WAKEUPS)
+        throttle(s, c);
     c->again_at = c->n_wakeups > 0 ? now + c->layout.notify_min : 0;
     c->n_wakeups = 0;
     return changed;

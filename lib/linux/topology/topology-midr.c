@@ -88,13 +88,6 @@ static bool has_midr(const struct asym_root *root)
     return asym_root_read(root, "proc/cpuinfo", text, sizeof text) > 0 && strstr(text, "CPU implementer");
 }
 
-static void read_cpuinfo(const struct asym_root *root, struct keys *keys)
-{
-    ASYM_AUTO_FREE char *text = has_midr(root) ? malloc(MAX_CPUINFO) : NULL;
-    if (text && asym_root_read(root, "proc/cpuinfo", text, MAX_CPUINFO) > 0)
-        parse_cpuinfo(text, keys);
-}
-
 static bool all_there(const struct keys *keys, const struct asym_mask *cpus)
 {
     ASYM_MASK_FOREACH (cpu, cpus)
@@ -173,8 +166,11 @@ void asym_topology_midr(const struct asym_root *root, struct asym_machine *m)
     struct keys keys = {.there = {false}};
     int16_t n = 0;
     read_registers(root, m, &keys);
-    if (!all_there(&keys, &m->online))
-        read_cpuinfo(root, &keys);
+    if (!all_there(&keys, &m->online)) {
+        ASYM_AUTO_FREE char *text = has_midr(root) ? malloc(MAX_CPUINFO) : NULL;
+        if (text && asym_root_read(root, "proc/cpuinfo", text, MAX_CPUINFO) > 0)
+            parse_cpuinfo(text, &keys);
+    }
     if (!all_there(&keys, &m->online))
         fill_missing(root, &m->online, &keys);
     if (!all_there(&keys, &m->online))
