@@ -20,18 +20,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Random bytes make no valid machine, so the content begins with one. */
-static void put_machine(struct asym_record_io *io)
-{
-    struct asym_machine m = {.generation = 1, .n_cpus = 4, .online = {{0xf}}, .usable = {{0xf}}};
-    for (unsigned c = 0; c < 4; c++)
-        m.cpus[c] = (struct asym_cpu){.speed = c < 2 ? 2 : 1, .core = (int16_t)c, .freq_domain = (int16_t)c};
-    if (asym_machine_finish(&m) < 0)
-        abort();
-    asym_record_u64(io, ASYM_RECORD_ITEM_MACHINE, ASYM_RECORD_ITEM_END);
-    asym_record_machine(io, &m);
-}
-
 /* Writes a head without the checks of a writer. */
 static void put_head(FILE *out, const char *version)
 {
@@ -58,8 +46,16 @@ static FILE *forge(const uint8_t *data, size_t size, char version[64], char **re
     if (!out)
         abort();
     put_head(out, version);
-    if (size > 0 && data[0] % 2 == 0)
-        put_machine(&io);
+    if (size > 0 && data[0] % 2 == 0) {
+        /* Random bytes make no valid machine, so the content begins with one. */
+        struct asym_machine m = {.generation = 1, .n_cpus = 4, .online = {{0xf}}, .usable = {{0xf}}};
+        for (unsigned c = 0; c < 4; c++)
+            m.cpus[c] = (struct asym_cpu){.speed = c < 2 ? 2 : 1, .core = (int16_t)c, .freq_domain = (int16_t)c};
+        if (asym_machine_finish(&m) < 0)
+            abort();
+        asym_record_u64(&io, ASYM_RECORD_ITEM_MACHINE, ASYM_RECORD_ITEM_END);
+        asym_record_machine(&io, &m);
+    }
     for (size_t i = at; i < size; i++)
         asym_record_bytes(&io, (void *)(uintptr_t)&data[i], 1);
     if (asym_record_write_segment(out, io.bytes, io.used) < 0 || fclose(out) != 0)

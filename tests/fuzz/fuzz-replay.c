@@ -68,34 +68,6 @@ static void make_profiles(struct facts *f)
         }
 }
 
-static void make_app(struct facts *f, uint32_t i)
-{
-    static const double means[] = {1, 0, 8, 0.3, 1e7};
-    const int32_t pid = 100 + (int32_t)i;
-    f->procs[i] = (struct asym_proc){.id = {pid, pid, 1}, .app = i, .rule = (enum asym_rule_action)choose(4)};
-    f->procs[i].profile = choose(3) ? &f->profiles[choose(PROFILES)] : NULL;
-    f->apps[i] = (struct asym_app){.id = f->procs[i].id,
-                                   .first_task = i * (TASKS / APPS),
-                                   .n_tasks = TASKS / APPS,
-                                   .n_threads = choose(2) ? UINT32_MAX : TASKS / APPS,
-                                   .runnable_instant = choose(2) ? UINT32_MAX : TASKS / APPS,
-                                   .runnable_mean = means[choose(ASYM_LENGTH(means))],
-                                   .uses_rtx = choose(2)};
-}
-
-static void make_task(struct facts *f, uint32_t i)
-{
-    struct asym_task *t = &f->tasks[i];
-    const int32_t tgid = 100 + (int32_t)(i / (TASKS / APPS));
-    *t = (struct asym_task){.id = {1000 + (int32_t)i, tgid, 1}, .proc = i / (TASKS / APPS), .state = 'R'};
-    t->cpu = choose(10) == 9 ? ASYM_MAX_CPUS - 1 : (int32_t)choose(CPUS);
-    t->runnable = choose(3) / 2.0;
-    t->running = t->runnable * choose(2);
-    t->mask = &f->masks[choose(6) == 5];
-    t->cpuset = &f->masks[0];
-    t->flags = choose(8) == 7 ? choose(256) % 64 : 0;
-}
-
 static struct asym_snapshot make_snapshot(struct facts *f)
 {
     struct asym_snapshot s = {.machine = &f->machine, .apps = f->apps, .procs = f->procs, .tasks = f->tasks};
@@ -104,10 +76,29 @@ static struct asym_snapshot make_snapshot(struct facts *f)
     s.samples = f->samples;
     s.now = f->now += choose(4) ? 100000 : (asym_usec)choose(256) * 4000000;
     s.interval = choose(3) ? 100000 : 0;
-    for (uint32_t i = 0; i < APPS; i++)
-        make_app(f, i);
+    for (uint32_t i = 0; i < APPS; i++) {
+        static const double means[] = {1, 0, 8, 0.3, 1e7};
+        const int32_t pid = 100 + (int32_t)i;
+        f->procs[i] = (struct asym_proc){.id = {pid, pid, 1}, .app = i, .rule = (enum asym_rule_action)choose(4)};
+        f->procs[i].profile = choose(3) ? &f->profiles[choose(PROFILES)] : NULL;
+        f->apps[i] = (struct asym_app){.id = f->procs[i].id,
+                                       .first_task = i * (TASKS / APPS),
+                                       .n_tasks = TASKS / APPS,
+                                       .n_threads = choose(2) ? UINT32_MAX : TASKS / APPS,
+                                       .runnable_instant = choose(2) ? UINT32_MAX : TASKS / APPS,
+                                       .runnable_mean = means[choose(ASYM_LENGTH(means))],
+                                       .uses_rtx = choose(2)};
+    }
     for (uint32_t i = 0; i < TASKS; i++) {
-        make_task(f, i);
+        struct asym_task *t = &f->tasks[i];
+        const int32_t tgid = 100 + (int32_t)(i / (TASKS / APPS));
+        *t = (struct asym_task){.id = {1000 + (int32_t)i, tgid, 1}, .proc = i / (TASKS / APPS), .state = 'R'};
+        t->cpu = choose(10) == 9 ? ASYM_MAX_CPUS - 1 : (int32_t)choose(CPUS);
+        t->runnable = choose(3) / 2.0;
+        t->running = t->runnable * choose(2);
+        t->mask = &f->masks[choose(6) == 5];
+        t->cpuset = &f->masks[0];
+        t->flags = choose(8) == 7 ? choose(256) % 64 : 0;
         if (choose(3))
             f->samples[s.n_samples++] = (struct asym_sample){i, figure(), figure(), figure(), figure()};
     }

@@ -71,18 +71,6 @@ static void await_steered(sd_bus *bus, uint32_t least, uint32_t most)
     fail_msg("asymd steers %u threads, and not %u to %u", steered(bus), least, most);
 }
 
-static void ask_properties(sd_bus *bus)
-{
-    static const char *const texts[] = {"Version", "Policy", "PolicyReason"};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        ASYM_AUTO_FREE char *value = NULL;
-        sd_bus_error error = SD_BUS_ERROR_NULL;
-        assert_true(sd_bus_get_property_string(bus, sd_bus_is_bus_client(bus) > 0 ? "org.asymd" : NULL, PATH, INTERFACE,
-                                               texts[i], &error, &value) >= 0);
-        assert_true(*value);
-    }
-}
-
 static void ask_about_service(sd_bus *bus, pid_t load)
 {
     bool found;
@@ -129,7 +117,14 @@ static void ask_about_program(sd_bus *bus, pid_t load)
 /* Asks everything that can be asked, of a program with busy threads. */
 static void ask_everything(sd_bus *bus, pid_t load)
 {
-    ask_properties(bus);
+    static const char *const texts[] = {"Version", "Policy", "PolicyReason"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        ASYM_AUTO_FREE char *value = NULL;
+        sd_bus_error error = SD_BUS_ERROR_NULL;
+        assert_true(sd_bus_get_property_string(bus, sd_bus_is_bus_client(bus) > 0 ? "org.asymd" : NULL, PATH, INTERFACE,
+                                               texts[i], &error, &value) >= 0);
+        assert_true(*value);
+    }
     ask_about_service(bus, load);
     ask_about_program(bus, load);
 }

@@ -23,12 +23,14 @@ static void write_file(const char *name, const char *text)
     close(fd);
 }
 
-/*
- * Removes cpusets of tests that were killed. The kernel refuses to remove a cpuset with a process, so a running test keeps its
- * own.
- */
-static void remove_old_cgroups(const char *parent)
+void asym_cpuset_make(const char *cpus)
 {
+    bool v1 = access("/sys/fs/cgroup/cpuset/cpuset.cpus", R_OK) == 0;
+    const char *parent = v1 ? "/sys/fs/cgroup/cpuset" : "/sys/fs/cgroup";
+    /*
+     * Removes cpusets of tests that were killed. The kernel refuses to remove a cpuset with a process, so a running test keeps its
+     * own.
+     */
     DIR *d = opendir(parent);
     for (struct dirent *e; d && (e = readdir(d));) {
         char left[sizeof path + sizeof e->d_name];
@@ -40,13 +42,6 @@ static void remove_old_cgroups(const char *parent)
     }
     if (d)
         closedir(d);
-}
-
-void asym_cpuset_make(const char *cpus)
-{
-    bool v1 = access("/sys/fs/cgroup/cpuset/cpuset.cpus", R_OK) == 0;
-    const char *parent = v1 ? "/sys/fs/cgroup/cpuset" : "/sys/fs/cgroup";
-    remove_old_cgroups(parent);
     snprintf(path, sizeof path, "%s/" PREFIX "%d", parent, (int)getpid());
     if (mkdir(path, 0755) < 0)
         fail_msg("%s: %s: this test needs root, and cgroups that may be written", path, strerror(errno));

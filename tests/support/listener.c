@@ -13,19 +13,7 @@
 
 static const struct asym_rtx_user another = {.pool = 2, .number = 2, .is_used = 1, .uid = 123456};
 
-static void publish(const char *path)
-{
-    const struct asym_rtx_user own = {.pool = 1, .number = 1, .is_used = 1, .uid = geteuid()};
-    char name[160];
-    snprintf(name, sizeof name, "%s/" ASYM_RTX_USERS, path);
-    const int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    assert_int_equal(write(fd, &another, sizeof another), sizeof another);
-    assert_int_equal(write(fd, &own, sizeof own), sizeof own);
-    assert_int_equal(ftruncate(fd, ASYM_RTX_MAX_USERS * sizeof own), 0);
-    close(fd);
-}
-
-static void make_directories(const struct asym_listener *l)
+void asym_listener_reopen(struct asym_listener *l)
 {
     char path[160];
     for (size_t n = strlen(l->path); n <= strlen(l->user); n++) {
@@ -33,12 +21,14 @@ static void make_directories(const struct asym_listener *l)
         if (l->user[n] == '/' || l->user[n] == '\0')
             assert_int_equal(mkdir(path, 0711), 0);
     }
-}
-
-void asym_listener_reopen(struct asym_listener *l)
-{
-    make_directories(l);
-    publish(l->path);
+    const struct asym_rtx_user own = {.pool = 1, .number = 1, .is_used = 1, .uid = geteuid()};
+    char name[160];
+    snprintf(name, sizeof name, "%s/" ASYM_RTX_USERS, l->path);
+    const int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    assert_int_equal(write(fd, &another, sizeof another), sizeof another);
+    assert_int_equal(write(fd, &own, sizeof own), sizeof own);
+    assert_int_equal(ftruncate(fd, ASYM_RTX_MAX_USERS * sizeof own), 0);
+    close(fd);
     l->events = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     assert_true(inotify_add_watch(l->events, l->user, IN_ATTRIB) >= 0);
 }

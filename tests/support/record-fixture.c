@@ -28,16 +28,6 @@ static void show_id(FILE *out, const struct asym_taskid *id)
     fprintf(out, " %d/%d/%llu", id->tid, id->tgid, (unsigned long long)id->start);
 }
 
-static void show_machine(FILE *out, const struct asym_machine *m)
-{
-    fprintf(out, "machine %llu: %u cpus, %u types, %u cores;", (unsigned long long)m->generation, m->n_cpus, m->n_types,
-            m->n_cores);
-    show_mask(out, &m->fast);
-    fputc(';', out);
-    show_mask(out, &m->slow);
-    fputc('\n', out);
-}
-
 static void show_text(FILE *out, const char *text)
 {
     fprintf(out, " %s", text ? text : "-");
@@ -105,7 +95,12 @@ char *record_fixture_show(const struct asym_snapshot *s)
     for (size_t i = 0; i < ASYM_N_SIGNALS; i++)
         show_text(out, s->missing[i]);
     fputc('\n', out);
-    show_machine(out, s->machine);
+    fprintf(out, "machine %llu: %u cpus, %u types, %u cores;", (unsigned long long)s->machine->generation,
+            s->machine->n_cpus, s->machine->n_types, s->machine->n_cores);
+    show_mask(out, &s->machine->fast);
+    fputc(';', out);
+    show_mask(out, &s->machine->slow);
+    fputc('\n', out);
     show_lists(out, s);
     assert_int_equal(fclose(out), 0);
     return text;

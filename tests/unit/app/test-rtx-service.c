@@ -115,19 +115,6 @@ static char *pages_dir(void)
     return path;
 }
 
-/* Announce a file without a page, and remove it. */
-static void come_with_garbage(uint64_t number)
-{
-    char path[160];
-    const int file = asym_raw_create(pages_dir(), getpid(), number);
-    assert_true(file >= 0);
-    assert_int_equal(asym_raw_announce(file), 0);
-    assert_true(sd_event_run(event, 100000) >= 0);
-    close(file);
-    asym_raw_path(pages_dir(), getpid(), number, path, sizeof path);
-    unlink(path);
-}
-
 /* Run the loop until no event comes for a while. */
 static void run_events(void)
 {
@@ -143,7 +130,15 @@ TEST_WITH(each_reason_is_logged_once_at_whatever_level, set_up, tear_down)
     static char text[8192];
     captured_log_begin();
     for (uint64_t i = 0; i < 20; i++) {
-        come_with_garbage(i);
+        /* Announce a file without a page, and remove it. */
+        char path[160];
+        const int file = asym_raw_create(pages_dir(), getpid(), i);
+        assert_true(file >= 0);
+        assert_int_equal(asym_raw_announce(file), 0);
+        assert_true(sd_event_run(event, 100000) >= 0);
+        close(file);
+        asym_raw_path(pages_dir(), getpid(), i, path, sizeof path);
+        unlink(path);
         run_events();
         asym_rtxd_housekeeping(rtx, asym_clock_now());
     }

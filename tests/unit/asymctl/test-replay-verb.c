@@ -222,12 +222,16 @@ static void await_handler(pid_t pid)
     fail_msg("asymctl does not catch SIGINT");
 }
 
-/*
- * The bar is due after ASYM_PROGRESS_AFTER. asymctl is stopped for most of that time, so a fast machine does not end the replay
- * before. The time between two stops grows, because a busy machine gives asymctl little of it.
- */
-static void await_bar(pid_t pid, int terminal)
+TEST(a_long_replay_shows_its_progress_and_ctrl_c_prints_what_is_done)
 {
+    static char errors[1 << 20], table[65536];
+    unsigned done = 0;
+    int out, terminal, status;
+    const pid_t pid = start_long(NULL, &out, &terminal);
+    /*
+     * The bar is due after ASYM_PROGRESS_AFTER. asymctl is stopped for most of that time, so a fast machine does not end the replay
+     * before. The time between two stops grows, because a busy machine gives asymctl little of it.
+     */
     struct pollfd bar = {.fd = terminal, .events = POLLIN};
     await_handler(pid);
     for (int i = 0; i < 200 && poll(&bar, 1, 20 + 5 * i) == 0; i++) {
@@ -236,15 +240,6 @@ static void await_bar(pid_t pid, int terminal)
         asym_process_signal(pid, SIGCONT);
     }
     assert_int_equal(bar.revents & POLLIN, POLLIN);
-}
-
-TEST(a_long_replay_shows_its_progress_and_ctrl_c_prints_what_is_done)
-{
-    static char errors[1 << 20], table[65536];
-    unsigned done = 0;
-    int out, terminal, status;
-    const pid_t pid = start_long(NULL, &out, &terminal);
-    await_bar(pid, terminal);
     for (unsigned pass = 0; pass < 3;) {
         *errors = '\0';
         read_until(terminal, " of 8 passes, ", errors, sizeof errors);

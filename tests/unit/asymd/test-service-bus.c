@@ -36,8 +36,12 @@ WRAPPED(void, asym_bus_emit_changed, struct asym_bus *bus, char *const *names)
     strcat(heard, ".");
 }
 
-static void open_service(struct bus_fixture *f)
+static int set_up(void **state)
 {
+    struct bus_fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/system_bus_socket", 1);
+    tree_make(&f->tree);
     struct asym_service *s = &f->s;
     char option[256];
     f->run = (struct asym_run){.cli = &f->cli, .machine = &f->machine, .policy = &engine_fixture_policy_type};
@@ -52,15 +56,6 @@ static void open_service(struct bus_fixture *f)
     engine_fixture_init(&f->w);
     asym_service_bus_open(s);
     assert_non_null(s->bus);
-}
-
-static int set_up(void **state)
-{
-    struct bus_fixture *f = calloc(1, sizeof *f);
-    assert_non_null(f);
-    setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/system_bus_socket", 1);
-    tree_make(&f->tree);
-    open_service(f);
     *state = fixture = f;
     return 0;
 }
@@ -264,18 +259,6 @@ static sd_bus_message *ask(sd_bus_message *call)
     return reply;
 }
 
-/* Writes the XML that the server gives for its object. */
-static void introspect(char *ret, size_t size)
-{
-    sd_bus_message *m = NULL;
-    const char *text;
-    assert_true(sd_bus_message_new_method_call(client, &m, NULL, ASYM_BUS_PATH, "org.freedesktop.DBus.Introspectable",
-                                               "Introspect") >= 0);
-    ASYM_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = ask(m);
-    assert_true(sd_bus_message_read(reply, "s", &text) > 0);
-    assert_in_range(snprintf(ret, size, "%s", text), 1, size - 1);
-}
-
 /* An attribute of a tag, or "". */
 static void attribute(const char *tag, const char *end, const char *name, char *ret, size_t size)
 {
@@ -320,7 +303,14 @@ static void normalize(const char *xml, char *ret, size_t size)
 TEST_WITH(the_installed_xml_is_what_the_object_says, set_up_client, tear_down_client)
 {
     static char said[TEXT_SIZE], installed[TEXT_SIZE], a[TEXT_SIZE], b[TEXT_SIZE];
-    introspect(said, sizeof said);
+    /* Writes the XML that the server gives for its object. */
+    sd_bus_message *m = NULL;
+    const char *text;
+    assert_true(sd_bus_message_new_method_call(client, &m, NULL, ASYM_BUS_PATH, "org.freedesktop.DBus.Introspectable",
+                                               "Introspect") >= 0);
+    ASYM_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = ask(m);
+    assert_true(sd_bus_message_read(reply, "s", &text) > 0);
+    assert_in_range(snprintf(said, sizeof said, "%s", text), 1, sizeof said - 1);
     file_read(ASYM_TEST_SOURCE "/dbus/org.asymd.Manager.xml", installed, sizeof installed);
     normalize(said, a, sizeof a);
     normalize(installed, b, sizeof b);

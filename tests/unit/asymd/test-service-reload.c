@@ -42,22 +42,6 @@ static void changed(struct asym_service *s)
     ((struct reload_fixture *)(void *)((char *)s - offsetof(struct reload_fixture, s)))->n_changed++;
 }
 
-static void open_service(struct reload_fixture *f)
-{
-    struct asym_service *s = &f->s;
-    s->run = &f->run;
-    assert_int_equal(asym_observer_open(&f->run, &s->observer, NULL), 0);
-    assert_int_equal(asym_observer_count(&s->observer, &f->run, NULL), 0);
-    assert_int_equal(asym_service_control_open(s), 0);
-    s->control.changed = changed;
-    assert_int_equal(sd_event_new(&s->event), 0);
-    assert_int_equal(asym_ledger_open(f->tree.path, &s->ledger, NULL), 0);
-    const struct asym_engine_config config = asym_run_engine_config(&f->run);
-    assert_int_equal(asym_cycle_init(&s->cycle, &config, s->observer.source, asym_actuator_dry()), 0);
-    s->abilities = asym_watch_abilities(&f->run.root);
-    asym_watch_read_facts(&s->cpu_facts, &f->run.root, &f->run.machine->online, asym_clock_now());
-}
-
 static void set_up_with(struct reload_fixture *f, const char *policy)
 {
     tree_make(&f->tree);
@@ -71,7 +55,18 @@ static void set_up_with(struct reload_fixture *f, const char *policy)
     assert_int_equal(asym_root_open(f->tree.path, &f->run.root, NULL), 0);
     assert_int_equal(asym_run_machine(&f->run, true, NULL), 0);
     assert_int_equal(asym_run_policy(&f->run, NULL), 0);
-    open_service(f);
+    struct asym_service *s = &f->s;
+    s->run = &f->run;
+    assert_int_equal(asym_observer_open(&f->run, &s->observer, NULL), 0);
+    assert_int_equal(asym_observer_count(&s->observer, &f->run, NULL), 0);
+    assert_int_equal(asym_service_control_open(s), 0);
+    s->control.changed = changed;
+    assert_int_equal(sd_event_new(&s->event), 0);
+    assert_int_equal(asym_ledger_open(f->tree.path, &s->ledger, NULL), 0);
+    const struct asym_engine_config config = asym_run_engine_config(&f->run);
+    assert_int_equal(asym_cycle_init(&s->cycle, &config, s->observer.source, asym_actuator_dry()), 0);
+    s->abilities = asym_watch_abilities(&f->run.root);
+    asym_watch_read_facts(&s->cpu_facts, &f->run.root, &f->run.machine->online, asym_clock_now());
 }
 
 static void set_up(struct reload_fixture *f)

@@ -585,17 +585,6 @@ static struct asym_mask spun_on(const struct run *r)
     return cpus;
 }
 
-static void check_spinning(struct run *r)
-{
-    const struct asym_mask spun = spun_on(r);
-    for (size_t i = 0; i < r->plan->n_tasks; i++) {
-        const struct asym_plan_task *t = &r->plan->tasks[i];
-        const bool works = is_placed(t) && !(r->load->tasks[i].flags & ASYM_TASK_SPINNING) && !is_measured(r, t);
-        if (works && asym_mask_has(&r->machine.slow, t->target))
-            CHECK(r, !asym_mask_meets(&r->allowed[i], &spun));
-    }
-}
-
 /* A third of the threads spin, others from one plan to the next. */
 static void body_spinning(struct run *r)
 {
@@ -603,7 +592,13 @@ static void body_spinning(struct run *r)
         for (size_t i = 0; i < r->load->s.n_tasks; i++)
             r->load->tasks[i].flags = gen_below(&r->g, 3) == 0 ? ASYM_TASK_SPINNING : 0;
         step(r);
-        check_spinning(r);
+        const struct asym_mask spun = spun_on(r);
+        for (size_t i = 0; i < r->plan->n_tasks; i++) {
+            const struct asym_plan_task *t = &r->plan->tasks[i];
+            const bool works = is_placed(t) && !(r->load->tasks[i].flags & ASYM_TASK_SPINNING) && !is_measured(r, t);
+            if (works && asym_mask_has(&r->machine.slow, t->target))
+                CHECK(r, !asym_mask_meets(&r->allowed[i], &spun));
+        }
         check_reasons(r);
         follow(r);
         gen_load_pass(r->load, 100 * ASYM_MSEC);

@@ -89,15 +89,6 @@ TEST(more_than_fits_is_asked_for_later)
     r->close(r);
 }
 
-/* The helper that was started last. The kernel lists children in the order of their start. */
-static pid_t newest_helper(void)
-{
-    pid_t children[64];
-    const size_t n = asym_process_children(getpid(), children, ASYM_LENGTH(children));
-    assert_in_range(n, 1, ASYM_LENGTH(children) - 1);
-    return children[n - 1];
-}
-
 /*
  * The answer names the process that the helper was reading. The caller asks a new helper the other requests again. The helper is
  * stopped until it has all requests: it could end by the second one before the third one comes.
@@ -106,7 +97,11 @@ static void expect_replaced(int32_t bad, int error, size_t hangs)
 {
     struct asym_proc_reader *r = new_reader(FAKE);
     assert_int_equal(ask(r, 1, 0, 1), 0);
-    const pid_t helper = newest_helper();
+    /* The helper that was started last. The kernel lists children in the order of their start. */
+    pid_t children[64];
+    const size_t n = asym_process_children(getpid(), children, ASYM_LENGTH(children));
+    assert_in_range(n, 1, ASYM_LENGTH(children) - 1);
+    const pid_t helper = children[n - 1];
     assert_int_equal(asym_process_stop(helper), 0);
     assert_int_equal(ask(r, bad, 2002, 2), 0);
     assert_int_equal(ask(r, 3, 0, 3), 0);
@@ -289,17 +284,6 @@ TEST(readings_have_one_budget)
     clocks.stands = 0;
 }
 
-/* End the children of killed helpers, and reap all processes. The child of a helper becomes the test's when the helper ends. */
-static void end_those_that_stay(void)
-{
-    pid_t children[64];
-    do {
-        const size_t n = asym_process_children(getpid(), children, ASYM_LENGTH(children));
-        for (size_t i = 0; i < n; i++)
-            assert_int_equal(asym_process_signal(children[i], SIGKILL), 0);
-    } while (wait(NULL) > 0);
-}
-
 /* However long that takes, and root, too. The other helpers are for other users. */
 TEST(a_user_waits_while_the_killed_helper_sleeps)
 {
@@ -314,7 +298,13 @@ TEST(a_user_waits_while_the_killed_helper_sleeps)
         expect_read_soon(r, 2003);
         r->close(r);
     }
-    end_those_that_stay();
+    /* End the children of killed helpers, and reap all processes. The child of a helper becomes the test's when the helper ends. */
+    pid_t children[64];
+    do {
+        const size_t n = asym_process_children(getpid(), children, ASYM_LENGTH(children));
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(asym_process_signal(children[i], SIGKILL), 0);
+    } while (wait(NULL) > 0);
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
 }
 

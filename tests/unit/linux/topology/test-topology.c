@@ -80,19 +80,6 @@ static void expect_note(const struct fixture *f, enum asym_origin origin, bool u
     assert_int_equal(n->used, used);
 }
 
-static void expect_alike(const struct fixture *f)
-{
-    assert_int_equal(f->m.n_types, 1);
-    assert_true(asym_mask_empty(&f->m.slow));
-    assert_true(asym_mask_equal(&f->m.fast, &f->m.usable));
-    ASYM_MASK_FOREACH (cpu, &f->m.usable) {
-        assert_int_equal(f->m.cpus[cpu].origin, ASYM_ORIGIN_NONE);
-        assert_true(f->m.cpus[cpu].speed == 1.0);
-    }
-    for (size_t i = 0; i < f->notes.n; i++)
-        assert_false(f->notes.note[i].used);
-}
-
 static void expect_speed(const struct fixture *f, unsigned cpu, double speed)
 {
     assert_true(f->m.cpus[cpu].speed > speed * 0.999 && f->m.cpus[cpu].speed < speed * 1.001);
@@ -252,7 +239,15 @@ TEST_F(cores_of_no_kind_are_one_type_from_80_percent_up)
     }
     write_each(f, "4-7", "cpufreq/cpuinfo_max_freq", "4400000");
     assert_int_equal(read_tree(f), 0);
-    expect_alike(f);
+    assert_int_equal(f->m.n_types, 1);
+    assert_true(asym_mask_empty(&f->m.slow));
+    assert_true(asym_mask_equal(&f->m.fast, &f->m.usable));
+    ASYM_MASK_FOREACH (cpu, &f->m.usable) {
+        assert_int_equal(f->m.cpus[cpu].origin, ASYM_ORIGIN_NONE);
+        assert_true(f->m.cpus[cpu].speed == 1.0);
+    }
+    for (size_t i = 0; i < f->notes.n; i++)
+        assert_false(f->notes.note[i].used);
     expect_note(f, ASYM_ORIGIN_CPUFREQ, false,
                 "cpuinfo_max_freq: 4400000 to 5000000 kHz within one kind: asymd counts them as equal");
 }
@@ -270,21 +265,16 @@ TEST_F(a_staircase_of_speeds_keeps_its_steps)
         expect_speed(f, c, c + 1);
 }
 
-/* Two designs: Cortex-A720 (0-3, of two clocks) and X4. */
-static void write_midr(struct fixture *f)
+TEST_F(arm_cores_are_of_the_kind_that_their_midr_names)
 {
+    tree_plain(&f->tree, 8);
+    /* Two designs: Cortex-A720 (0-3, of two clocks) and X4. */
     write_each(f, "0-3", "regs/identification/midr_el1", "0x00000000411fd811");
     write_each(f, "2", "regs/identification/midr_el1", "0x00000000410fd810"); /* an older revision of the same */
     write_each(f, "4-7", "regs/identification/midr_el1", "0x00000000411fd821");
     write_each(f, "0-1", "cpu_capacity", "880");
     write_each(f, "2-3", "cpu_capacity", "939");
     write_each(f, "4-7", "cpu_capacity", "1024");
-}
-
-TEST_F(arm_cores_are_of_the_kind_that_their_midr_names)
-{
-    tree_plain(&f->tree, 8);
-    write_midr(f);
     assert_int_equal(read_tree(f), 0);
     assert_int_equal(f->m.n_types, 2);
     assert_string_equal(f->m.types[0].name, "Cortex-X4");
