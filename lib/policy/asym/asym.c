@@ -163,15 +163,16 @@ static double share_of(const struct asym_seats *q, size_t t)
 }
 
 /*
- * From a quarter more than there is of its CPU on, until all fit. Turns are no reason to wait beside a CPU with room. Without a
- * crowd a thread may have chosen what another one leaves of a fast CPU before an idle slow one: it stays while that is more.
+ * From a quarter more than there is of its CPU on, until all fit. Turns are no reason to wait beside a CPU with room. But a program
+ * whose threads wait for each other gains more by turns, and that shows only while all of them have a pace. Without a crowd a
+ * thread may have chosen what another one leaves of a fast CPU before an idle slow one: it stays while that is more.
  */
 static bool waits_beside_room(const struct asym_seats *q, size_t t)
 {
     const struct asym_seats_brief *b = &q->of[t];
     const struct asym_seats_thread *s = asym_seats_of(q, t);
     if (q->kept[b->cpu] <= (s->roams ? 1 : 1 / ASYM_SEATS_STAYS) || !b->counts || b->first || b->coupled ||
-        s->seen <= q->p->trial)
+        s->seen <= (q->crowded && q->in->now < s->mate_until ? q->p->tau_couple : q->p->trial))
         return false;
     struct asym_mask may = asym_mask_and(b->allowed, &q->room[s->roams]);
     if (q->crowded)
