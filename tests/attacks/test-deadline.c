@@ -10,7 +10,6 @@
 #include <sys/syscall.h>
 
 #include "support/live.h"
-#include "support/must.h"
 #include "support/process.h"
 #include "support/service.h"
 #include "support/test.h"

@@ -3,7 +3,6 @@
  * The service and an OpenMP program without any knowledge of asymd, end to end, like test-rtx.c for a program that uses RTX.
  * Threads wait by spinning, and asymd samples once a second: every faster reaction comes from a report of the OMPT tool.
  */
-#include "support/live.h"
 #include "support/service.h"
 #include "support/talker.h"
 #include "support/test.h"

@@ -91,17 +91,6 @@ static int64_t barrier_work, spin_ns;
 static int n_meet, tells;
 static atomic_int rounds, is_last, n_arrived, n_met;
 
-static void let_all_go(void)
-{
-    n_arrived = 0;
-    rounds += is_counted(now_ns());
-    is_last = is_over();
-    pthread_mutex_lock(&lock);
-    n_met++;
-    pthread_cond_broadcast(&go);
-    pthread_mutex_unlock(&lock);
-}
-
 static void *wait_for_all(void *arg)
 {
     struct asym_rtx_slot *slot = tells ? asym_rtx_thread() : NULL;
@@ -109,7 +98,13 @@ static void *wait_for_all(void *arg)
         const int seen = n_met;
         work(barrier_work);
         if (atomic_fetch_add(&n_arrived, 1) + 1 == n_meet) {
-            let_all_go();
+            n_arrived = 0;
+            rounds += is_counted(now_ns());
+            is_last = is_over();
+            pthread_mutex_lock(&lock);
+            n_met++;
+            pthread_cond_broadcast(&go);
+            pthread_mutex_unlock(&lock);
             continue;
         }
         asym_rtx_set(slot, ASYM_RTX_SPINNING);

@@ -384,20 +384,6 @@ static void begin(struct script *s, const unsigned *sizes, size_t n)
     begin_here(s, sizes, n);
 }
 
-/* Two fast cores, of two CPUs each until one goes offline, and two slow cores of one. */
-static void begin_with_smt(struct script *s, bool is_whole, const unsigned *sizes, size_t n)
-{
-    static const int16_t core[] = {0, 0, 1, 1, 2, 3};
-    gen_plain_machine(&s->machine, ASYM_LENGTH(core), 4);
-    for (size_t c = 0; c < ASYM_LENGTH(core); c++)
-        s->machine.cpus[c].core = core[c];
-    s->machine.smt_gain = 0.25;
-    if (!is_whole)
-        asym_mask_clear(&s->machine.usable, 3);
-    assert_int_equal(asym_machine_finish(&s->machine), 0);
-    begin_here(s, sizes, n);
-}
-
 /* Adds n samples: the first running threads of application app run all the time on cpu, the others sleep. */
 static void add(struct script *s, size_t app, uint32_t running, int32_t cpu, unsigned n)
 {
@@ -479,7 +465,16 @@ TEST_F(a_hyperthread_is_no_core)
     } rows[] = {{1, true, 1.25e9}, {2, true, 2e9}, {1, false, 1.25e9}};
     const unsigned sizes[] = {1, 1};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
-        begin_with_smt(s, rows[i].is_whole, sizes, 2);
+        /* Two fast cores, of two CPUs each until one goes offline, and two slow cores of one. */
+        static const int16_t core[] = {0, 0, 1, 1, 2, 3};
+        gen_plain_machine(&s->machine, ASYM_LENGTH(core), 4);
+        for (size_t c = 0; c < ASYM_LENGTH(core); c++)
+            s->machine.cpus[c].core = core[c];
+        s->machine.smt_gain = 0.25;
+        if (!rows[i].is_whole)
+            asym_mask_clear(&s->machine.usable, 3);
+        assert_int_equal(asym_machine_finish(&s->machine), 0);
+        begin_here(s, sizes, 2);
         add(s, 0, 1, 0, 0);
         add(s, 1, 1, rows[i].other, 10);
         const struct asym_scenario *scenario = make(s, NULL);

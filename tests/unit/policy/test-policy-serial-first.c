@@ -2,7 +2,6 @@
 /* Tests of serial-first (Morad 2008, 6), by hand: which threads get a CPU to themselves or a boost, and for how long. */
 #include <asym/policy.h>
 
-#include "base/macro.h"
 #include "base/mask.h"
 #include "support/policy-fixture.h"
 #include "support/generate.h"

@@ -4,7 +4,6 @@
 #include <linux/perf_event.h>
 #include <signal.h>
 
-#include "linux/check/machine-facts.h"
 #include "linux/perf/counters-internal.h"
 #include "linux/perf/counters.h"
 #include "support/limit-files.h"
