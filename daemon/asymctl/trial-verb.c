@@ -260,6 +260,7 @@ static int check_state(struct trial *t)
 
 static int end_block(struct trial *t)
 {
+    char text[4 * ASYM_COMM_LEN];
     const int r = check_state(t);
     const double number = end_metric(&t->metric);
     const bool valid = r >= 0 && !t->changed;
@@ -267,6 +268,11 @@ static int end_block(struct trial *t)
         asym_crossover_add(t->numbers, &t->now, valid && t->in_block > 0 ? number : (double)NAN);
     for (size_t i = 0; i < t->n_rows; i++)
         asym_trial_row_end(t->rows[i], &t->now, valid ? (double)t->in_block / ASYM_SEC : 0);
+    /* A name may be misspelt, or of a program that the user starts later. */
+    for (size_t i = MACHINE + 1; t->now.block == 0 && t->names[0] && i < t->n_rows; i++)
+        if (t->rows[i]->all.busy <= 0)
+            fprintf(stderr, "asymctl: trial: no program or thread that has run so far has the name %s\n",
+                    asym_text_show(t->rows[i]->name, text, sizeof text));
     t->in_block = 0;
     t->changed = false;
     return r;
