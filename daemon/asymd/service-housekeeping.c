@@ -34,6 +34,15 @@ static void report_hangs(struct asym_service *s)
     s->n_hangs = n;
 }
 
+/* A reload may have changed the budget. */
+static void update_limits(struct asym_service *s)
+{
+    const double allowed = s->run->settings->daemon.cpu_budget;
+    asym_proc_reader_set(s->observer.reader, allowed * ASYM_OBSERVER_READING_SHARE);
+    if (s->observer.process_events)
+        asym_process_events_limit(s->observer.process_events, allowed * GUARD_SHARE);
+}
+
 void asym_service_update_budget(struct asym_service *s, asym_usec now)
 {
     const double allowed = s->run->settings->daemon.cpu_budget;
@@ -59,6 +68,14 @@ void asym_service_update_budget(struct asym_service *s, asym_usec now)
 /* A user who has not asked for this long does not look at the CPUs any more. */
 #define LOAD_AGE (10 * ASYM_SEC)
 
+/* With --pid the threads that asymd follows say nothing of the load of a CPU. */
+static void update_load(struct asym_service *s, asym_usec now)
+{
+    const bool is_asked = s->load_asked > 0 && now - s->load_asked < LOAD_AGE;
+    if ((s->run->cli->n_pids == 0 && !is_asked) || asym_cpu_load_update(&s->load, &s->run->root) < 0)
+        s->load.n = 0;
+}
+
 /* The time between two looks for rivals, and the processes and control groups of a look in each housekeeping: 2 ms at most. */
 #define RIVALS_PERIOD  (60 * ASYM_SEC)
 #define RIVALS_AT_ONCE 50
@@ -82,18 +99,11 @@ static void look_for_rivals(struct asym_service *s, asym_usec now)
 void asym_service_housekeeping(struct asym_service *s, asym_usec now)
 {
     look_for_rivals(s, now);
-    /* A reload may have changed the budget. */
-    const double allowed = s->run->settings->daemon.cpu_budget;
-    asym_proc_reader_set(s->observer.reader, allowed * ASYM_OBSERVER_READING_SHARE);
-    if (s->observer.process_events)
-        asym_process_events_limit(s->observer.process_events, allowed * GUARD_SHARE);
+    update_limits(s);
     update_ledger(s);
     asym_service_update_cpus(s);
     asym_speeds_update(s->run);
-    /* With --pid the threads that asymd follows say nothing of the load of a CPU. */
-    const bool is_asked = s->load_asked > 0 && now - s->load_asked < LOAD_AGE;
-    if ((s->run->cli->n_pids == 0 && !is_asked) || asym_cpu_load_update(&s->load, &s->run->root) < 0)
-        s->load.n = 0;
+    update_load(s, now);
     asym_service_control_housekeeping(s, now);
     if (s->rtx)
         asym_rtxd_housekeeping(s->rtx, now);

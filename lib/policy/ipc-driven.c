@@ -205,6 +205,14 @@ static void want_turns(struct turns *q)
     }
 }
 
+/* The threads stay on the type of their turn, even if fast CPUs are idle: this is the exception to rule 3. */
+static void share_type(struct turns *q, const uint32_t *list, size_t n, unsigned type)
+{
+    asym_spread_even(q->ranked.sp, list, n, &q->in->machine->types[type].cpus);
+    for (size_t i = 0; i < n; i++)
+        q->stays[list[i]] = true;
+}
+
 /*
  * Give the threads of list[0..n) a core of that type each, as long as there are any: beside a busy sibling it would not show what
  * the core can do. The turn of the rest begins later if a change of phase triggers turns; else the rest share these CPUs.
@@ -214,12 +222,8 @@ static void give_type(struct turns *q, uint32_t *list, size_t n, unsigned type)
     struct asym_spread *sp = q->ranked.sp;
     struct asym_mask avail = q->in->machine->types[type].cpus;
     asym_spread_give(sp, list, asym_spread_able(sp, list, n, &avail), false, &avail);
-    if (q->params->trigger == PERIODIC) {
-        /* The threads stay on the type of their turn, even if fast CPUs are idle: this is the exception to rule 3. */
-        asym_spread_even(q->ranked.sp, list, n, &q->in->machine->types[type].cpus);
-        for (size_t i = 0; i < n; i++)
-            q->stays[list[i]] = true;
-    }
+    if (q->params->trigger == PERIODIC)
+        share_type(q, list, n, type);
     for (size_t i = 0; i < n; i++) {
         struct thread_state *s = state_of(q->in, list[i]);
         const bool placed = sp->ret[list[i]].cpu >= 0;

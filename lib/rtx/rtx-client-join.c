@@ -195,6 +195,12 @@ static void remove_left(int home)
         close(fd);
 }
 
+/* asymd answers nothing. If it has no place for the file now, a later announcement finds one. */
+static void announce(const struct asym_rtx_process *p)
+{
+    fchmod(p->file.fd, 0644);
+}
+
 static void keep(struct asym_rtx_process *p, int fd)
 {
     const struct asym_rtx_fd file = own(fd);
@@ -231,10 +237,8 @@ void asym_rtx_check(struct asym_rtx_process *p)
         p->join_at = now + ASYM_RTX_SECOND;
         join(p, now);
     }
-    if (p->file.fd >= 0) {
-        /* asymd answers nothing. If it has no place for the file now, a later announcement finds one. */
-        fchmod(p->file.fd, 0644);
-    }
+    if (p->file.fd >= 0)
+        announce(p);
     __atomic_store_n(&p->update_at, now + ASYM_RTX_SECOND, __ATOMIC_RELAXED);
 }
 

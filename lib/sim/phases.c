@@ -53,6 +53,13 @@ static void begin_phase(struct asym_sim *s, struct sim_proc *p)
         arm(s, p, ASYM_MAX(team->due, s->now) + ANSWER_NS);
 }
 
+static void end_phase(struct asym_sim *s, struct sim_proc *p)
+{
+    p->team.alone = 0;
+    if (p->team.heard != 0)
+        arm(s, p, s->now + ANSWER_NS);
+}
+
 bool sim_is_followed(const struct asym_sim *s, const struct sim_proc *p)
 {
     const bool has_others = p->n > 1 || (s->scenario->programs[p->program].job && s->programs[p->program].n_procs > 1);
@@ -80,11 +87,8 @@ void sim_set_state(struct asym_sim *s, uint32_t thread, enum sim_state state)
         return;
     if (team->n == 1)
         begin_phase(s, p);
-    else if (team->n == 2 && is) {
-        p->team.alone = 0;
-        if (p->team.heard != 0)
-            arm(s, p, s->now + ANSWER_NS);
-    }
+    else if (team->n == 2 && is)
+        end_phase(s, p);
 }
 
 void sim_phase_timer(struct asym_sim *s, uint32_t proc)

@@ -347,6 +347,13 @@ static bool pull(struct asym_balance *b, const struct asym_balance_group *g, con
     return pulled;
 }
 
+static void pull_within(struct asym_balance *b, const struct asym_mask *domain)
+{
+    uint32_t quiet = 0;
+    for (uint32_t i = 0; quiet < b->n_groups && b->pulls_left > 0; i = (i + 1) % b->n_groups)
+        quiet = pull(b, &b->groups[i], domain) ? 1 : quiet + 1;
+}
+
 /* Pull within each domain of that size: the machine, each node, or each LLC. */
 static void pull_near(struct asym_balance *b, enum asym_nearness near)
 {
@@ -358,9 +365,7 @@ static void pull_near(struct asym_balance *b, enum asym_nearness near)
         ASYM_MASK_FOREACH (c, &m->usable)
             if (n == 1 || (near == ASYM_SAME_NODE ? m->cpus[c].node : m->cpus[c].llc) == (int)d)
                 asym_mask_set(&domain, (unsigned)c);
-        uint32_t quiet = 0;
-        for (uint32_t i = 0; quiet < b->n_groups && b->pulls_left > 0; i = (i + 1) % b->n_groups)
-            quiet = pull(b, &b->groups[i], &domain) ? 1 : quiet + 1;
+        pull_within(b, &domain);
     }
 }
 
