@@ -57,11 +57,13 @@ static uint32_t busiest(struct asym_sim *s, uint32_t cpu, enum sim_reach reach, 
 {
     struct pull p = {.cpu = cpu, .from = SIM_NONE, .most = sim_load(s, cpu, 1) * (1 + 1e-9)};
     uint32_t first, end, near = cpu, near_end = cpu + 1;
+    while (s->top_level > 0 && asym_mask_empty(&s->levels[s->top_level]))
+        s->top_level--;
+    if (s->top_level < SIM_LAST_LEVEL && s->top_level <= p.most)
+        return SIM_NONE;
     if (reach > SIM_REACH_LLC)
         sim_span(s, cpu, reach - 1, &near, &near_end);
     sim_span(s, cpu, reach, &first, &end);
-    while (s->top_level > 0 && asym_mask_empty(&s->levels[s->top_level]))
-        s->top_level--;
     for (uint32_t n = s->top_level; p.from == SIM_NONE && (n == SIM_LAST_LEVEL || n > p.most); n--) {
         search(s, &p, &s->levels[n], near_end, end);
         search(s, &p, &s->levels[n], first, near);
@@ -121,12 +123,12 @@ static void take_from_siblings(struct asym_sim *s, uint32_t cpu)
     if (s->scenario->machine.most_smt < 2 || sim_count(s, cpu) > 0 || !sim_core_is_idle(s, cpu))
         return;
     for (uint32_t i = 1; i < s->n_cpus; i++) {
-        const uint32_t from = (cpu + i) % s->n_cpus, thread = s->cpus[from].running, away = sim_distance(s, cpu, from);
-        if (thread == SIM_NONE || away >= nearest || !shares_core(s, from) ||
+        const uint32_t from = (cpu + i) % s->n_cpus, thread = s->cpus[from].running;
+        if (thread == SIM_NONE || sim_distance(s, cpu, from) >= nearest || !shares_core(s, from) ||
             !asym_mask_has(asym_mask_table_at(&s->masks, s->threads[thread].mask), (int)cpu))
             continue;
         best = thread;
-        nearest = away;
+        nearest = sim_distance(s, cpu, from);
     }
     if (best != SIM_NONE)
         sim_move(s, best, cpu);
@@ -243,8 +245,10 @@ static void choose(struct asym_sim *s, uint32_t cpu)
         sim_queue_add(s, cpu, was);
     }
     if (c->head == SIM_NONE && !sim_pull(s, cpu)) {
-        if (!asym_mask_has(&s->idle, (int)cpu))
+        if (!asym_mask_has(&s->idle, (int)cpu)) {
             c->idle_since = s->now;
+            sim_rerate(s, cpu); /* its siblings become faster */
+        }
         asym_mask_set(&s->idle, cpu);
         return;
     }

@@ -344,7 +344,7 @@ void sim_pend(struct asym_sim *s, uint32_t cpu, bool preempt);
 void sim_settle_on(struct asym_sim *s, uint32_t thread, uint32_t cpu);
 /** Runs a thread that is on no queue on this CPU, which runs none. */
 void sim_run_on(struct asym_sim *s, uint32_t cpu, uint32_t thread);
-/** Takes the running thread off. The caller marks the CPU for sim_settle, or chooses its next thread. */
+/** Takes the running thread off. The caller marks the CPU for sim_settle, which rates its core anew, or chooses its next thread. */
 void sim_take_off(struct asym_sim *s, uint32_t cpu);
 
 /* scheduler.c */

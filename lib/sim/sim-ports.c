@@ -125,6 +125,7 @@ static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t threa
     const struct sim_thread *t = &s->threads[thread];
     const struct sim_proc *p = &s->procs[t->proc];
     const struct asym_sim_program *program = &s->scenario->programs[p->program];
+    const struct asym_taskid *leader = &w->procs[w->n_procs - 1].id;
     const struct seen *seen = &w->sampled[thread];
     /* A refreshed snapshot has the state of the last sample, but for threads that the observer follows. */
     const bool is_now = !w->is_refresh || sim_is_followed(s, p);
@@ -137,7 +138,7 @@ static void see_thread(struct sim_ports *w, struct asym_app *app, uint32_t threa
     w->thread_of[w->n_tasks] = thread;
     struct asym_task *task = &w->tasks[w->n_tasks++];
     *task = (struct asym_task){
-        .id = sim_id_of(s, thread),
+        .id = {leader->tid + (int32_t)(thread - p->first), leader->tgid, leader->start},
         .proc = (uint32_t)w->n_procs - 1,
         .flags = (t->newborn ? ASYM_TASK_NEWBORN : 0u) | (spinning ? ASYM_TASK_SPINNING : 0u) |
                  (is_master(program, p, thread) ? (unsigned)ASYM_TASK_MASTER | ASYM_TASK_PHASE : 0u) |

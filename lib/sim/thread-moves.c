@@ -234,8 +234,6 @@ void sim_take_off(struct asym_sim *s, uint32_t cpu)
         sim_trace_thread(s, ASYM_SIM_STOPS, thread, NULL);
     c->running = SIM_NONE;
     sim_weigh(s, cpu, thread, -1);
-    if (s->scenario->machine.most_smt > 1)
-        sim_rerate(s, cpu);
 }
 
 void sim_stop(struct asym_sim *s, uint32_t thread, enum sim_state state)
