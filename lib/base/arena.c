@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-void *asym_arena_take(struct asym_arena *a, size_t n, size_t size)
+void *asym_arena_take_raw(struct asym_arena *a, size_t n, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 4) {
@@ -14,8 +14,12 @@ void *asym_arena_take(struct asym_arena *a, size_t n, size_t size)
     a->wanted = a->wanted < SIZE_MAX / 4 ? a->wanted + bytes : a->wanted;
     if (bytes > a->size - a->used)
         return NULL;
-    void *p = a->base + a->used;
     a->used += bytes;
-    memset(p, 0, bytes);
-    return p;
+    return a->base + a->used - bytes;
+}
+
+void *asym_arena_take(struct asym_arena *a, size_t n, size_t size)
+{
+    void *p = asym_arena_take_raw(a, n, size);
+    return p ? memset(p, 0, n * size) : NULL;
 }

@@ -16,6 +16,9 @@ struct asym_arena {
 /** Returns n items of size bytes, zeroed and aligned for any type; NULL if the arena is too small. n = 0: a valid address. */
 void *asym_arena_take(struct asym_arena *a, size_t n, size_t size);
 
+/** The same, not zeroed: for items that the caller writes before it reads them. */
+void *asym_arena_take_raw(struct asym_arena *a, size_t n, size_t size);
+
 /** Returns whether a call was refused. So a policy takes all that it needs, and asks once. */
 static inline bool asym_arena_is_short(const struct asym_arena *a)
 {

@@ -118,10 +118,11 @@ static enum asym_pin width_of(const struct asym_seats *q, size_t t)
 {
     const struct asym_seats_brief *b = &q->of[t];
     const struct asym_seats_thread *s = asym_seats_of(q, t);
-    /* Where a boost has no effect, one that has no claim must be able to leave a CPU that others have entered. */
-    const bool has_boost = asym_seats_nice_counts(q, t) && (q->crowded ? !q->in->threads[t].light : b->pins);
-    if (b->first)
+    if (b->first) {
+        /* Where a boost has no effect, one that has no claim must be able to leave a CPU that others have entered. */
+        const bool has_boost = asym_seats_nice_counts(q, t) && (q->crowded ? !q->in->threads[t].light : b->pins);
         return q->claim[t] != 0 || has_boost ? ASYM_PIN_CPU : ASYM_PIN_TYPE;
+    }
     if (s->rests)
         return ASYM_PIN_ALL;
     if (!q->crowded && !q->presses)
@@ -191,9 +192,10 @@ static bool waits_beside_room(const struct asym_seats *q, size_t t)
  */
 static int boost_of(const struct asym_seats *q, size_t t)
 {
-    const bool is_alone = q->ret[t].exclusive;
-    const bool gets = q->of[t].counts && q->holds[q->of[t].app] && is_alone == q->strangers;
-    return (asym_seats_nice_counts(q, t) ? q->of[t].first : gets) ? q->p->boost : 0;
+    const struct asym_seats_brief *b = &q->of[t];
+    if (asym_seats_nice_counts(q, t))
+        return b->first ? q->p->boost : 0;
+    return b->counts && q->holds[b->app] && q->ret[t].exclusive == q->strangers ? q->p->boost : 0;
 }
 
 /*
@@ -304,24 +306,25 @@ static void take_memory(struct asym_seats *q)
     const struct asym_policy_input *in = q->in;
     struct asym_arena *arena = in->arena;
     const size_t n = in->n_threads + 1, n_cpus = in->machine->n_cpus;
-    double **numbers[] = {&q->weight, &q->density, &q->key, &q->behind};
+    double **numbers[] = {&q->weight, &q->density, &q->key};
     double **per_cpu[] = {&q->speed, &q->used, &q->top, &q->least, &q->cost, &q->demand, &q->kept};
     uint32_t **lists[] = {&q->open, &q->list, &q->scratch};
     uint32_t **cpus[] = {&q->n_on, &q->heap, &q->place};
     for (size_t i = 0; i < ASYM_LENGTH(numbers); i++)
-        *numbers[i] = asym_arena_take(arena, n, sizeof **numbers[i]);
+        *numbers[i] = asym_arena_take_raw(arena, n, sizeof **numbers[i]);
+    for (size_t i = 0; i < ASYM_LENGTH(lists); i++)
+        *lists[i] = asym_arena_take_raw(arena, n, sizeof **lists[i]);
+    q->of = asym_arena_take_raw(arena, n, sizeof *q->of);
     for (size_t i = 0; i < ASYM_LENGTH(per_cpu); i++)
         *per_cpu[i] = asym_arena_take(arena, n_cpus, sizeof **per_cpu[i]);
-    for (size_t i = 0; i < ASYM_LENGTH(lists); i++)
-        *lists[i] = asym_arena_take(arena, n, sizeof **lists[i]);
     for (size_t i = 0; i < ASYM_LENGTH(cpus); i++)
         *cpus[i] = asym_arena_take(arena, n_cpus, sizeof **cpus[i]);
+    q->behind = asym_arena_take(arena, n, sizeof *q->behind);
+    q->claim = asym_arena_take(arena, n, sizeof *q->claim);
     q->together = asym_arena_take(arena, in->n_apps + 1, sizeof *q->together);
     q->holds = asym_arena_take(arena, in->n_apps + 1, sizeof *q->holds);
     q->groups = asym_arena_take(arena, in->n_nice_groups + 1, sizeof *q->groups);
     q->on = asym_arena_take(arena, in->n_apps + 1, sizeof *q->on);
-    q->of = asym_arena_take(arena, n, sizeof *q->of);
-    q->claim = asym_arena_take(arena, n, sizeof *q->claim);
 }
 
 static void know_speeds(struct asym_seats *q)

@@ -19,9 +19,7 @@
 
 struct tier {
     struct asym_mask all, cpus; /* its CPUs; of these one of each idle core */
-    struct asym_mask homes;     /* of its CPUs those that threads without a seat prefer */
-    struct asym_mask stays;     /* of these the CPUs of threads that had such a seat there in the last plan */
-    struct asym_mask seatless;  /* and those of threads that had none */
+    struct asym_mask homes;     /* of these the CPUs that threads prefer for which it has a seat */
     double value;               /* of its seats */
     double speed, slow;         /* of its type; of the slowest, to which a gain is compared: 0 if that is its type */
     int type;
@@ -90,7 +88,13 @@ static bool has_busy_sibling(const struct asym_seats *q, int cpu)
 static void keep_one_of_each_core(const struct asym_seats *q, struct tier *tier)
 {
     const struct asym_cpu *cpus = q->in->machine->cpus;
-    const struct asym_mask *const passes[] = {&tier->stays, &tier->seatless, &tier->homes, &tier->all};
+    struct asym_mask stays = {0}, seatless = {0}, homes = {0};
+    const struct asym_mask *const passes[] = {&stays, &seatless, &homes, &tier->all};
+    for (size_t i = 0; i < q->n_open; i++) {
+        const struct asym_seats_brief *b = &q->of[q->open[i]];
+        if (asym_mask_has(&tier->all, b->home))
+            asym_mask_set(b->kind == tier->kind ? &stays : b->kind == 0 ? &seatless : &homes, (unsigned)b->home);
+    }
     tier->cpus = (struct asym_mask){0};
     for (size_t pass = 0; pass < ASYM_LENGTH(passes); pass++) {
         ASYM_MASK_FOREACH (c, passes[pass]) {
@@ -100,20 +104,6 @@ static void keep_one_of_each_core(const struct asym_seats *q, struct tier *tier)
             if (!is_taken)
                 asym_mask_set(&tier->cpus, (unsigned)c);
         }
-    }
-    tier->homes = asym_mask_and(&tier->homes, &tier->cpus);
-}
-
-static void find_homes(const struct asym_seats *q, struct tier *tier)
-{
-    for (size_t i = 0; i < q->n_open; i++) {
-        const struct asym_seats_brief *b = &q->of[q->open[i]];
-        const int home = b->home;
-        if (!asym_mask_has(&tier->cpus, home))
-            continue;
-        asym_mask_set(&tier->homes, (unsigned)home);
-        if (b->kind == tier->kind || b->kind == 0)
-            asym_mask_set(b->kind ? &tier->stays : &tier->seatless, (unsigned)home);
     }
 }
 
@@ -144,10 +134,9 @@ static bool find_tier(const struct asym_seats *q, struct tier *tier, double next
     ASYM_MASK_FOREACH (c, &m->types[tier->type].cpus)
         if (asym_seats_value(q, c, next) >= tier->value * CLASS_FROM && tier->joins == (q->n_on[c] > 0) &&
             tier->beside == has_busy_sibling(q, c))
-            asym_mask_set(&tier->cpus, (unsigned)c);
-    tier->all = tier->cpus;
-    find_homes(q, tier);
-    if (!tier->beside && !tier->joins)
+            asym_mask_set(&tier->all, (unsigned)c);
+    tier->cpus = tier->all;
+    if (!tier->beside && !tier->joins && m->types[tier->type].siblings > 1)
         keep_one_of_each_core(q, tier);
     return true;
 }

@@ -169,9 +169,10 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
     if (away > q->in->interval)
         fade(q, s, (double)(away - q->in->interval) / (double)ASYM_SEC);
     s->duty += i->duty * (thread->runnable - s->duty);
-    s->critical += (s->critical > 0 ? i->couple : 1) * (thread->critical - s->critical);
     if (thread->critical <= 0 && thread->runnable > 0)
         s->critical = 0; /* it is measured no more */
+    else
+        s->critical += (s->critical > 0 ? i->couple : 1) * (thread->critical - s->critical);
     s->needed += i->couple * (thread->runnable - s->needed);
     s->partial += i->couple * ((away <= q->in->interval && thread->runnable < PARTIAL_BELOW) - s->partial);
     s->seen += q->in->interval;

@@ -83,27 +83,21 @@ static void set_weight(struct asym_seats *q, uint32_t t, double share)
     q->density[t] = thread->spinning ? SPINS : weight / duty;
 }
 
-static bool app_counts(const struct asym_seats *q, const struct asym_policy_app *app)
-{
-    double needs = app->unsteered;
-    bool did = false;
-    for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++) {
-        needs += q->in->threads[t].duty;
-        did |= asym_seats_of(q, t)->counts;
-    }
-    return asym_seats_passes(needs, did, COUNTS_FROM);
-}
-
-static void weigh_app(struct asym_seats *q, size_t a)
+/* Returns whether the application counts. */
+static bool weigh_app(struct asym_seats *q, size_t a)
 {
     const struct asym_policy_app *app = &q->in->apps[a];
-    double share = 0, duties = 0, criticals = 0;
+    double share = 0, duties = 0, criticals = 0, needs = app->unsteered;
+    bool did = false;
     for (uint32_t i = 0; i < app->n_threads; i++) {
         const uint32_t t = app->first_thread + i;
+        const struct asym_seats_thread *s = asym_seats_of(q, t);
         q->list[i] = t;
-        q->key[t] = asym_seats_of(q, t)->duty;
-        duties += asym_seats_of(q, t)->needed;
-        criticals += asym_seats_of(q, t)->critical;
+        q->key[t] = s->duty;
+        duties += s->needed;
+        criticals += s->critical;
+        needs += q->in->threads[t].duty;
+        did |= s->counts;
     }
     const bool is_measured = criticals > MEASURED_FROM;
     q->together[a] = is_measured && app->n_threads > 1 ? duties / criticals : 0;
@@ -115,6 +109,7 @@ static void weigh_app(struct asym_seats *q, size_t a)
         const double critical = asym_seats_of(q, t)->critical;
         set_weight(q, t, is_measured && critical > 0 ? (critical + share) / 2 : share);
     }
+    return asym_seats_passes(needs, did, COUNTS_FROM);
 }
 
 /* A round needs this many plans for its turns. Early plans pay where those of the engine are fewer than PLANS_FROM. */
@@ -458,9 +453,8 @@ void asym_seats_weigh(struct asym_seats *q)
 {
     for (size_t a = 0; a < q->in->n_apps; a++) {
         const struct asym_policy_app *app = &q->in->apps[a];
-        weigh_app(q, a);
+        const bool counts = weigh_app(q, a);
         const size_t procs = couple_app(q, app);
-        const bool counts = app_counts(q, app);
         q->n_counting += counts ? ASYM_MAX(procs, 1u) : 0;
         for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
             note_brief(q, t, counts);

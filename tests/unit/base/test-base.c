@@ -288,10 +288,13 @@ TEST(arena_refuses_and_says_what_would_do)
 {
     _Alignas(16) unsigned char memory[64];
     struct asym_arena a = {.base = memory, .size = sizeof memory};
+    memset(memory, 1, sizeof memory);
     assert_non_null(asym_arena_take(&a, 3, 16));
+    assert_ptr_equal(asym_arena_take_raw(&a, 1, 16), memory + 48);
+    assert_int_equal(memory[47] * 2 + memory[48], 1); /* only the first is zeroed */
     assert_false(asym_arena_is_short(&a));
     assert_null(asym_arena_take(&a, 2, 16));
-    assert_int_equal(a.wanted, 80);
+    assert_int_equal(a.wanted, 96);
     assert_non_null(asym_arena_take(&a, 0, 16));
     assert_true(asym_arena_is_short(&a));
     for (size_t size = 1; size <= 2; size++) {

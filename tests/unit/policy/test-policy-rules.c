@@ -183,6 +183,8 @@ static int try_plan(struct direct *d, size_t size, struct asym_arena *arena)
     static const float asleep[ASYM_MAX_CPUS];
     struct asym_mask spare = {0};
     asym_usec again = 0;
+    if (size > 0)
+        memset(d->memory, 0xff, size); /* of an earlier plan */
     const struct asym_policy_input in = {
         .machine = &d->machine,
         .now = d->now,
