@@ -214,7 +214,8 @@ static bool is_left_to_kernel(const struct asym_seats *q)
 /* In rounds that are too short for turns an exchange gains nothing, either. */
 static bool gains(const struct asym_seats *q, size_t t)
 {
-    return q->in->threads[t].alone && !q->in->threads[t].spinning && q->in->now >= asym_seats_of(q, t)->rests_until;
+    return q->in->threads[t].alone && !q->in->threads[t].spinning &&
+           q->in->now >= asym_seats_of(q, t)->rounds.rests_until;
 }
 
 void asym_seats_exchange(struct asym_seats *q)

@@ -42,42 +42,47 @@ struct asym_seats_state {
     double light;         /**< of the last plan */
 };
 
+/** The rounds of a process. Each of its threads has them, because threads come and go: of several the last plan's are right. */
+struct asym_seats_rounds {
+    double in_step;        /**< how often its threads woke at once, of the intervals in which several woke */
+    double period;         /**< mean time between two rounds in seconds, tau_couple; 0: not known */
+    asym_usec began;       /**< the last one; 0: none did */
+    asym_usec tried;       /**< for how long it has tried quick turns, and counted its rounds */
+    asym_usec rests_until; /**< until then it may use all CPUs and takes no turns, while its rounds are short */
+    uint32_t tried_rounds; /**< the rounds in tried */
+    bool are_short;        /**< its threads sleep in most intervals */
+    bool sleeps;           /**< they do in some */
+};
+
 /** State of a thread. Rates and speeds are shares of the fastest CPU's. */
 struct asym_seats_thread {
-    asym_usec mate_until;  /**< until then another thread of its process counts as active; 0: none was */
-    asym_usec job_until;   /**< the same of another thread of its application */
-    asym_usec last, seen;  /**< time of the last plan that measured it; 0: new. Time for which the policy has seen it */
-    double duty;           /**< mean over tau_duty of the runnable share */
-    double critical;       /**< mean over tau_couple of the critical share, if the input has it */
-    double needed;         /**< mean over tau_couple of the runnable share, to compare critical with */
-    double rate;           /**< mean over tau of the progress while runnable */
-    double pace, usual;    /**< means of the progress and of the runnable share, tau_couple */
-    double partial;        /**< share of the intervals in a part of which it slept, tau_couple */
-    double step, since;    /**< seconds of progress in the interval; since it woke in it, 0: it did not */
-    double round;          /**< of a coupled program: seconds of progress since the last time that a thread woke */
-    double in_step;        /**< of a team: how often its threads woke at once, of the intervals in which several woke */
-    double period;         /**< of a team: mean time between two rounds in seconds, tau_couple; 0: not known */
-    asym_usec round_at;    /**< when the last round began; 0: none did */
-    asym_usec tried;       /**< of a team: for how long it has tried quick turns, and counted its rounds */
-    asym_usec rests_until; /**< until then it may use all CPUs and takes no turns, while its rounds are short */
-    double work;           /**< seconds of progress, in all */
-    double exec, stall;    /**< seconds of an instruction on a CPU of speed 1; of its misses. exec 0: not known */
-    double left;           /**< of the seats that it left since `last`, in exchanges: speed by microseconds */
-    asym_usec sat_at;      /**< the last of these exchanges; valid until the next measurement */
-    double smt;            /**< share of the CPU's speed that the last plan expected beside siblings */
-    int32_t given;         /**< CPU of the last plan */
-    int16_t node;          /**< where it first ran, + 1; 0: not known */
-    uint8_t kind;          /**< of its seat: a number of seats-fill.c; 0: none */
-    bool awake, woke;      /**< it was awake at the last plan; it was, and slept at the plan before */
-    bool coupled, roams;   /**< its program waits for all of its threads; its mask had several core types */
-    uint8_t claims;        /**< ASYM_CLAIM_* that the last plan granted */
+    asym_usec mate_until; /**< until then another thread of its process counts as active; 0: none was */
+    asym_usec job_until;  /**< the same of another thread of its application */
+    asym_usec last, seen; /**< time of the last plan that measured it; 0: new. Time for which the policy has seen it */
+    double duty;          /**< mean over tau_duty of the runnable share */
+    double critical;      /**< mean over tau_couple of the critical share, if the input has it */
+    double needed;        /**< mean over tau_couple of the runnable share, to compare critical with */
+    double rate;          /**< mean over tau of the progress while runnable */
+    double pace, usual;   /**< means of the progress and of the runnable share, tau_couple */
+    double partial;       /**< share of the intervals in a part of which it slept, tau_couple */
+    double step, since;   /**< seconds of progress in the interval; since it woke in it, 0: it did not */
+    double round;         /**< of a coupled program: seconds of progress since the last time that a thread woke */
+    struct asym_seats_rounds rounds;
+    double work;            /**< seconds of progress, in all */
+    double exec, stall;     /**< seconds of an instruction on a CPU of speed 1; of its misses. exec 0: not known */
+    double left;            /**< of the seats that it left since `last`, in exchanges: speed by microseconds */
+    asym_usec sat_at;       /**< the last of these exchanges; valid until the next measurement */
+    double smt;             /**< share of the CPU's speed that the last plan expected beside siblings */
+    int32_t given;          /**< CPU of the last plan */
+    int16_t node;           /**< where it first ran, + 1; 0: not known */
+    uint8_t kind;           /**< of its seat: a number of seats-fill.c; 0: none */
+    bool awake, woke;       /**< it was awake at the last plan; it was, and slept at the plan before */
+    bool coupled, roams;    /**< its program waits for all of its threads; its mask had several core types */
+    uint8_t claims;         /**< ASYM_CLAIM_* that the last plan granted */
     bool above, busy, pins; /**< it passed the limits heavy, fluid and narrow */
     bool counts;            /**< its program needs enough of a CPU to have seats */
-    bool short_rounds;      /**< the threads of its process sleep in most intervals */
-    bool sleeps;            /**< they do in some */
-    bool rests;             /**< so it does */
+    bool rests;             /**< it is coupled, and rests_until is not over */
     bool leads;             /**< its process waits for it more than for any other of its threads, on whatever seats */
-    uint32_t tried_rounds;  /**< the rounds in tried */
 };
 
 /**
@@ -178,7 +183,7 @@ static inline unsigned asym_seats_slowness(const struct asym_seats *q, size_t t)
     const struct asym_seats_thread *s = asym_seats_of(q, t);
     if (q->in->now >= s->mate_until) /* no other thread of its process was in a plan lately */
         return asym_seats_is_one_of_job(q, t) ? 16 : 4;
-    return s->short_rounds || (q->slow && !s->sleeps) ? 8 : q->slow ? 2 : 1;
+    return s->rounds.are_short || (q->slow && !s->rounds.sleeps) ? 8 : q->slow ? 2 : 1;
 }
 
 /** Returns the thread's speed on a CPU of that speed, 0..1, by its counters if they are known. */

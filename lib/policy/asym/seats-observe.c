@@ -147,7 +147,6 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
 {
     const struct asym_policy_thread *thread = &q->in->threads[t];
     const struct asym_machine *m = q->in->machine;
-    const asym_usec now = q->in->now;
     struct asym_seats_thread *s = asym_seats_of(q, t);
     if (s->node == 0 && thread->preferred_cpu >= 0)
         s->node = (int16_t)(m->cpus[thread->preferred_cpu].node + 1);
@@ -165,7 +164,7 @@ static void observe_thread(struct asym_seats *q, size_t t, const struct interval
         s->job_until = i->until;
     if (s->last == 0 || q->in->interval == 0)
         return;
-    const asym_usec away = now - s->last;
+    const asym_usec away = q->in->now - s->last;
     if (away > q->in->interval)
         fade(q, s, (double)(away - q->in->interval) / (double)ASYM_SEC);
     s->duty += i->duty * (thread->runnable - s->duty);

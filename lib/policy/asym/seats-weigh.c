@@ -135,16 +135,14 @@ static bool weigh_app(struct asym_seats *q, size_t a)
 /* Sums over the threads of a program that take part in its work. */
 struct team {
     double pace, squares, least, most, weight, duty, rate;
-    double in_step;      /* share of the intervals with several that woke in which they woke at the same time */
+    struct asym_seats_rounds rounds;
+    asym_usec known_at;  /* the last plan that any of them was in */
     double round, since; /* of those awake; the longest time since a thread woke in the interval, 0: none did */
     double first, last;  /* of those that woke once, the least and the longest time since */
     size_t awake, woke;
-    double period;     /* mean time between two rounds, in seconds; 0: not known */
     double slow, fast; /* the least and the largest speed of a seat of theirs */
-    asym_usec round_at, tried, rests_until;
     double partial;
-    uint32_t tried_rounds;
-    size_t n, coupled, short_rounds, sleeping;
+    size_t n, coupled;
     size_t usual, known; /* of all threads: those that are runnable for long enough; of these those of known pace */
 };
 
@@ -183,42 +181,36 @@ static void note_wake(const struct asym_seats_thread *s, double seconds, struct 
     sum->last = ASYM_MAX(sum->last, s->since);
 }
 
-static struct team sum_up(const struct asym_seats *q, struct span proc)
+static void sum_up(const struct asym_seats *q, struct span proc, struct team *sum)
 {
     const double seconds = (double)q->in->interval / (double)ASYM_SEC;
-    struct team sum = {.least = 1, .slow = 1, .first = seconds};
+    *sum = (struct team){.least = 1, .slow = 1, .first = seconds};
     for (uint32_t t = proc.first; t < proc.end; t++) {
         const struct asym_seats_thread *s = asym_seats_of(q, t);
-        sum.usual += s->usual >= USUAL_FROM;
-        sum.known += is_known(q, s);
+        sum->usual += s->usual >= USUAL_FROM;
+        sum->known += is_known(q, s);
         if (!takes_part(s))
             continue;
         const double speed = speed_of_seat(q, s);
-        sum.n++;
-        sum.pace += s->pace;
-        sum.squares += s->pace * s->pace;
-        sum.least = ASYM_MIN(sum.least, s->usual);
-        sum.most = ASYM_MAX(sum.most, s->usual);
-        sum.coupled += s->coupled;
-        sum.in_step = ASYM_MAX(sum.in_step, s->in_step);
-        sum.slow = ASYM_MIN(sum.slow, speed);
-        sum.fast = ASYM_MAX(sum.fast, speed);
-        sum.period = ASYM_MAX(sum.period, s->period);
-        sum.round_at = ASYM_MAX(sum.round_at, s->round_at);
-        sum.tried = ASYM_MAX(sum.tried, s->tried);
-        sum.tried_rounds = ASYM_MAX(sum.tried_rounds, s->tried_rounds);
-        sum.rests_until = ASYM_MAX(sum.rests_until, s->rests_until);
-        sum.weight += q->weight[t];
-        sum.duty += s->duty;
-        sum.rate += s->rate;
-        sum.partial += s->partial;
-        sum.short_rounds += s->short_rounds;
-        sum.sleeping += s->sleeps;
-        note_wake(s, seconds, &sum);
+        if (sum->n++ == 0 || s->last > sum->known_at) {
+            sum->known_at = s->last;
+            sum->rounds = s->rounds;
+        }
+        sum->pace += s->pace;
+        sum->squares += s->pace * s->pace;
+        sum->least = ASYM_MIN(sum->least, s->usual);
+        sum->most = ASYM_MAX(sum->most, s->usual);
+        sum->coupled += s->coupled;
+        sum->slow = ASYM_MIN(sum->slow, speed);
+        sum->fast = ASYM_MAX(sum->fast, speed);
+        sum->weight += q->weight[t];
+        sum->duty += s->duty;
+        sum->rate += s->rate;
+        sum->partial += s->partial;
+        note_wake(s, seconds, sum);
     }
-    if (sum.woke >= 2)
-        sum.in_step += IN_STEP_GAIN * ((sum.last - sum.first < TOGETHER * seconds) - sum.in_step);
-    return sum;
+    if (sum->woke >= 2)
+        sum->rounds.in_step += IN_STEP_GAIN * ((sum->last - sum->first < TOGETHER * seconds) - sum->rounds.in_step);
 }
 
 static bool is_coupled(const struct team *sum)
@@ -228,60 +220,60 @@ static bool is_coupled(const struct team *sum)
     if (sum->coupled * 2 > sum->n)
         return variation < 2 * COUPLED_BELOW;
     return variation < COUPLED_BELOW &&
-           (sum->least < UNLIKE * sum->most || (sum->in_step > IN_STEP && sum->least < UNLIKE));
+           (sum->least < UNLIKE * sum->most || (sum->rounds.in_step > IN_STEP && sum->least < UNLIKE));
 }
 
 /* Returns whether the engine makes too few plans for the turns of a round. One that is open for longer needs no more. */
-static bool is_short(const struct asym_seats *q, const struct team *sum)
+static bool are_quick(const struct asym_seats *q, const struct asym_seats_rounds *r)
 {
     const double limit = PLANS_FROM * (double)q->in->swap_period / (double)ASYM_SEC;
-    return sum->period > 0 && sum->period < limit && (double)(q->in->now - sum->round_at) / (double)ASYM_SEC < limit;
+    return r->period > 0 && r->period < limit && (double)(q->in->now - r->began) / (double)ASYM_SEC < limit;
 }
 
 /*
  * Counts the rounds while it plans for them. Where they turn out to be far shorter than they looked, it plans sooner from now on.
  * Returns their mean length in seconds when it has counted for long enough, else 0.
  */
-static double count_rounds(const struct asym_seats *q, struct team *sum)
+static double count_rounds(struct asym_seats_rounds *r, asym_usec interval, bool has_begun)
 {
-    sum->tried += q->in->interval;
-    sum->tried_rounds += sum->since > 0;
-    if (sum->tried < QUICK_TRIAL || sum->tried_rounds == 0)
+    r->tried += interval;
+    r->tried_rounds += has_begun;
+    if (r->tried < QUICK_TRIAL || r->tried_rounds == 0)
         return 0;
-    const double round = (double)sum->tried / (double)ASYM_SEC / sum->tried_rounds;
-    sum->period = ASYM_MIN(sum->period, 2 * round);
-    sum->tried = sum->tried_rounds = 0;
+    const double round = (double)r->tried / (double)ASYM_SEC / r->tried_rounds;
+    r->period = ASYM_MIN(r->period, 2 * round);
+    r->tried = r->tried_rounds = 0;
     return round;
 }
 
 /* Asks for the plans that its turns need, if the engine makes fewer. On equal seats there is nothing to take turns for. */
 static void ask_for_plans(const struct asym_seats *q, struct team *sum)
 {
-    if (!is_short(q, sum) || sum->slow >= sum->fast)
+    struct asym_seats_rounds *r = &sum->rounds;
+    if (!are_quick(q, r) || sum->slow >= sum->fast)
         return;
-    const bool rests = q->in->now < sum->rests_until;
-    const double round = count_rounds(q, sum) * (double)ASYM_SEC;
+    const bool rests = q->in->now < r->rests_until;
+    const double round = count_rounds(r, q->in->interval, sum->since > 0) * (double)ASYM_SEC;
     if (round > 0 && round < QUICK_SHORT * (double)q->p->quick * (rests ? LOOK_LONGER : 1)) {
-        sum->rests_until = rests ? sum->rests_until : q->in->now + QUICK_RESTS;
+        r->rests_until = rests ? r->rests_until : q->in->now + QUICK_RESTS;
         return;
     }
     if (round > 0)
-        sum->rests_until = 0;
-    const asym_usec wanted = ASYM_MAX((asym_usec)(sum->period / PLANS_A_ROUND * (double)ASYM_SEC), q->p->quick);
+        r->rests_until = 0;
+    const asym_usec wanted = ASYM_MAX((asym_usec)(r->period / PLANS_A_ROUND * (double)ASYM_SEC), q->p->quick);
     *q->in->again = *q->in->again == 0 ? wanted : ASYM_MIN(*q->in->again, wanted);
 }
 
-static void begin_round(const struct asym_seats *q, struct team *sum)
+static void begin_round(const struct asym_seats *q, struct asym_seats_rounds *r, asym_usec at)
 {
-    const asym_usec at = q->in->now - (asym_usec)(sum->since * (double)ASYM_SEC);
-    if (sum->round_at != 0 && at > sum->round_at) {
-        const double passed = (double)(at - sum->round_at) / (double)ASYM_SEC;
-        const double last = sum->period > 0 ? ASYM_MIN(passed, PAUSE_FROM * sum->period) : passed;
-        const double share = sum->period > 0 ? asym_seats_gain(last, q->p->tau_couple) : 1;
-        if (sum->period > 0 || at - sum->round_at < q->p->tau_couple)
-            sum->period += share * (last - sum->period);
+    if (r->began != 0 && at > r->began) {
+        const double passed = (double)(at - r->began) / (double)ASYM_SEC;
+        const double last = r->period > 0 ? ASYM_MIN(passed, PAUSE_FROM * r->period) : passed;
+        const double share = r->period > 0 ? asym_seats_gain(last, q->p->tau_couple) : 1;
+        if (r->period > 0 || at - r->began < q->p->tau_couple)
+            r->period += share * (last - r->period);
     }
-    sum->round_at = ASYM_MAX(at, sum->round_at);
+    r->began = ASYM_MAX(at, r->began);
 }
 
 /*
@@ -292,7 +284,7 @@ static void count_round(const struct asym_seats *q, struct span proc, struct tea
 {
     const double interval = (double)q->in->interval / (double)ASYM_SEC;
     if (sum->since > 0)
-        begin_round(q, sum);
+        begin_round(q, &sum->rounds, q->in->now - (asym_usec)(sum->since * (double)ASYM_SEC));
     for (uint32_t t = proc.first; t < proc.end; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
         if (!takes_part(s))
@@ -319,49 +311,37 @@ static double turn_of(const struct asym_seats *q, const struct asym_seats_thread
     return ASYM_MAX(-0.9, ASYM_MIN(0.9, 0.1 * (keeps - ahead / range) / quick));
 }
 
-/* Nothing is known of a team while none of its threads takes part. */
-static void remember_team(const struct asym_seats *q, struct span proc, const struct team *sum)
-{
-    for (uint32_t t = proc.first; t < proc.end && sum->n > 0; t++) {
-        struct asym_seats_thread *s = asym_seats_of(q, t);
-        s->in_step = sum->in_step;
-        s->round_at = sum->round_at;
-        s->period = sum->period;
-        s->rests_until = sum->rests_until;
-        s->tried = sum->tried;
-        s->tried_rounds = sum->tried_rounds;
-        s->short_rounds = asym_seats_passes(sum->partial, sum->short_rounds > 0, SHORT_ROUNDS * (double)sum->n);
-        s->sleeps = asym_seats_passes(sum->partial, sum->sleeping > 0, SLEEPS_FROM * (double)sum->n);
-    }
-}
-
 /*
  * Threads that do equal work on unequal seats wait for each other at barriers. They share one density and one rate, and take turns.
  */
 static void couple(struct asym_seats *q, struct span proc, struct team *sum)
 {
+    struct asym_seats_rounds *r = &sum->rounds;
     if (sum->n > 0)
         count_round(q, proc, sum);
-    if (!is_short(q, sum))
-        sum->rests_until = 0;
+    if (!are_quick(q, r))
+        r->rests_until = 0;
     /* Its paces are not known while its threads may run anywhere: it is coupled until the rest is over. */
-    const bool is = sum->n >= 2 && (q->in->now < sum->rests_until || is_coupled(sum));
+    const bool is = sum->n >= 2 && (q->in->now < r->rests_until || is_coupled(sum));
     /* At rest it is looked at in the last part of each QUICK_LOOKS, of which QUICK_RESTS is a multiple. Else always. */
-    if (is && (ASYM_MAX(sum->rests_until, q->in->now) - q->in->now) % QUICK_LOOKS < QUICK_TRIAL)
+    if (is && (ASYM_MAX(r->rests_until, q->in->now) - q->in->now) % QUICK_LOOKS < QUICK_TRIAL)
         ask_for_plans(q, sum);
+    r->are_short = asym_seats_passes(sum->partial, r->are_short, SHORT_ROUNDS * (double)sum->n);
+    r->sleeps = asym_seats_passes(sum->partial, r->sleeps, SLEEPS_FROM * (double)sum->n);
     for (uint32_t t = proc.first; t < proc.end; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
         s->coupled = is && takes_part(s);
-        s->rests = s->coupled && q->in->now < sum->rests_until;
+        s->rests = s->coupled && q->in->now < r->rests_until;
         /* No turn comes within a round that is so short: none of them is behind. */
-        if (s->coupled || (s->short_rounds && sum->n > 0))
+        if (s->coupled || (s->rounds.are_short && sum->n > 0))
             s->rate = sum->rate / (double)sum->n;
+        if (sum->n > 0)
+            s->rounds = *r;
         if (!s->coupled)
             continue;
         q->density[t] = sum->weight / ASYM_MAX(sum->duty, DUTY_LEAST);
         q->behind[t] = s->rests ? 0 : turn_of(q, s, sum);
     }
-    remember_team(q, proc, sum);
 }
 
 /*
@@ -398,7 +378,7 @@ static void find_leader(struct asym_seats *q, struct span proc)
     /* Where the others sleep for the whole interval, nothing is new. */
     for (uint32_t t = proc.first; t < proc.end && pace > 0; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
-        s->leads = t == best && s->sleeps && is_known(q, s) && !s->coupled &&
+        s->leads = t == best && s->rounds.sleeps && is_known(q, s) && !s->coupled &&
                    asym_seats_passes(s->pace, s->leads, LEADS_FROM * pace) &&
                    (s->leads || q->density[t] >= LEADS_FROM * density);
     }
@@ -412,7 +392,8 @@ static size_t couple_app(struct asym_seats *q, const struct asym_policy_app *app
     for (const uint32_t end = app->first_thread + app->n_threads; proc.first < end; proc.first = proc.end) {
         while (proc.end < end && q->in->threads[proc.end].proc == q->in->threads[proc.first].proc)
             proc.end++;
-        struct team sum = sum_up(q, proc);
+        struct team sum;
+        sum_up(q, proc, &sum);
         couple(q, proc, &sum);
         if (sum.known > 0)
             find_leader(q, proc);

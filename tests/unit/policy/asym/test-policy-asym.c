@@ -467,11 +467,11 @@ TEST(rounds_shorter_than_some_plans_are_planned_sooner)
             b.states[t].usual = t < 2 ? 0.5 : 1;
             b.states[t].work = 2;
             b.states[t].rate = 0.5;
-            b.states[t].period = rows[i].period;
-            b.states[t].round_at = b.in.now - rows[i].open;
-            b.states[t].tried = rows[i].tried * ASYM_MSEC;
-            b.states[t].tried_rounds = rows[i].rounds;
-            b.states[t].rests_until = rows[i].rests;
+            b.states[t].rounds.period = rows[i].period;
+            b.states[t].rounds.began = b.in.now - rows[i].open;
+            b.states[t].rounds.tried = rows[i].tried * ASYM_MSEC;
+            b.states[t].rounds.tried_rounds = rows[i].rounds;
+            b.states[t].rounds.rests_until = rows[i].rests;
             b.states[t].last = b.in.now - ASYM_SEC;
             b.states[t].given = t < 2 ? (int32_t)t : rows[i].slow + (int32_t)t - 2;
             b.states[t].smt = 1;
@@ -480,12 +480,12 @@ TEST(rounds_shorter_than_some_plans_are_planned_sooner)
         assert_true(b.states[0].coupled);
         assert_int_equal(b.again, rows[i].again);
         const bool tries = rows[i].again != 0 && (rows[i].tried < 1400 || rows[i].rounds == 0);
-        assert_int_equal(b.states[0].tried, tries ? rows[i].tried * ASYM_MSEC + b.in.interval : 0);
-        assert_int_equal(b.states[0].tried_rounds, tries ? rows[i].rounds : 0);
+        assert_int_equal(b.states[0].rounds.tried, tries ? rows[i].tried * ASYM_MSEC + b.in.interval : 0);
+        assert_int_equal(b.states[0].rounds.tried_rounds, tries ? rows[i].rounds : 0);
         const asym_usec rests = rows[i].is_rest ? b.in.now + 60 * ASYM_SEC : rows[i].rests;
-        assert_int_equal(b.states[0].rests_until, rows[i].ends ? 0 : rests);
+        assert_int_equal(b.states[0].rounds.rests_until, rows[i].ends ? 0 : rests);
         /* While it rests no thread takes a turn. Else those who sleep come last. */
-        assert_int_equal(b.states[0].rests, b.states[0].rests_until > b.in.now);
+        assert_int_equal(b.states[0].rests, b.states[0].rounds.rests_until > b.in.now);
         assert_near(b.q.behind[0], b.states[0].rests ? 0 : -1);
     }
 }
@@ -543,12 +543,12 @@ TEST(rounds_are_measured_by_wakes)
         }
         asym_seats_weigh(&b.q);
     }
-    assert_near(b.states[0].period, 0.25);
-    assert_near(b.states[1].period, 0.25);
+    assert_near(b.states[0].rounds.period, 0.25);
+    assert_near(b.states[1].rounds.period, 0.25);
     b.in.now += 60 * ASYM_SEC; /* a serial phase: not even one round of 1 s */
     b.states[0].since = 0.05;
     asym_seats_weigh(&b.q);
-    assert_true(b.states[0].period > 0.25 && b.states[0].period < 0.5);
+    assert_true(b.states[0].rounds.period > 0.25 && b.states[0].rounds.period < 0.5);
 }
 
 /* --- whole plans --- */
@@ -670,7 +670,7 @@ TEST(threads_swap_when_the_ranks_differ_by_sticky)
         const bool swapped = policy_fixture_cpu(&w, 0) != 0;
         for (unsigned t = 0; t < rows[i].n; t++) {
             state_of(t)->rate = rows[i].rate[swapped && t < 2 ? 1 - t : t];
-            state_of(t)->sleeps = rows[i].sleeps;
+            state_of(t)->rounds.sleeps = rows[i].sleeps;
         }
         policy_fixture_plan_again(&w);
         assert_int_equal(w.moved, rows[i].moved);
@@ -695,9 +695,9 @@ TEST(a_program_that_rests_may_use_all_cpus_until_its_rounds_are_long)
     assert_width(4, ASYM_PIN_CPU);
     for (unsigned t = 0; t < 4; t++) {
         state_of(t)->work = 2;
-        state_of(t)->period = 0.1;
-        state_of(t)->round_at = w.now;
-        state_of(t)->rests_until = w.now + 60 * ASYM_SEC;
+        state_of(t)->rounds.period = 0.1;
+        state_of(t)->rounds.began = w.now;
+        state_of(t)->rounds.rests_until = w.now + 60 * ASYM_SEC;
     }
     plan_times(2);
     for (unsigned n = 0; n < 50; n++) {
@@ -751,14 +751,14 @@ TEST(the_rounds_of_a_process_are_known_by_how_often_its_threads_sleep)
             s->work = 2;
             s->rate = t ? 0.5 : 1;
             s->partial = rows[i].partial[t];
-            s->short_rounds = rows[i].had_short;
-            s->sleeps = rows[i].had_sleep;
+            s->rounds.are_short = rows[i].had_short;
+            s->rounds.sleeps = rows[i].had_sleep;
         }
         asym_seats_weigh(&b.q); /* says what rounds they have */
         asym_seats_weigh(&b.q);
         for (unsigned t = 0; t < 2; t++) {
-            assert_int_equal(b.states[t].short_rounds, rows[i].is_short);
-            assert_int_equal(b.states[t].sleeps, rows[i].sleeps);
+            assert_int_equal(b.states[t].rounds.are_short, rows[i].is_short);
+            assert_int_equal(b.states[t].rounds.sleeps, rows[i].sleeps);
             assert_near(b.states[t].rate, rows[i].is_short || rows[i].had_short ? 0.75 : t ? 0.5 : 1);
         }
     }
@@ -795,7 +795,7 @@ TEST(the_thread_that_does_most_leads_its_process_on_whatever_seat)
             s->work = 2;
             s->rate = 0.5;
             s->seen = 3 * ASYM_SEC;
-            s->sleeps = rows[i].sleeps;
+            s->rounds.sleeps = rows[i].sleeps;
             s->partial = rows[i].sleeps ? 0.5 : 0;
         }
         b.states[0].leads = rows[i].had;
@@ -974,7 +974,7 @@ TEST(not_every_thread_that_is_alone_gains_by_a_fast_cpu)
         policy_fixture_plan(&w);
         const unsigned slow = policy_fixture_cpu(&w, 1) == 1;
         w.threads[slow].spinning = rows[i].spins;
-        state_of(slow)->rests_until = rows[i].rests ? w.now + ASYM_SEC : 0;
+        state_of(slow)->rounds.rests_until = rows[i].rests ? w.now + ASYM_SEC : 0;
         was_alone_for(slow, rows[i].alone);
         was_alone_for(1 - slow, rows[i].mate_alone);
         if (rows[i].mate_stays)
@@ -1151,8 +1151,8 @@ TEST(processes_take_slower_turns_than_threads)
         b.threads[1].proc = rows[i].procs - 1;
         b.q.slow = rows[i].crowd;
         asym_seats_observe(&b.q);
-        b.states[0].sleeps = rows[i].sleeps;
-        b.states[0].short_rounds = rows[i].short_rounds;
+        b.states[0].rounds.sleeps = rows[i].sleeps;
+        b.states[0].rounds.are_short = rows[i].short_rounds;
         assert_int_equal(asym_seats_slowness(&b.q, 0), rows[i].slowness);
     }
 }
