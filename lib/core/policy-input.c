@@ -175,29 +175,13 @@ static uint32_t number_nice_group(struct asym_step *st, const struct asym_task *
     return entry ? entry->index : 0;
 }
 
-/* Add the thread to the policy's input, or note why asymd does not steer it. */
-static void add_thread(struct asym_step *st, const struct asym_app_state *app, uint32_t index,
-                       struct allowed_cache *cache, double *unsteered)
+static struct asym_policy_thread policy_thread_of(struct asym_step *st, const struct asym_task_ref *ref,
+                                                  uint32_t allowed)
 {
-    const struct asym_task_ref *ref = &st->refs[index];
     const struct asym_task *task = ref->seen.task;
     struct asym_thread_state *m = ref->thread_state;
-    struct asym_plan_task *out = &st->tasks[index];
-    note_class(st, m, app);
-    *out = (struct asym_plan_task){.target = -1, .nice = task->nice, .class = m->class};
-    enum asym_exclusion exclusion = objection(st, app, index, out->figure);
-    const uint32_t allowed = exclusion == ASYM_WHY_NONE ? allowed_of(st, ref, cache) : ASYM_MASK_NONE;
-    if (exclusion == ASYM_WHY_NONE && allowed == ASYM_MASK_NONE)
-        exclusion = ASYM_WHY_NOTHING_FREE;
-    out->reason = asym_why(exclusion);
-    if (out->reason) {
-        *unsteered += need_of(ref);
-        return;
-    }
     const struct asym_mask *cpus = asym_mask_table_at(&st->e->masks, allowed);
-    const uint32_t nice_group = number_nice_group(st, task);
-    st->policy_refs[st->n_policy_threads] = (struct asym_policy_ref){.task = index, .allowed = allowed};
-    st->policy_threads[st->n_policy_threads++] = (struct asym_policy_thread){
+    return (struct asym_policy_thread){
         .id = task->id,
         .app = (uint32_t)st->n_policy_apps,
         .proc = task->proc,
@@ -212,7 +196,7 @@ static void add_thread(struct asym_step *st, const struct asym_app_state *app, u
         .awake = task->state == 'R',
         .light = m->duty.light,
         .nice = asym_nice_by_rule(m, ref->seen.proc, st->e->config.keep_nice),
-        .nice_group = nice_group,
+        .nice_group = number_nice_group(st, task),
         .master = task->flags & ASYM_TASK_MASTER,
         .in_phase = task->flags & ASYM_TASK_PHASE,
         .spinning = task->flags & ASYM_TASK_SPINNING,
@@ -220,7 +204,29 @@ static void add_thread(struct asym_step *st, const struct asym_app_state *app, u
         .profile = ref->seen.proc->profile,
         .state = st->e->config.policy->task_state_size ? (void *)(m + 1) : NULL,
     };
-    add_sample(st, index, &st->policy_threads[st->n_policy_threads - 1]);
+}
+
+/* Add the thread to the policy's input, or note why asymd does not steer it. */
+static void add_thread(struct asym_step *st, const struct asym_app_state *app, uint32_t index,
+                       struct allowed_cache *cache, double *unsteered)
+{
+    const struct asym_task_ref *ref = &st->refs[index];
+    struct asym_policy_thread *thread = &st->policy_threads[st->n_policy_threads];
+    struct asym_plan_task *out = &st->tasks[index];
+    note_class(st, ref->thread_state, app);
+    *out = (struct asym_plan_task){.target = -1, .nice = ref->seen.task->nice, .class = ref->thread_state->class};
+    enum asym_exclusion exclusion = objection(st, app, index, out->figure);
+    const uint32_t allowed = exclusion == ASYM_WHY_NONE ? allowed_of(st, ref, cache) : ASYM_MASK_NONE;
+    if (exclusion == ASYM_WHY_NONE && allowed == ASYM_MASK_NONE)
+        exclusion = ASYM_WHY_NOTHING_FREE;
+    out->reason = asym_why(exclusion);
+    if (out->reason) {
+        *unsteered += need_of(ref);
+        return;
+    }
+    *thread = policy_thread_of(st, ref, allowed);
+    st->policy_refs[st->n_policy_threads++] = (struct asym_policy_ref){.task = index, .allowed = allowed};
+    add_sample(st, index, thread);
 }
 
 /* If asymd may steer no thread of an application, reports show it as excluded, with its first thread's reason. */

@@ -356,8 +356,6 @@ int asym_counters_new(const struct asym_counters_config *config, struct asym_cou
     return 0;
 }
 
-/* Finds the counters that work on this machine. It opens them to find out. */
-
 static void list_counters(unsigned counters, char *buf, size_t size)
 {
     struct asym_text text = asym_text_in(buf, size);
