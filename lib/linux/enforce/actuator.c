@@ -278,8 +278,7 @@ static int steer(struct asym_ledger *l, const struct asym_action *a)
 /* The thread has ended, or has called exec and goes on as the leader: then own_reset and the fork guard need the record. */
 static void forget_ended(struct asym_ledger *l, struct asym_ledger_entry *e)
 {
-    size_t found = 0;
-    if (asym_ledger_follow_exec(l, e, &found) < 0)
+    if (asym_ledger_follow_exec(l, e) < 0)
         return;
     asym_ledger_add_pending(l, e, e->id.tid, e->id.tgid, asym_clock_now() + ASYM_LEDGER_LATE);
     asym_ledger_forget(l, e);

@@ -270,10 +270,10 @@ struct asym_creators {
 
 /**
  * Repairs what the process has inherited if e's thread, which has ended, may have called exec: the process goes on with another
- * program, under the number of its leader and with the mask of e's thread. Its new threads inherit that. Adds the number of threads
- * that it has repaired to found. Returns 0; -errno: not all could be repaired, and a later restore needs the entry.
+ * program, under the number of its leader and with the mask of e's thread. Its new threads inherit that. Returns the number of
+ * threads that it has repaired; -errno: not all could be repaired, and a later restore needs the entry.
  */
-int asym_ledger_follow_exec(struct asym_ledger *l, const struct asym_ledger_entry *e, size_t *found);
+int asym_ledger_follow_exec(struct asym_ledger *l, const struct asym_ledger_entry *e);
 
 /** Selects the process with these ancestors. c->ledger and c->begun are set. */
 void asym_creators_select(struct asym_creators *c, const struct asym_ancestors *ancestors);

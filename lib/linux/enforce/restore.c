@@ -103,7 +103,7 @@ static size_t restore_inherited(struct asym_ledger *l, int32_t tgid, int *ret_er
     return n;
 }
 
-int asym_ledger_follow_exec(struct asym_ledger *l, const struct asym_ledger_entry *e, size_t *found)
+int asym_ledger_follow_exec(struct asym_ledger *l, const struct asym_ledger_entry *e)
 {
     struct asym_stat leader;
     struct asym_mask mask;
@@ -113,8 +113,8 @@ int asym_ledger_follow_exec(struct asym_ledger *l, const struct asym_ledger_entr
         asym_thread_get_mask(e->id.tgid, &mask) < 0 ||
         !asym_ledger_looks_inherited(l, e, &mask, leader.nice, asym_clock_now()))
         return 0;
-    *found += restore_inherited(l, e->id.tgid, &r);
-    return r;
+    const size_t n = restore_inherited(l, e->id.tgid, &r);
+    return r < 0 ? r : (int)n;
 }
 
 /* Returns whether the thread could not be restored. */
@@ -134,9 +134,11 @@ static bool count(struct asym_restore_report *report, int r)
 static void restore_all(struct asym_ledger *l, struct asym_restore_report *report)
 {
     /* The leader's own record may explain the mask of a thread that has called exec, and not its nice value. */
-    for (size_t i = 0; i < l->n; i++)
-        if (asym_thread_is_of(l->entries[i].id.tgid, l->entries[i].id.tid) == -ESRCH)
-            (void)asym_ledger_follow_exec(l, &l->entries[i], &report->inherited); /* the search below tries again */
+    for (size_t i = 0; i < l->n; i++) {
+        const bool ended = asym_thread_is_of(l->entries[i].id.tgid, l->entries[i].id.tid) == -ESRCH;
+        const int n = ended ? asym_ledger_follow_exec(l, &l->entries[i]) : 0;
+        report->inherited += (size_t)ASYM_MAX(n, 0); /* after a failure the search below tries again */
+    }
     /* Restore the creators first: while a thread has a narrowed mask, each new child inherits it. */
     for (size_t i = 0; i < l->n; i++)
         l->entries[i].failed = count(report, asym_ledger_restore_thread(l, &l->entries[i]));
