@@ -229,8 +229,8 @@ TEST_WITH(it_is_sampled_again_in_its_time_and_not_sooner, set_up, tear_down)
     } rows[] = {{1, ASYM_MSEC}, {0, ASYM_MSEC}, {20000, 20 * ASYM_MSEC}, {200000, 200 * ASYM_MSEC}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         cycles = 0;
-        const int fd = come_with_page(rows[i].notify_min);
         const asym_usec before = asym_clock_now();
+        const int fd = come_with_page(rows[i].notify_min);
         const unsigned events = run_until_cycle(2);
         assert_true(asym_clock_now() - before >= rows[i].least);
         assert_true(events <= 4);
