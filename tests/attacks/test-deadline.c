@@ -14,14 +14,6 @@
 #include "support/service.h"
 #include "support/test.h"
 
-struct attr {
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime, deadline, period;
-};
-
 enum { IDLE, PLAINLY, WITH_EVERY_CPU, BACK };
 
 struct shared {
@@ -33,9 +25,9 @@ static struct shared *shared;
 
 static int become(bool deadline)
 {
-    struct attr a = {.size = sizeof a, .policy = SCHED_OTHER};
+    struct asym_process_attr a = {.size = sizeof a, .policy = SCHED_OTHER};
     if (deadline)
-        a = (struct attr){
+        a = (struct asym_process_attr){
             .size = sizeof a, .policy = SCHED_DEADLINE, .runtime = 1000000, .deadline = 20000000, .period = 20000000};
     return syscall(SYS_sched_setattr, 0, &a, 0u) < 0 ? errno : 0;
 }

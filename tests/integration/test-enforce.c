@@ -107,18 +107,9 @@ TEST_WITH(a_running_thread_is_moved_by_its_transit_cpu, steered_set_up, tear_dow
     asym_live_end(pid, SIGKILL);
 }
 
-struct attr {
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime, deadline, period;
-    uint32_t util_min, util_max;
-};
-
-static struct attr attr_of(pid_t tid)
+static struct asym_process_attr attr_of(pid_t tid)
 {
-    struct attr a;
+    struct asym_process_attr a;
     memset(&a, 0, sizeof a);
     assert_int_equal(syscall(SYS_sched_getattr, tid, &a, (unsigned)sizeof a, 0u), 0);
     return a;
@@ -130,14 +121,14 @@ static void boost(pid_t pid, int8_t from, int8_t to)
     a.expect_nice = from;
     a.nice = to;
     assert_int_equal(apply(&a), 0);
-    const struct attr now = attr_of(pid);
+    const struct asym_process_attr now = attr_of(pid);
     assert_int_equal(now.nice, to);
     assert_int_equal(now.flags & 1, 1);
 }
 
 TEST_WITH(a_boost_is_taken_back_bit_for_bit, steered_set_up, tear_down)
 {
-    static const struct attr originals[] = {
+    static const struct asym_process_attr originals[] = {
         {.policy = SCHED_OTHER},
         {.policy = SCHED_OTHER, .nice = 5},
         {.policy = SCHED_OTHER, .nice = -3, .flags = 1},
@@ -146,11 +137,11 @@ TEST_WITH(a_boost_is_taken_back_bit_for_bit, steered_set_up, tear_down)
     };
     open_ledger();
     for (size_t i = 0; i < 2 * ASYM_LENGTH(originals); i++) {
-        struct attr want = originals[i / 2];
+        struct asym_process_attr want = originals[i / 2];
         pid_t pid = start_sleeper();
         want.size = sizeof want;
         assert_int_equal(syscall(SYS_sched_setattr, pid, &want, 0u), 0);
-        const struct attr before = attr_of(pid);
+        const struct asym_process_attr before = attr_of(pid);
         boost(pid, (int8_t)before.nice, -7);
         struct asym_action a = action(ASYM_ACTION_RELEASE, pid, pid, &first, &all_cpus);
         a.expect_nice = -7;
@@ -159,7 +150,7 @@ TEST_WITH(a_boost_is_taken_back_bit_for_bit, steered_set_up, tear_down)
             assert_int_equal(apply(&a), 0);
         else
             assert_int_equal(restore().restored, 1);
-        const struct attr after = attr_of(pid);
+        const struct asym_process_attr after = attr_of(pid);
         assert_memory_equal(&after, &before, sizeof after);
         assert_true(has(pid, &all_cpus));
         assert_int_equal(asym_ledger_count(ledger), 0);
@@ -167,13 +158,13 @@ TEST_WITH(a_boost_is_taken_back_bit_for_bit, steered_set_up, tear_down)
     }
 }
 
-static struct attr policy_attr(uint32_t policy, uint64_t flags)
+static struct asym_process_attr policy_attr(uint32_t policy, uint64_t flags)
 {
-    return (struct attr){.size = sizeof(struct attr),
-                         .policy = policy,
-                         .flags = flags,
-                         .nice = -7,
-                         .priority = policy == SCHED_FIFO || policy == SCHED_RR ? 1 : 0};
+    return (struct asym_process_attr){.size = sizeof(struct asym_process_attr),
+                                      .policy = policy,
+                                      .flags = flags,
+                                      .nice = -7,
+                                      .priority = policy == SCHED_FIFO || policy == SCHED_RR ? 1 : 0};
 }
 
 /* The kernel keeps the nice value of a thread that becomes real-time, and restores it afterwards. */
@@ -186,7 +177,7 @@ TEST_WITH(a_boost_does_not_outlive_a_time_under_another_policy, steered_set_up, 
         struct sched_param none = {.sched_priority = 0};
         pid_t pid = start_sleeper();
         boost(pid, 0, -7);
-        struct attr other = policy_attr(policies[i], 1);
+        struct asym_process_attr other = policy_attr(policies[i], 1);
         assert_int_equal(syscall(SYS_sched_setattr, pid, &other, 0u), 0);
         assert_int_equal(restore().restored, 1);
         assert_int_equal(attr_of(pid).policy, policies[i]);

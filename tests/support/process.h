@@ -5,7 +5,18 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+/** That of sched_setattr(2), which the C library does not declare. */
+struct asym_process_attr {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+    uint32_t util_min, util_max;
+};
 
 /**
  * Send a signal to one process. Returns 0; -errno. A process id below 2 fails with -EINVAL, without a system call. For kill(2),
