@@ -12,7 +12,8 @@
 #include "support/service.h"
 #include "support/test.h"
 
-#define TMPFS_SIZE "64k"
+/* With few names, so that they are soon used up. */
+#define TMPFS_SIZE "64k,nr_inodes=256"
 
 static const char *in_dir(const char *name)
 {
@@ -65,7 +66,8 @@ static void fill_without_lock(void)
     fill();
     /* Then uses up the names, too. */
     char name[32];
-    for (int i = 0; i < 100000; i++) {
+    errno = 0;
+    for (int i = 0; i < 1000; i++) {
         snprintf(name, sizeof name, "n%d", i);
         int fd = open(in_dir(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         if (fd < 0)
