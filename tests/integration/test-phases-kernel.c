@@ -534,9 +534,13 @@ TEST_F(a_storm_of_threads_is_followed_to_its_end)
 
 TEST_F(a_process_with_more_threads_than_places_is_not_followed)
 {
-    const pid_t pid = asym_live_start((const char *const[]){"tests/load-sleepers", "8500", "1", "60", NULL}, -1);
-    ASYM_LIVE_AWAIT(asym_process_state(pid) == 'S');
-    asym_live_sleep(1);
+    char word[6] = "";
+    int says;
+    const char *const argv[] = {"tests/load-sleepers", "8500", "1", "60", NULL};
+    const pid_t pid = asym_live_start_piped(argv, &says);
+    assert_int_equal(read(says, word, sizeof word), sizeof word);
+    assert_memory_equal(word, "ready\n", sizeof word);
+    close(says);
     const int followed = asym_phases_follow(phases, (int32_t)pid, APP);
     asym_live_end(pid, SIGKILL);
     assert_int_equal(followed, -ENOSPC);
