@@ -54,7 +54,7 @@ static void belong_to_many(void)
 
 static pid_t start_attacker(void)
 {
-    const pid_t attacker = asym_process_fork();
+    const pid_t attacker = asym_process_fork_session();
     if (attacker == 0)
         belong_to_many();
     assert_true(asym_live_await(asym_live_ran_threads, attacker, 0, THREADS, ASYM_LIVE_PATIENCE));
@@ -74,7 +74,7 @@ TEST(their_masks_are_known_at_little_cost)
     const pid_t attacker = start_attacker();
     pid_t asymd = asym_service_start(attacker, NULL);
     const int steered = await_steered(attacker);
-    asym_attack_settle(asymd, PROMISED, SETTLE);
+    asym_attack_settle(asymd, 2 * PROMISED, SETTLE);
     const double share = asym_attack_share(asymd, PERIOD, 2 * PROMISED);
     printf("%.1f %% of a CPU, %d of %d threads steered\n", 100 * share, steered, THREADS);
     const double stop = asym_attack_stop(asymd, 20);
