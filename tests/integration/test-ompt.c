@@ -109,12 +109,14 @@ static struct seen read_page(const struct asym_handed *h)
     return s;
 }
 
-/* The steps, and the state of the page after each; spinning -1: any. */
-static const struct {
+/* A step, and the state of the page after it; spinning -1: any. */
+struct step {
     const char *line;
     int working, spinning;
     bool serial;
-} steps[] = {
+};
+
+static const struct step steps[] = {
     {"serial", 1, 0, true},
     {"parallel 4", 4, 0, false},
     {"serial", 1, 3, true},
@@ -132,6 +134,23 @@ static const struct {
     {"serial", 1, -1, true},
 };
 
+/* The program says that it has done a step when its first thread has: the others may still wait for a CPU. */
+static void await_page(const struct asym_handed *h, const struct step *want)
+{
+    struct seen s = {0};
+    bool right = false;
+    for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; !right && asym_live_now() < end;) {
+        s = read_page(h);
+        right = s.working == want->working && (want->spinning < 0 || s.spinning == want->spinning) &&
+                s.serial == want->serial && s.masters == 1;
+        if (!right)
+            asym_live_sleep(0.01);
+    }
+    if (!right)
+        fail_msg("%s: %d work, %d spin, %d masters, %s", want->line, s.working, s.spinning, s.masters,
+                 s.serial ? "serial" : "parallel");
+}
+
 static void check_steps(const char *path, const char *preload)
 {
     ASYM_CLEANUP(asym_listener_done) struct asym_listener l;
@@ -139,22 +158,11 @@ static void check_steps(const char *path, const char *preload)
     asym_listener_open(&l);
     struct program p = start_program(path, ASYM_TEST_OMPT, preload, NULL);
     for (size_t i = 0; i < ASYM_LENGTH(steps); i++) {
-        struct seen s = {0};
         if (i == 0)
             step_and_join(&p, steps[i].line, &l, &h);
         else
             step(&p, steps[i].line);
-        bool right = false;
-        for (double end = asym_live_now() + ASYM_LIVE_PATIENCE; !right && asym_live_now() < end;) {
-            s = read_page(&h);
-            right = s.working == steps[i].working && (steps[i].spinning < 0 || s.spinning == steps[i].spinning) &&
-                    s.serial == steps[i].serial && s.masters == 1;
-            if (!right)
-                asym_live_sleep(0.01);
-        }
-        if (!right)
-            fail_msg("step %zu, %s: %d work, %d spin, %d masters, %s", i, steps[i].line, s.working, s.spinning,
-                     s.masters, s.serial ? "serial" : "parallel");
+        await_page(&h, &steps[i]);
     }
     fputs("end\n", p.say);
     assert_int_equal(end_program(&p), 0);
@@ -188,7 +196,7 @@ TEST(asymctl_run_makes_programs_report)
         asym_listener_open(&l);
         struct program p = start_command(commands[i], NULL, NULL);
         step_and_join(&p, "parallel 3", &l, &h);
-        assert_int_equal(read_page(&h).working, 3);
+        await_page(&h, &(struct step){"parallel 3", 3, 0, false});
         fputs("end\n", p.say);
         assert_int_equal(end_program(&p), 0);
     }
