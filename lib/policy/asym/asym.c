@@ -288,7 +288,7 @@ static void answer(struct asym_seats *q, size_t t, bool helps)
     s->kind = q->of[t].kind;
     s->claims = q->claim[t];
     s->counts = q->of[t].counts;
-    s->given = a->cpu;
+    s->given = q->of[t].cpu;
     s->smt = asym_seats_beside(q, a->cpu);
     if (q->in->interval > 0 || s->last == 0)
         s->last = q->in->now;

@@ -199,7 +199,7 @@ static void sit_apart(struct asym_seats *q, size_t t, const struct rest *rest)
     if (q->ret[t].cpu >= 0)
         leave_seat(q, t);
     q->ret[t] = (struct asym_assignment){.cpu = best, .width = ASYM_PIN_TYPE, .counted = true, .reason = &alone};
-    s->given = best;
+    s->given = (int16_t)best;
     s->kind = 0;
     s->smt = 1;
 }

@@ -73,7 +73,7 @@ struct asym_seats_thread {
     double left;            /**< of the seats that it left since `last`, in exchanges: speed by microseconds */
     asym_usec sat_at;       /**< the last of these exchanges; valid until the next measurement */
     double smt;             /**< share of the CPU's speed that the last plan expected beside siblings */
-    int32_t given;          /**< CPU of the last plan */
+    int16_t given;          /**< CPU of the last plan */
     int16_t node;           /**< where it first ran, + 1; 0: not known */
     uint8_t kind;           /**< of its seat: a number of seats-fill.c; 0: none */
     bool awake, woke;       /**< it was awake at the last plan; it was, and slept at the plan before */

@@ -373,7 +373,7 @@ TEST(a_round_begins_when_a_thread_wakes)
                                                      .work = 2,
                                                      .rate = 0.5,
                                                      .last = 1,
-                                                     .given = (int32_t)t,
+                                                     .given = (int16_t)t,
                                                      .smt = 1,
                                                      .coupled = true,
                                                      .duty = 1,
@@ -473,7 +473,7 @@ TEST(rounds_shorter_than_some_plans_are_planned_sooner)
             b.states[t].rounds.tried_rounds = rows[i].rounds;
             b.states[t].rounds.rests_until = rows[i].rests;
             b.states[t].last = b.in.now - ASYM_SEC;
-            b.states[t].given = t < 2 ? (int32_t)t : rows[i].slow + (int32_t)t - 2;
+            b.states[t].given = (int16_t)(t < 2 ? (int)t : rows[i].slow + (int)t - 2);
             b.states[t].smt = 1;
         }
         asym_seats_weigh(&b.q);
