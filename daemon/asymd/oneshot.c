@@ -149,8 +149,8 @@ static enum asym_exit mode_dry_run(struct asym_run *run)
         return asym_mode_fail(run, r, &err);
     uint32_t unread = 0;
     ASYM_AUTO_FREE enum asym_rtxd_detection *detection = run->root.live
-                                                             ? asym_rtxd_programs_detect(&run->root, o.observer.reader,
-                                                                                         &o.cycle.snapshot, &unread)
+                                                             ? asym_machine_check_rtx(&run->root, o.observer.reader,
+                                                                                      &o.cycle.snapshot, &unread)
                                                              : NULL;
     o.cycle.snapshot.coverage.n_unread = ASYM_MAX(o.cycle.snapshot.coverage.n_unread, unread);
     const struct asym_report report = {

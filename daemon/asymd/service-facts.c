@@ -199,7 +199,7 @@ json_t *asym_service_counters(const struct asym_service *s)
         {ASYM_METRIC_THREADS_STEERED, (double)asym_ledger_count(s->ledger)},
         {ASYM_METRIC_FAST_CPUS, asym_mask_count(&machine->fast)},
         {ASYM_METRIC_SLOW_CPUS, asym_mask_count(&machine->slow)},
-        {ASYM_METRIC_REPORTING_PROGRAMS, (double)asym_rtxd_count(s->rtx)},
+        {ASYM_METRIC_REPORTING_PROGRAMS, (double)asym_rtx_service_count(s->rtx)},
         {ASYM_METRIC_PROCESSES_WITH_ORDERS, (double)asym_overrides_count(s->control.overrides)},
         {ASYM_METRIC_PAUSED, asym_overrides_is_paused(s->control.overrides)},
         /* Without a bus no user asks. */
@@ -233,7 +233,7 @@ void asym_service_status(struct asym_service *s)
                        asym_overrides_is_paused(s->control.overrides) ? "paused; " : "", s->run->policy->name,
                        asym_mask_count(&m->fast), asym_mask_count(&m->slow),
                        s->run->assumed_slow ? " (no CPU was slowed)" : "", asym_ledger_count(s->ledger), s->n_changes,
-                       asym_rtxd_count(s->rtx), asym_rtxd_count(s->rtx) == 1 ? " reports" : "s report",
+                       asym_rtx_service_count(s->rtx), asym_rtx_service_count(s->rtx) == 1 ? " reports" : "s report",
                        s->budget.percent, (double)asym_service_interval(s) / 1000,
                        *s->reload_error ? "; the new configuration is bad: " : "", s->reload_error);
 }

@@ -106,7 +106,7 @@ void asym_service_housekeeping(struct asym_service *s, asym_usec now)
     update_load(s, now);
     asym_service_control_housekeeping(s, now);
     if (s->rtx)
-        asym_rtxd_housekeeping(s->rtx, now);
+        asym_rtx_service_housekeeping(s->rtx, now);
     asym_service_phases_housekeeping(s);
     asym_service_waits_housekeeping(s, now);
     asym_service_bus_housekeeping(s, now);

@@ -288,7 +288,7 @@ struct asym_service {
     sd_event_source *housekeeping; /* its timer: the interval of the samples can be a minute */
     struct asym_ledger *ledger;
     struct asym_observer observer;
-    struct asym_rtxd *rtx; /* NULL: asymd accepts no reports of programs */
+    struct asym_rtx_service *rtx; /* NULL: asymd accepts no reports of programs */
     struct asym_service_phases phases;
     struct asym_service_waits waits;
     struct asym_actuator *actuator;

@@ -79,7 +79,7 @@ int asym_service_attach(struct asym_service *s)
                                           .userdata = s,
                                           .log = &s->run->log};
     if (r >= 0 && s->rtx)
-        r = asym_rtxd_attach(s->rtx, s->event);
+        r = asym_rtx_service_attach(s->rtx, s->event);
     if (r >= 0)
         r = asym_service_phases_attach(s);
     if (r >= 0)

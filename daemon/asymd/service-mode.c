@@ -21,7 +21,7 @@ static void service_done(struct asym_service *s)
     if (s->actuator)
         s->actuator->close(s->actuator);
     asym_service_control_close(s);
-    asym_rtxd_free(s->rtx);
+    asym_rtx_service_free(s->rtx);
     asym_service_waits_close(s);
     asym_prompt_remove(&s->phases.asker);
     asym_observer_close(&s->observer);
@@ -68,10 +68,10 @@ static void start_rtx(struct asym_service *s)
     struct asym_error err = {""};
     if (!s->run->settings->rtx.listen)
         return;
-    if (asym_rtxd_new(s->run, s->observer.source, &s->rtx, &err) < 0)
+    if (asym_rtx_service_new(s->run, s->observer.source, &s->rtx, &err) < 0)
         asym_log_say(&s->run->log, LOG_WARNING, "programs cannot report what their threads do: %s", err.text);
     else
-        s->observer.source = asym_rtxd_source(s->rtx);
+        s->observer.source = asym_rtx_service_source(s->rtx);
 }
 
 /* Opens the links from the inside out. The fork guard starts before asymd steers any thread. */

@@ -31,7 +31,7 @@ static bool is_over(const struct asym_log_kind *k, asym_usec now)
     return now >= k->since + ASYM_LOG_LIMIT_PERIOD;
 }
 
-static struct asym_log_kind *find(struct asym_log_limit *l, const void *kind)
+static struct asym_log_kind *find_kind(struct asym_log_limit *l, const void *kind)
 {
     for (size_t i = 0; i < ASYM_LENGTH(l->kinds); i++)
         if (l->kinds[i].kind == kind || !l->kinds[i].kind)
@@ -43,7 +43,7 @@ static struct asym_log_kind *find(struct asym_log_limit *l, const void *kind)
 struct asym_log_kind *asym_log_limit_count(struct asym_log_limit *l, const void *kind, int priority, asym_usec now,
                                            bool *ret_write)
 {
-    struct asym_log_kind *k = find(l, kind);
+    struct asym_log_kind *k = find_kind(l, kind);
     if (!k->kind || (is_over(k, now) && k->n <= ASYM_LOG_LIMIT_MESSAGES))
         *k = (struct asym_log_kind){.kind = kind, .since = now};
     k->n++;
@@ -134,7 +134,7 @@ void asym_log_sink_nonblocking(struct asym_log_sink *sink)
         sink->fd = fd;
 }
 
-static void add(struct parts *p, const void *bytes, size_t size)
+static void add_part(struct parts *p, const void *bytes, size_t size)
 {
     p->io[p->n++] = (struct iovec){(void *)(uintptr_t)bytes, size};
 }
@@ -144,17 +144,17 @@ static void add_field(struct parts *p, const struct iovec *field)
 {
     const char *text = field->iov_base, *equals = memchr(text, '=', field->iov_len);
     if (!equals || !memchr(text, '\n', field->iov_len)) {
-        add(p, text, field->iov_len);
+        add_part(p, text, field->iov_len);
     } else {
         const size_t key = (size_t)(equals - text);
         uint64_t *size = &p->sizes[p->n_sizes++];
         *size = htole64(field->iov_len - key - 1);
-        add(p, text, key);
-        add(p, "\n", 1);
-        add(p, size, sizeof *size);
-        add(p, equals + 1, field->iov_len - key - 1);
+        add_part(p, text, key);
+        add_part(p, "\n", 1);
+        add_part(p, size, sizeof *size);
+        add_part(p, equals + 1, field->iov_len - key - 1);
     }
-    add(p, "\n", 1);
+    add_part(p, "\n", 1);
 }
 
 static bool send_to_journal(const struct asym_log_sink *sink, int priority, const struct iovec *fields, size_t n)

@@ -82,14 +82,14 @@ static void ask_about(struct detector *d, size_t a)
 }
 
 /* Sends the requests that are left. A request that the reader puts off is sent again later. */
-static void ask(struct detector *d)
+static void ask_for_maps(struct detector *d)
 {
     for (size_t a = 0; a < d->s->n_apps; a++)
         if (d->stages[a] == TO_ASK)
             ask_about(d, a);
 }
 
-static void take(struct detector *d)
+static void take_answers(struct detector *d)
 {
     struct asym_read_answer answer;
     while (d->reader->take(d->reader, &answer) > 0) {
@@ -116,15 +116,15 @@ static void detect_all(struct detector *d)
         d->n_left += d->stages[a] == TO_ASK;
     }
     while (d->n_left > 0 && asym_clock_now() < end) {
-        ask(d);
-        take(d);
+        ask_for_maps(d);
+        take_answers(d);
         if (d->n_left > 0)
             asym_clock_sleep(BETWEEN);
     }
 }
 
-enum asym_rtxd_detection *asym_rtxd_programs_detect(const struct asym_root *root, struct asym_proc_reader *reader,
-                                                    const struct asym_snapshot *s, uint32_t *ret_unread)
+enum asym_rtxd_detection *asym_machine_check_rtx(const struct asym_root *root, struct asym_proc_reader *reader,
+                                                 const struct asym_snapshot *s, uint32_t *ret_unread)
 {
     struct detector d = {
         .root = root, .reader = reader, .s = s, .detection = calloc(s->n_apps + 1, sizeof *d.detection)};
@@ -296,7 +296,7 @@ static void add_detected(struct asym_check *check, const struct asym_root *root,
 {
     struct names by[ASYM_RTXD_DETECTION_SUSPECT + 1] = {{.n = 0}};
     uint32_t unread;
-    ASYM_AUTO_FREE enum asym_rtxd_detection *detection = asym_rtxd_programs_detect(root, reader, s, &unread);
+    ASYM_AUTO_FREE enum asym_rtxd_detection *detection = asym_machine_check_rtx(root, reader, s, &unread);
     for (size_t a = 0; detection && a < s->n_apps; a++)
         add_name(&by[detection[a]], &s->apps[a]);
     const struct names *reporting = &by[ASYM_RTXD_DETECTION_REPORTS], *suspect = &by[ASYM_RTXD_DETECTION_SUSPECT];

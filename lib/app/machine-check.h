@@ -21,8 +21,8 @@ enum asym_situation asym_assess(const struct asym_run *run, char *buf, size_t si
  * array with the result for each application, which the caller frees; NULL: no memory. *ret_unread: how many could not be read
  * until then. A process that has ended meanwhile is none of them.
  */
-enum asym_rtxd_detection *asym_rtxd_programs_detect(const struct asym_root *root, struct asym_proc_reader *reader,
-                                                    const struct asym_snapshot *s, uint32_t *ret_unread);
+enum asym_rtxd_detection *asym_machine_check_rtx(const struct asym_root *root, struct asym_proc_reader *reader,
+                                                 const struct asym_snapshot *s, uint32_t *ret_unread);
 
 /** Fill check, which is all zero, with the lines and the verdict on the machine and the policy of run. Returns 0; -errno. */
 int asym_run_check(struct asym_run *run, struct asym_check *check);

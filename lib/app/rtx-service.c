@@ -9,7 +9,7 @@
 #include "linux/rtx/rtx-server.h"
 #include "linux/rtx/rtx-overlay.h"
 
-struct asym_rtxd {
+struct asym_rtx_service {
     struct asym_run *run;
     struct asym_rtxd_server *server;
     struct asym_source *source;
@@ -20,7 +20,7 @@ struct asym_rtxd {
 /* Logs each reason once: the journal keeps every message, and a refused program decides how often it tries. */
 static void on_refused(void *ctx, enum asym_rtxd_refusal refusal, pid_t pid, uid_t uid)
 {
-    struct asym_rtxd *rtx = ctx;
+    struct asym_rtx_service *rtx = ctx;
     if (rtx->n_refused[refusal]++ == 0)
         asym_log_say(&rtx->run->log, LOG_NOTICE,
                      "asymd refuses the reports of process %d of user %u: %s (further refusals for this reason are not "
@@ -28,7 +28,7 @@ static void on_refused(void *ctx, enum asym_rtxd_refusal refusal, pid_t pid, uid
                      (int)pid, (unsigned)uid, asym_rtxd_refusal_text(refusal));
 }
 
-static void report_refused(const struct asym_rtxd *rtx)
+static void report_refused(const struct asym_rtx_service *rtx)
 {
     for (enum asym_rtxd_refusal i = 0; i < ASYM_RTXD_N_REFUSALS; i++)
         if (rtx->n_refused[i] > 1)
@@ -36,9 +36,10 @@ static void report_refused(const struct asym_rtxd *rtx)
                          rtx->n_refused[i], asym_rtxd_refusal_text(i));
 }
 
-int asym_rtxd_new(struct asym_run *run, struct asym_source *inner, struct asym_rtxd **ret_rtx, struct asym_error *err)
+int asym_rtx_service_new(struct asym_run *run, struct asym_source *inner, struct asym_rtx_service **ret_rtx,
+                         struct asym_error *err)
 {
-    struct asym_rtxd *rtx = calloc(1, sizeof *rtx);
+    struct asym_rtx_service *rtx = calloc(1, sizeof *rtx);
     if (!rtx)
         return asym_fail(err, -ENOMEM, "no memory");
     rtx->run = run;
@@ -62,7 +63,7 @@ int asym_rtxd_new(struct asym_run *run, struct asym_source *inner, struct asym_r
             asym_fail(err, r, "no memory");
     }
     if (r < 0) {
-        asym_rtxd_free(rtx);
+        asym_rtx_service_free(rtx);
         return r;
     }
     if (!asym_rtxd_server_is_for_all(rtx->server))
@@ -73,7 +74,7 @@ int asym_rtxd_new(struct asym_run *run, struct asym_source *inner, struct asym_r
     return 0;
 }
 
-void asym_rtxd_free(struct asym_rtxd *rtx)
+void asym_rtx_service_free(struct asym_rtx_service *rtx)
 {
     if (!rtx)
         return;
@@ -85,30 +86,30 @@ void asym_rtxd_free(struct asym_rtxd *rtx)
     free(rtx);
 }
 
-struct asym_source *asym_rtxd_source(struct asym_rtxd *rtx)
+struct asym_source *asym_rtx_service_source(struct asym_rtx_service *rtx)
 {
     return rtx->source;
 }
 
-size_t asym_rtxd_count(const struct asym_rtxd *rtx)
+size_t asym_rtx_service_count(const struct asym_rtx_service *rtx)
 {
     return rtx ? asym_rtxd_server_count(rtx->server) : 0;
 }
 
 /* asymd has the priority only while a program reports. */
-static void update_priority(struct asym_rtxd *rtx)
+static void update_priority(struct asym_rtx_service *rtx)
 {
     asym_prompt_want(&rtx->asker, rtx->run->settings->rtx.realtime && asym_rtxd_server_count(rtx->server) > 0);
 }
 
 static void receive(void *ctx)
 {
-    asym_rtxd_server_receive(((struct asym_rtxd *)ctx)->server, asym_clock_now());
+    asym_rtxd_server_receive(((struct asym_rtx_service *)ctx)->server, asym_clock_now());
 }
 
 static bool serve(void *ctx)
 {
-    struct asym_rtxd *rtx = ctx;
+    struct asym_rtx_service *rtx = ctx;
     const bool program_reports = asym_rtxd_server_serve(rtx->server, asym_clock_now());
     update_priority(rtx);
     return program_reports;
@@ -116,15 +117,15 @@ static bool serve(void *ctx)
 
 static void charge(void *ctx, asym_usec cost)
 {
-    asym_rtxd_server_charge(((struct asym_rtxd *)ctx)->server, cost);
+    asym_rtxd_server_charge(((struct asym_rtx_service *)ctx)->server, cost);
 }
 
 static asym_usec due(void *ctx)
 {
-    return asym_rtxd_server_due(((struct asym_rtxd *)ctx)->server);
+    return asym_rtxd_server_due(((struct asym_rtx_service *)ctx)->server);
 }
 
-int asym_rtxd_attach(struct asym_rtxd *rtx, sd_event *event)
+int asym_rtx_service_attach(struct asym_rtx_service *rtx, sd_event *event)
 {
     rtx->asker = (struct asym_asker){.fd = asym_rtxd_server_fd(rtx->server),
                                      .receive = receive,
@@ -136,7 +137,7 @@ int asym_rtxd_attach(struct asym_rtxd *rtx, sd_event *event)
     return asym_prompt_add(&rtx->run->prompt, &rtx->asker, event);
 }
 
-void asym_rtxd_housekeeping(struct asym_rtxd *rtx, asym_usec now)
+void asym_rtx_service_housekeeping(struct asym_rtx_service *rtx, asym_usec now)
 {
     asym_rtxd_server_set(rtx->server, rtx->run->settings->rtx.spin_notify, rtx->run->settings->daemon.cpu_budget);
     asym_rtxd_server_housekeeping(rtx->server, now);

@@ -15,24 +15,25 @@
 
 #include "app/run.h"
 
-struct asym_rtxd;
+struct asym_rtx_service;
 
 /** Open the server in the state directory, and an overlay around inner. Borrows run and inner. Returns 0; -errno with err. */
-int asym_rtxd_new(struct asym_run *run, struct asym_source *inner, struct asym_rtxd **ret_rtx, struct asym_error *err);
+int asym_rtx_service_new(struct asym_run *run, struct asym_source *inner, struct asym_rtx_service **ret_rtx,
+                         struct asym_error *err);
 
 /** Free rtx, before inner and the event loop. Accepts NULL. */
-void asym_rtxd_free(struct asym_rtxd *rtx);
+void asym_rtx_service_free(struct asym_rtx_service *rtx);
 
 /** The overlay: the snapshots of inner with the reports of programs. The caller borrows it. */
-struct asym_source *asym_rtxd_source(struct asym_rtxd *rtx);
+struct asym_source *asym_rtx_service_source(struct asym_rtx_service *rtx);
 
 /** Answer the programs from the loop, with a plan at once when one has reported a phase (app/prompt.h). Returns 0; -errno. */
-int asym_rtxd_attach(struct asym_rtxd *rtx, sd_event *event);
+int asym_rtx_service_attach(struct asym_rtx_service *rtx, sd_event *event);
 
 /** Call this about every second, once it is attached. */
-void asym_rtxd_housekeeping(struct asym_rtxd *rtx, asym_usec now);
+void asym_rtx_service_housekeeping(struct asym_rtx_service *rtx, asym_usec now);
 
 /** The number of programs that report. Accepts NULL. */
-size_t asym_rtxd_count(const struct asym_rtxd *rtx);
+size_t asym_rtx_service_count(const struct asym_rtx_service *rtx);
 
 #endif

@@ -65,7 +65,7 @@ int asym_mask_table_reserve(struct asym_mask_table *s, size_t n)
     return 0;
 }
 
-static uint32_t add(struct asym_mask_table *s, uint32_t hash, const struct asym_mask *m)
+static uint32_t add_mask(struct asym_mask_table *s, uint32_t hash, const struct asym_mask *m)
 {
     uint32_t id = s->free;
     if (asym_mask_table_reserve(s, 1) < 0) {
@@ -88,7 +88,7 @@ uint32_t asym_mask_table_id(struct asym_mask_table *s, const struct asym_mask *m
     ASYM_HASH_FOREACH (id, &s->index, hash)
         if (asym_mask_equal(mask_of(s, (uint32_t)id), m))
             return (uint32_t)id;
-    return asym_mask_empty(m) ? ASYM_MASK_NONE : add(s, hash, m);
+    return asym_mask_empty(m) ? ASYM_MASK_NONE : add_mask(s, hash, m);
 }
 
 const struct asym_mask *asym_mask_table_get(struct asym_mask_table *s, const struct asym_mask *m)

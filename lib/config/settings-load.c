@@ -108,8 +108,8 @@ static int enter_section(void *ctx, const char *section, unsigned line, struct a
     return r;
 }
 
-static int take(void *ctx, const char *section, const char *name, const char *value, unsigned line,
-                struct asym_error *err)
+static int take_value(void *ctx, const char *section, const char *name, const char *value, unsigned line,
+                      struct asym_error *err)
 {
     struct load *l = ctx;
     char origin[256], bare[ASYM_INI_VALUE_MAX + 1];
@@ -136,7 +136,8 @@ static int take(void *ctx, const char *section, const char *name, const char *va
 static int load_text(struct load *l, const char *text, size_t len, bool lenient, struct asym_error *err)
 {
     ASYM_AUTO_FREE unsigned *seen = calloc(l->s->priv->n_rows + 1, sizeof *seen);
-    const struct asym_ini ini = {.name = l->path, .section = enter_section, .key = take, .ctx = l, .lenient = lenient};
+    const struct asym_ini ini = {
+        .name = l->path, .section = enter_section, .key = take_value, .ctx = l, .lenient = lenient};
     l->seen = seen;
     const int r = seen ? asym_ini_read(&ini, text, len, err) : asym_fail(err, -ENOMEM, "%.200s: no memory", l->path);
     return r < 0 ? r : asym_rules_check(l->s->rules, err);

@@ -262,7 +262,7 @@ static void write_words(const struct asym_situation_facts *facts, struct word re
     ret->name = NULL;
 }
 
-static const char *find(const struct word *words, const char *name, size_t len)
+static const char *find_word(const struct word *words, const char *name, size_t len)
 {
     while (words->name && (strncmp(words->name, name, len) != 0 || words->name[len] != '\0'))
         words++;
@@ -279,7 +279,7 @@ const char *asym_situation_text(const struct asym_situation_facts *facts, char *
         size_t len = 0;
         while (rest[len] && rest[len] != '{' && rest[len] != '}')
             len++;
-        used += (size_t)(in_braces ? snprintf(buf + used, size - used, "%s", find(words, rest, len))
+        used += (size_t)(in_braces ? snprintf(buf + used, size - used, "%s", find_word(words, rest, len))
                                    : snprintf(buf + used, size - used, "%.*s", (int)len, rest));
         rest += len + (rest[len] != '\0');
     }

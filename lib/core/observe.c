@@ -123,7 +123,7 @@ static bool is_boosted(const struct entry *e, int8_t nice, bool by_exec)
 }
 
 /* Threads with the same mask may have different boosts. Returns the one that explains the nice value best. */
-static struct entry find(const struct inherited *h, int32_t tgid, uint32_t mask, int8_t nice, bool by_exec)
+static struct entry find_entry(const struct inherited *h, int32_t tgid, uint32_t mask, int8_t nice, bool by_exec)
 {
     const uint32_t hash = hash_of(tgid, mask);
     struct entry best = {0};
@@ -175,7 +175,7 @@ static bool inherit(struct entry e, struct asym_thread_state *m, const struct as
 static struct entry find_caller_of_exec(const struct inherited *h, const struct asym_thread_state *leader,
                                         const struct asym_seen *seen)
 {
-    const struct entry e = find(h, seen->task->id.tgid, seen->mask, seen->task->nice, true);
+    const struct entry e = find_entry(h, seen->task->id.tgid, seen->mask, seen->task->nice, true);
     const uint32_t known = leader->state == ASYM_AFFINITY_LOST ? leader->set : leader->original;
     if (e.thread && seen->mask == known && !is_boosted(&e, seen->task->nice, true))
         return (struct entry){0};
@@ -195,9 +195,10 @@ static bool adopt(struct inherited *h, struct asym_thread_state *m, const struct
     if (!(seen->task->flags & ASYM_TASK_NEWBORN) && (seen->task->flags & ASYM_TASK_EXECUTED)) {
         if (!inherit(find_caller_of_exec(h, m, seen), m, seen, seen->proc, true, now))
             return false;
-    } else if (!inherit(find(h, seen->task->id.tgid, seen->mask, seen->task->nice, false), m, seen, seen->proc, false,
-                        now) &&
-               !inherit(find(h, seen->proc->ppid, seen->mask, seen->task->nice, false), m, seen, parent, false, now)) {
+    } else if (!inherit(find_entry(h, seen->task->id.tgid, seen->mask, seen->task->nice, false), m, seen, seen->proc,
+                        false, now) &&
+               !inherit(find_entry(h, seen->proc->ppid, seen->mask, seen->task->nice, false), m, seen, parent, false,
+                        now)) {
         return false;
     }
     const unsigned char *item = (const unsigned char *)m;

@@ -19,7 +19,7 @@ struct asym_overrides {
     struct asym_taskid ignored[ASYM_OVERRIDES_MAX];
 };
 
-static struct asym_overrides *of(struct asym_source *source)
+static struct asym_overrides *overrides_of(struct asym_source *source)
 {
     return (struct asym_overrides *)(void *)source;
 }
@@ -80,7 +80,7 @@ static int apply_all(struct asym_overrides *o, struct asym_snapshot *s)
 
 static int next(struct asym_source *source, struct asym_snapshot *ret)
 {
-    struct asym_overrides *o = of(source);
+    struct asym_overrides *o = overrides_of(source);
     struct asym_snapshot s;
     int r = source->inner->next(source->inner, &s);
     if (r <= 0)
@@ -96,7 +96,7 @@ static int next(struct asym_source *source, struct asym_snapshot *ret)
 
 static void close_overrides(struct asym_source *source)
 {
-    struct asym_overrides *o = of(source);
+    struct asym_overrides *o = overrides_of(source);
     asym_pool_done(&o->procs);
     free(o);
 }

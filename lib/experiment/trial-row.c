@@ -68,7 +68,7 @@ struct asym_trial_sums asym_trial_thread(double busy, double speed, const struct
     return sums;
 }
 
-static void add(struct asym_trial_sums *to, const struct asym_trial_sums *from)
+static void add_sums(struct asym_trial_sums *to, const struct asym_trial_sums *from)
 {
     to->busy += from->busy;
     to->work += from->work;
@@ -78,8 +78,8 @@ static void add(struct asym_trial_sums *to, const struct asym_trial_sums *from)
 
 void asym_trial_row_add(struct asym_trial_row *row, const struct asym_trial_sums *thread)
 {
-    add(&row->block, thread);
-    add(&row->all, thread);
+    add_sums(&row->block, thread);
+    add_sums(&row->all, thread);
 }
 
 static bool is_counted(const struct asym_trial_sums *s)

@@ -125,8 +125,8 @@ static int take_figure(struct asym_profile_entry *p, bool is_ips, const char *na
     return 0;
 }
 
-static int take(void *ctx, const char *section, const char *name, const char *value, unsigned line,
-                struct asym_error *err)
+static int take_value(void *ctx, const char *section, const char *name, const char *value, unsigned line,
+                      struct asym_error *err)
 {
     struct asym_profiles *all = ctx;
     struct asym_profile_entry *p = &all->items[all->n - 1];
@@ -170,7 +170,7 @@ int asym_profiles_parse(const char *file, const char *text, size_t len, struct a
                         struct asym_error *err)
 {
     struct asym_profiles *p = calloc(1, sizeof *p);
-    const struct asym_ini ini = {.name = file, .path = enter_section, .key = take, .ctx = p};
+    const struct asym_ini ini = {.name = file, .path = enter_section, .key = take_value, .ctx = p};
     if (!p)
         return asym_fail(err, -ENOMEM, "%.200s: no memory", file);
     int r = asym_ini_read(&ini, text, len, err);

@@ -39,7 +39,7 @@ static void no_memory(struct asym_record_io *io)
 }
 
 /* Returns memory for n items with a copy of from while writing, and zeros while reading. NULL after a fault. */
-static void *take(struct asym_record_io *io, struct asym_pool *pool, const void *from, size_t n, size_t size)
+static void *copy_items(struct asym_record_io *io, struct asym_pool *pool, const void *from, size_t n, size_t size)
 {
     void *items = asym_pool_reserve(pool, n + 1, size);
     if (!items)
@@ -136,7 +136,7 @@ static void code_task(struct asym_record_io *io, struct asym_record_codec *c, co
 static void code_tasks(struct asym_record_io *io, struct asym_record_codec *c, struct asym_snapshot *s)
 {
     const size_t n = s->n_tasks;
-    struct asym_task *tasks = take(io, &c->tasks, s->tasks, n, sizeof *tasks);
+    struct asym_task *tasks = copy_items(io, &c->tasks, s->tasks, n, sizeof *tasks);
     s->tasks = tasks;
     for (size_t i = 0; i < n && asym_record_io_ok(io); i++)
         code_task(io, c, s, &tasks[i], i > 0 ? &tasks[i - 1] : NULL);
@@ -203,7 +203,7 @@ static void code_proc(struct asym_record_io *io, const struct asym_snapshot *s, 
 static void code_procs(struct asym_record_io *io, struct asym_record_codec *c, struct asym_snapshot *s)
 {
     const size_t n = s->n_procs;
-    struct asym_proc *procs = take(io, &c->procs, s->procs, n, sizeof *procs);
+    struct asym_proc *procs = copy_items(io, &c->procs, s->procs, n, sizeof *procs);
     struct asym_rule_facts *facts = asym_pool_reserve(&c->facts, n + 1, sizeof *facts);
     struct asym_profile *profiles = asym_pool_reserve(&c->profiles, n + 1, sizeof *profiles);
     s->procs = procs;
@@ -253,7 +253,7 @@ static void code_app(struct asym_record_io *io, struct asym_app *app, uint64_t a
 static void code_apps(struct asym_record_io *io, struct asym_record_codec *c, struct asym_snapshot *s)
 {
     const size_t n = s->n_apps;
-    struct asym_app *apps = take(io, &c->apps, s->apps, n, sizeof *apps);
+    struct asym_app *apps = copy_items(io, &c->apps, s->apps, n, sizeof *apps);
     s->apps = apps;
     uint64_t at = 0;
     for (size_t a = 0; a < n && asym_record_io_ok(io); a++) {
@@ -270,7 +270,7 @@ static void code_apps(struct asym_record_io *io, struct asym_record_codec *c, st
 
 static void code_samples(struct asym_record_io *io, struct asym_record_codec *c, struct asym_snapshot *s)
 {
-    struct asym_sample *samples = take(io, &c->samples, s->samples, s->n_samples, sizeof *samples);
+    struct asym_sample *samples = copy_items(io, &c->samples, s->samples, s->n_samples, sizeof *samples);
     s->samples = samples;
     int64_t last = -1;
     for (size_t i = 0; samples && i < s->n_samples && asym_record_io_ok(io); i++) {
@@ -341,7 +341,7 @@ void asym_record_outcomes(struct asym_record_io *io, struct asym_record_codec *c
         *n = 0;
         return;
     }
-    struct asym_outcome *list = take(io, &c->outcomes, *outcomes, *n, sizeof *list);
+    struct asym_outcome *list = copy_items(io, &c->outcomes, *outcomes, *n, sizeof *list);
     if (!list)
         return;
     *outcomes = list;

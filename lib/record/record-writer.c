@@ -9,7 +9,7 @@
 
 /* The digest of a plan. */
 
-static void add(uint64_t *digest, uint64_t value)
+static void add_to_digest(uint64_t *digest, uint64_t value)
 {
     /* The product spreads a value over the high bits, and the rotation brings these down. */
     *digest = (*digest ^ value) * UINT64_C(0x9e3779b97f4a7c15);
@@ -20,7 +20,7 @@ static void add_number(uint64_t *digest, double number)
 {
     uint64_t word;
     memcpy(&word, &number, sizeof word);
-    add(digest, word);
+    add_to_digest(digest, word);
 }
 
 /* Adds a reason with its figures, which mean nothing without one. */
@@ -28,12 +28,12 @@ static void add_reason(uint64_t *digest, const struct asym_reason *reason, const
 {
     const char *text = reason ? reason->text : "";
     const size_t len = strlen(text);
-    add(digest, len);
+    add_to_digest(digest, len);
     for (size_t i = 0; i < len; i += 8) {
         uint64_t word = 0;
         for (size_t k = i; k < len && k < i + 8; k++)
             word = word << 8 | (unsigned char)text[k];
-        add(digest, word);
+        add_to_digest(digest, word);
     }
     for (unsigned i = 0; reason && i < 2; i++)
         add_number(digest, figure[i]);
@@ -42,31 +42,32 @@ static void add_reason(uint64_t *digest, const struct asym_reason *reason, const
 static void add_mask(uint64_t *digest, const struct asym_mask *mask)
 {
     for (unsigned i = 0; i < sizeof mask->w / sizeof mask->w[0]; i++)
-        add(digest, mask->w[i]);
+        add_to_digest(digest, mask->w[i]);
 }
 
 static void add_app(uint64_t *digest, const struct asym_plan_app *app)
 {
-    add(digest, (uint64_t)app->phase << 8 | app->class);
+    add_to_digest(digest, (uint64_t)app->phase << 8 | app->class);
     add_number(digest, app->runnable);
     add_reason(digest, app->excluded, app->figure);
 }
 
 static void add_task(uint64_t *digest, const struct asym_plan_task *task)
 {
-    add(digest, (uint64_t)(uint32_t)task->target << 32 | (uint64_t)(uint8_t)task->nice << 16 |
-                    (uint64_t)task->class << 8 | (uint64_t)task->counted << 2 | (uint64_t)task->exclusive << 1 |
-                    task->moves);
+    add_to_digest(digest, (uint64_t)(uint32_t)task->target << 32 | (uint64_t)(uint8_t)task->nice << 16 |
+                              (uint64_t)task->class << 8 | (uint64_t)task->counted << 2 |
+                              (uint64_t)task->exclusive << 1 | task->moves);
     add_reason(digest, task->reason, task->figure);
     add_mask(digest, task->mask);
 }
 
 static void add_action(uint64_t *digest, const struct asym_action *action)
 {
-    add(digest, (uint64_t)(uint32_t)action->id.tgid << 32 | (uint32_t)action->id.tid);
-    add(digest, action->id.start);
-    add(digest, (uint64_t)action->transit_cpu << 32 | (uint64_t)(uint8_t)action->expect_nice << 24 |
-                    (uint64_t)(uint8_t)action->nice << 16 | (uint64_t)action->kind << 8 | action->full_cpuset);
+    add_to_digest(digest, (uint64_t)(uint32_t)action->id.tgid << 32 | (uint32_t)action->id.tid);
+    add_to_digest(digest, action->id.start);
+    add_to_digest(digest, (uint64_t)action->transit_cpu << 32 | (uint64_t)(uint8_t)action->expect_nice << 24 |
+                              (uint64_t)(uint8_t)action->nice << 16 | (uint64_t)action->kind << 8 |
+                              action->full_cpuset);
     add_reason(digest, action->reason, action->figure);
     add_mask(digest, &action->expect);
     add_mask(digest, &action->mask);
@@ -75,13 +76,13 @@ static void add_action(uint64_t *digest, const struct asym_action *action)
 uint64_t asym_plan_digest(const struct asym_plan *plan, const struct asym_action *actions, size_t n_actions)
 {
     uint64_t digest = UINT64_C(14695981039346656037);
-    add(&digest, plan->n_apps);
+    add_to_digest(&digest, plan->n_apps);
     for (size_t i = 0; i < plan->n_apps; i++)
         add_app(&digest, &plan->apps[i]);
-    add(&digest, plan->n_tasks);
+    add_to_digest(&digest, plan->n_tasks);
     for (size_t i = 0; i < plan->n_tasks; i++)
         add_task(&digest, &plan->tasks[i]);
-    add(&digest, n_actions);
+    add_to_digest(&digest, n_actions);
     for (size_t i = 0; i < n_actions; i++)
         add_action(&digest, &actions[i]);
     return digest;
@@ -201,14 +202,14 @@ struct record_source {
     struct asym_record_writer *writer;
 };
 
-static struct record_source *of(struct asym_source *source)
+static struct record_source *recorder_of(struct asym_source *source)
 {
     return (struct record_source *)(void *)source;
 }
 
 static int source_next(struct asym_source *source, struct asym_snapshot *ret)
 {
-    struct record_source *u = of(source);
+    struct record_source *u = recorder_of(source);
     struct asym_snapshot s;
     int r = source->inner->next(source->inner, &s);
     if (r <= 0)
@@ -223,12 +224,12 @@ static int source_next(struct asym_source *source, struct asym_snapshot *ret)
 /* It cannot fail: the next snapshot returns an error of the writer. */
 static void source_feedback(struct asym_source *source, const struct asym_feedback *feedback)
 {
-    asym_record_writer_feedback(of(source)->writer, feedback);
+    asym_record_writer_feedback(recorder_of(source)->writer, feedback);
 }
 
 static void source_close(struct asym_source *source)
 {
-    free(of(source));
+    free(recorder_of(source));
 }
 
 int asym_record_source_new(struct asym_source *inner, struct asym_record_writer *w, struct asym_source **ret_source)

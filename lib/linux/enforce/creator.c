@@ -22,7 +22,7 @@ static struct asym_ancestry_process look_up(int32_t pid)
     return p;
 }
 
-static struct asym_ancestry_process find(struct asym_ancestry *ancestry, int32_t pid)
+static struct asym_ancestry_process find_process(struct asym_ancestry *ancestry, int32_t pid)
 {
     struct asym_ancestry_process *slot = &ancestry->slots[(uint32_t)pid % ASYM_ANCESTRY_SLOTS];
     if (slot->pid != pid)
@@ -49,7 +49,7 @@ static void step(struct session_walk *walk, const struct asym_ancestry_process *
 
 void asym_ancestry_of(struct asym_ancestry *ancestry, int32_t pid, struct asym_ancestors *ret)
 {
-    struct asym_ancestry_process p = find(ancestry, pid);
+    struct asym_ancestry_process p = find_process(ancestry, pid);
     struct session_walk walk = {.session = p.session, .within = p.session > 0, .oldest = UINT64_MAX};
     uint64_t oldest = UINT64_MAX;
     ret->n = 0;
@@ -60,12 +60,12 @@ void asym_ancestry_of(struct asym_ancestry *ancestry, int32_t pid, struct asym_a
         step(&walk, &p);
         if (p.parent <= 1)
             break;
-        p = find(ancestry, p.parent);
+        p = find_process(ancestry, p.parent);
     }
     const bool reached_init = ret->n > 0 && !p.gone && p.parent <= 1;
     if (!reached_init || !(walk.left || walk.within))
         return;
-    const struct asym_ancestry_process leader = find(ancestry, walk.session);
+    const struct asym_ancestry_process leader = find_process(ancestry, walk.session);
     const bool led = !leader.gone && leader.session == walk.session;
     ret->session = (struct asym_ancestor){
         .number = walk.session, .start = led ? leader.start : 0, .oldest = walk.oldest};

@@ -25,7 +25,7 @@ struct shared_mask {
     const struct asym_mask *from, *to;
 };
 
-static struct ledger_overlay *of(struct asym_source *source)
+static struct ledger_overlay *overlay_of(struct asym_source *source)
 {
     return (struct ledger_overlay *)(void *)((char *)source - offsetof(struct ledger_overlay, source));
 }
@@ -88,7 +88,7 @@ static int overlay(struct ledger_overlay *u, struct asym_snapshot *s)
 
 static int ledger_overlay_next(struct asym_source *source, struct asym_snapshot *ret)
 {
-    struct ledger_overlay *u = of(source);
+    struct ledger_overlay *u = overlay_of(source);
     struct asym_snapshot s;
     int r = source->inner->next(source->inner, &s);
     if (r <= 0)
@@ -103,7 +103,7 @@ static int ledger_overlay_next(struct asym_source *source, struct asym_snapshot 
 
 static void ledger_overlay_close(struct asym_source *source)
 {
-    struct ledger_overlay *u = of(source);
+    struct ledger_overlay *u = overlay_of(source);
     asym_ledger_close(u->ledger);
     asym_ledger_close(u->earlier);
     asym_mask_table_done(&u->masks);

@@ -142,7 +142,7 @@ struct reader {
     struct waiting waiting[WAITING_MOST];
 };
 
-static struct reader *of(struct asym_proc_reader *port)
+static struct reader *reader_of(struct asym_proc_reader *port)
 {
     return (struct reader *)(void *)port;
 }
@@ -215,7 +215,7 @@ static void let_wait(struct reader *r, uint32_t uid, asym_usec now)
 
 static int reader_ask(struct asym_proc_reader *port, const struct asym_read_request *request)
 {
-    struct reader *r = of(port);
+    struct reader *r = reader_of(port);
     const asym_usec now = r->now();
     const double cost = COST + (request->what & ASYM_READ_MAPS ? request->maps_most * COST_PER_BYTE : 0);
     if (r->n_asked == ASKED_MOST || !asym_token_bucket_has(&r->budget, now) || user_waits(r, request->uid, now) ||
@@ -302,7 +302,7 @@ static bool hangs(const struct reader *r, asym_usec now)
 
 static int reader_take(struct asym_proc_reader *port, struct asym_read_answer *ret)
 {
-    struct reader *r = of(port);
+    struct reader *r = reader_of(port);
     char packet[ASYM_HELPER_PACKET];
     const asym_usec now = r->now();
     asym_helper_reap(&r->helper);
@@ -333,7 +333,7 @@ static int reader_take(struct asym_proc_reader *port, struct asym_read_answer *r
 
 static void reader_close(struct asym_proc_reader *port)
 {
-    struct reader *r = of(port);
+    struct reader *r = reader_of(port);
     asym_helper_kill(&r->helper);
     asym_helper_reap(&r->helper);
     free(r->program);
@@ -360,7 +360,7 @@ int asym_proc_reader_new(const char *program, asym_usec (*now)(void), struct asy
 
 void asym_proc_reader_set(struct asym_proc_reader *port, double percent)
 {
-    of(port)->budget.rate = percent / 100;
+    reader_of(port)->budget.rate = percent / 100;
 }
 
 asym_usec asym_proc_reader_spent(const struct asym_proc_reader *port)

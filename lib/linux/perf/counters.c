@@ -92,7 +92,7 @@ static uint64_t growth(uint64_t now, uint64_t before)
     return now > before ? now - before : 0;
 }
 
-static uint64_t add(uint64_t a, uint64_t b)
+static uint64_t add_saturated(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -106,9 +106,9 @@ void asym_group_advance(struct asym_group_sum *s, const struct asym_group_read *
     uint64_t longest = 0, running = 0, raw[ASYM_COUNTERS_GROUP] = {0};
     for (unsigned i = 0; i < n_reads; i++) {
         longest = ASYM_MAX(longest, reads[i].enabled);
-        running = add(running, reads[i].running);
+        running = add_saturated(running, reads[i].running);
         for (unsigned k = 0; k < n; k++)
-            raw[k] = add(raw[k], reads[i].value[k]);
+            raw[k] = add_saturated(raw[k], reads[i].value[k]);
     }
     /* The groups are read one after the other, so the sum of running times may slightly exceed the enabled time. */
     const uint64_t enabled = ASYM_MAX(longest, running);
@@ -118,7 +118,7 @@ void asym_group_advance(struct asym_group_sum *s, const struct asym_group_read *
     if (d_enabled > 0 && d_running == 0)
         return;
     for (unsigned k = 0; k < n; k++) {
-        s->value[k] = add(s->value[k], asym_group_scale(growth(raw[k], s->raw[k]), d_enabled, d_running));
+        s->value[k] = add_saturated(s->value[k], asym_group_scale(growth(raw[k], s->raw[k]), d_enabled, d_running));
         s->raw[k] = ASYM_MAX(s->raw[k], raw[k]);
     }
     s->enabled = ASYM_MAX(s->enabled, enabled);

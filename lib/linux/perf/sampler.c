@@ -34,7 +34,7 @@ struct asym_sampler {
     bool counts_all;
 };
 
-static struct asym_sampler *of(struct asym_source *source)
+static struct asym_sampler *sampler_of(struct asym_source *source)
 {
     return (struct asym_sampler *)(void *)source;
 }
@@ -49,7 +49,7 @@ static size_t position(const struct asym_sampler *m, int32_t tid)
     return ASYM_LOWER_BOUND(m->watched, m->n, id.tid, tid);
 }
 
-static struct watched *find(struct asym_sampler *m, const struct asym_taskid *id)
+static struct watched *find_watched(struct asym_sampler *m, const struct asym_taskid *id)
 {
     const size_t i = position(m, id->tid);
     struct watched *w = i < m->n ? &m->watched[i] : NULL;
@@ -63,7 +63,7 @@ static void drop(struct asym_sampler *m, size_t i)
     m->n--;
 }
 
-static int add(struct asym_sampler *m, const struct asym_taskid *id, asym_usec now)
+static int add_watched(struct asym_sampler *m, const struct asym_taskid *id, asym_usec now)
 {
     struct asym_counters *c = m->config.counters;
     struct watched w = {.id = *id, .wanted = m->cycle, .since = now};
@@ -117,7 +117,7 @@ static int take_samples(struct asym_sampler *m, struct asym_snapshot *s)
         return -ENOMEM;
     size_t n = 0;
     for (uint32_t i = 0; m->n > 0 && i < s->n_tasks && n < m->n; i++) {
-        struct watched *w = find(m, &s->tasks[i].id);
+        struct watched *w = find_watched(m, &s->tasks[i].id);
         n += w && take_sample(m, w, i, &m->samples[n]);
     }
     s->samples = m->samples;
@@ -128,7 +128,7 @@ static int take_samples(struct asym_sampler *m, struct asym_snapshot *s)
 static int sampler_next(struct asym_source *source, struct asym_snapshot *ret)
 {
     static const enum asym_signal ours[] = {ASYM_SIGNAL_IPC, ASYM_SIGNAL_STALL, ASYM_SIGNAL_PROFILE};
-    struct asym_sampler *m = of(source);
+    struct asym_sampler *m = sampler_of(source);
     struct asym_snapshot s;
     int r = source->inner->next(source->inner, &s);
     if (r <= 0)
@@ -243,10 +243,10 @@ static void add_wanted(struct asym_sampler *m, const struct asym_snapshot *snaps
     m->refused = (struct asym_taskid){.tid = 0};
     for (size_t k = 0; k < plan->n_tasks; k++) {
         const size_t i = (first + k) % plan->n_tasks;
-        if (!is_wanted(m, &plan->tasks[i]) || find(m, &snapshot->tasks[i].id))
+        if (!is_wanted(m, &plan->tasks[i]) || find_watched(m, &snapshot->tasks[i].id))
             continue;
         if (!is_final(error)) {
-            error = add(m, &snapshot->tasks[i].id, snapshot->now);
+            error = add_watched(m, &snapshot->tasks[i].id, snapshot->now);
             m->stopped_at = i;
             if (error == -EINTR)
                 m->blocked = snapshot->tasks[i].id.tgid;
@@ -264,7 +264,7 @@ static void follow(struct asym_sampler *m, const struct asym_snapshot *snapshot,
     m->cycle++;
     m->n_refused = m->n_without_place = 0;
     for (size_t i = 0; i < plan->n_tasks; i++) {
-        struct watched *w = is_wanted(m, &plan->tasks[i]) ? find(m, &snapshot->tasks[i].id) : NULL;
+        struct watched *w = is_wanted(m, &plan->tasks[i]) ? find_watched(m, &snapshot->tasks[i].id) : NULL;
         if (w)
             w->wanted = m->cycle;
     }
@@ -276,7 +276,7 @@ static void follow(struct asym_sampler *m, const struct asym_snapshot *snapshot,
 /* The counters start last: by then the threads are on their planned CPUs. */
 static void sampler_feedback(struct asym_source *source, const struct asym_feedback *feedback)
 {
-    struct asym_sampler *m = of(source);
+    struct asym_sampler *m = sampler_of(source);
     if (m->config.counters)
         follow(m, feedback->snapshot, feedback->plan);
 }
@@ -284,7 +284,7 @@ static void sampler_feedback(struct asym_source *source, const struct asym_feedb
 void asym_sampler_set(struct asym_source *sampler, struct asym_counters *counters,
                       const char *const missing[ASYM_N_SIGNALS])
 {
-    struct asym_sampler *m = of(sampler);
+    struct asym_sampler *m = sampler_of(sampler);
     if (m->config.counters)
         m->config.counters->close(m->config.counters);
     m->config.counters = counters;
@@ -294,12 +294,12 @@ void asym_sampler_set(struct asym_source *sampler, struct asym_counters *counter
 
 void asym_sampler_count_all(struct asym_source *sampler)
 {
-    of(sampler)->counts_all = true;
+    sampler_of(sampler)->counts_all = true;
 }
 
 static void sampler_close(struct asym_source *source)
 {
-    struct asym_sampler *m = of(source);
+    struct asym_sampler *m = sampler_of(source);
     if (m->config.counters)
         m->config.counters->close(m->config.counters);
     free(m->watched);

@@ -31,12 +31,12 @@ struct gathering {
     double more; /* working threads that the inner source did not count as runnable */
 };
 
-static struct overlay_source *of(struct asym_source *source)
+static struct overlay_source *overlay_of(struct asym_source *source)
 {
     return (struct overlay_source *)(void *)((char *)source - offsetof(struct overlay_source, source));
 }
 
-static const struct asym_rtxd_thread_report *find(const struct asym_rtxd_program_report *t, int32_t tid)
+static const struct asym_rtxd_thread_report *find_report(const struct asym_rtxd_program_report *t, int32_t tid)
 {
     const size_t i = ASYM_LOWER_BOUND(t->threads, t->n, tid, tid);
     return i < t->n && t->threads[i].tid == tid ? &t->threads[i] : NULL;
@@ -89,7 +89,7 @@ static void gather_page(struct gathering *g, const struct asym_rtxd_program_repo
     /* Threads that slept at the last sample are not among the tasks. */
     size_t unlisted = g->is_refresh ? count_changed(t) : 0;
     for (size_t i = first; i < end; i++) {
-        const struct asym_rtxd_thread_report *thread = find(t, g->tasks[i].id.tid);
+        const struct asym_rtxd_thread_report *thread = find_report(t, g->tasks[i].id.tid);
         if (!thread)
             continue;
         unlisted -= g->is_refresh && thread->works && thread->changed;
@@ -174,7 +174,7 @@ static uint32_t count_programs(const struct asym_rtxd_program_report *program_re
 
 static int overlay_next(struct asym_source *source, struct asym_snapshot *ret)
 {
-    struct overlay_source *t = of(source);
+    struct overlay_source *t = overlay_of(source);
     const struct asym_rtxd_program_report *program_reports;
     struct asym_snapshot s;
     /*
@@ -206,12 +206,12 @@ static int overlay_next(struct asym_source *source, struct asym_snapshot *ret)
 
 static void overlay_refresh(struct asym_source *source)
 {
-    of(source)->refresh = true;
+    overlay_of(source)->refresh = true;
 }
 
 static void overlay_close(struct asym_source *source)
 {
-    struct overlay_source *t = of(source);
+    struct overlay_source *t = overlay_of(source);
     free(t->tasks);
     free(t->apps);
     free(t);

@@ -41,7 +41,7 @@ static const struct asym_rtx_slot *slot_at(const void *page, const struct asym_r
 }
 
 /* Read a slot. It counts only if its tid is the same before and after the read of its word. */
-static bool take(const struct asym_rtx_slot *slot, asym_usec now, struct asym_rtxd_reading *r)
+static bool take_slot(const struct asym_rtx_slot *slot, asym_usec now, struct asym_rtxd_reading *r)
 {
     const int32_t tid = __atomic_load_n(&slot->tid, __ATOMIC_ACQUIRE);
     const uint64_t word = __atomic_load_n(&slot->word, __ATOMIC_ACQUIRE);
@@ -138,7 +138,7 @@ static bool take_all(const void *page, const struct asym_rtxd_layout *layout, si
 {
     bool serial = false;
     for (size_t i = 0; i < used; i++)
-        if (take(slot_at(page, layout, i), now, &readings[i]))
+        if (take_slot(slot_at(page, layout, i), now, &readings[i]))
             serial |= is_serial(readings[i].word);
     return serial;
 }

@@ -80,7 +80,7 @@ static void take_proc(struct asym_cgroup_mounts *mounts, const char *options)
         *mounts->hidepid = '\0';
 }
 
-static void add(struct asym_cgroup_mounts *mounts, unsigned kinds, const char *path)
+static void add_mount(struct asym_cgroup_mounts *mounts, unsigned kinds, const char *path)
 {
     struct asym_cgroup_mount *m = &mounts->mount[mounts->n];
     if (kinds == 0 || mounts->n == ASYM_LENGTH(mounts->mount) || strlen(path) >= sizeof m->path)
@@ -101,7 +101,7 @@ static void take_line(struct asym_cgroup_mounts *mounts, char *line)
     unescape(field[1]);
     if (strcmp(field[1], "/proc") == 0 && strcmp(field[2], "proc") == 0)
         take_proc(mounts, field[3]);
-    add(mounts, kinds_of(field[2], field[3]), field[1] + strspn(field[1], "/"));
+    add_mount(mounts, kinds_of(field[2], field[3]), field[1] + strspn(field[1], "/"));
 }
 
 /* A line that is longer than the buffer is no cgroup's: overlays have such options. */
@@ -137,7 +137,7 @@ static void read_mounts(const struct asym_root *root, struct asym_cgroup_mounts 
     for (size_t i = 0; i < ret->n; i++)
         found |= ret->mount[i].kinds;
     for (size_t i = 0; i < ASYM_LENGTH(usual); i++)
-        add(ret, usual[i].kind & ~found, usual[i].path);
+        add_mount(ret, usual[i].kind & ~found, usual[i].path);
 }
 
 int asym_cgroup_mounts_keep(struct asym_root *root)

@@ -42,7 +42,7 @@ static int read_headers(int fd, ElfW(Phdr) ret[HEADERS_MOST])
     return e.e_phnum;
 }
 
-static const ElfW(Phdr) * find(const ElfW(Phdr) * headers, size_t n, uint32_t type)
+static const ElfW(Phdr) * find_header(const ElfW(Phdr) * headers, size_t n, uint32_t type)
 {
     for (size_t i = 0; i < n; i++)
         if (headers[i].p_type == type)
@@ -79,7 +79,7 @@ static void note_needed(int fd, uint64_t offset, struct asym_elf *elf)
 
 static void read_dynamic(int fd, const ElfW(Phdr) * headers, size_t n, struct asym_elf *elf)
 {
-    const ElfW(Phdr) *dynamic = find(headers, n, PT_DYNAMIC);
+    const ElfW(Phdr) *dynamic = find_header(headers, n, PT_DYNAMIC);
     const size_t entries = dynamic ? ASYM_MIN(dynamic->p_filesz / sizeof(ElfW(Dyn)), (uint64_t)DYNAMIC_MOST) : 0;
     ElfW(Dyn) d;
     uint64_t strings = 0;
@@ -103,7 +103,7 @@ int asym_elf_read(const char *path, struct asym_elf *ret)
     const int n = read_headers(fd, headers);
     if (n > 0) {
         elf.is_elf = true;
-        elf.is_static = !find(headers, (size_t)n, PT_INTERP);
+        elf.is_static = !find_header(headers, (size_t)n, PT_INTERP);
         read_dynamic(fd, headers, (size_t)n, &elf);
     }
     *ret = elf;

@@ -399,7 +399,7 @@ static bool judge(const struct asym_root *root, const struct speed_source *s, co
     return false;
 }
 
-static void take(const struct asym_figures *f, enum asym_origin origin, struct asym_machine *m)
+static void take_figures(const struct asym_figures *f, enum asym_origin origin, struct asym_machine *m)
 {
     struct asym_figures work = work_of(f, m);
     level(m, &m->usable, &work);
@@ -528,7 +528,7 @@ void asym_topology_speeds(const struct asym_root *root, const struct asym_figure
         note->there = range_of(&figures, &m->usable).high > 0;
         note->used = judge(root, &sources[i], &figures, m, !found, note->text, sizeof note->text) && !found;
         if (note->used)
-            take(&figures, sources[i].origin, m);
+            take_figures(&figures, sources[i].origin, m);
         found = found || note->used;
         there = there || note->there;
     }

@@ -212,7 +212,7 @@ static void find_costs(struct asym_balance *b, const struct asym_balance_group *
 }
 
 /* Add threads of the group to a CPU. That changes the costs of its siblings, too. */
-static void add(struct asym_balance *b, const struct asym_balance_group *g, int cpu, int count)
+static void add_threads(struct asym_balance *b, const struct asym_balance_group *g, int cpu, int count)
 {
     const struct asym_cpu *cpus = b->sp->in->machine->cpus;
     b->load[cpu] += (double)g->weight * count;
@@ -293,7 +293,7 @@ static void arrive(struct asym_balance *b, const struct asym_balance_group *g)
     find_costs(b, g, &g->cpus);
     for (uint32_t i = 0; i < n; i++) {
         const int cpu = cheapest(b, &g->cpus, b->loose[i], far_from_new);
-        add(b, g, cpu, 1);
+        add_threads(b, g, cpu, 1);
         b->came[cpu]++;
         b->sp->want[cpu] -= b->sp->want[cpu] > 0;
     }
@@ -340,8 +340,8 @@ static bool pull(struct asym_balance *b, const struct asym_balance_group *g, con
         const int from = b->sp->ret[t].cpu, to = cheapest(b, &cpus, t, far_from_thread);
         if (!(b->enter[to] < b->leave[from]))
             break;
-        add(b, g, from, -1);
-        add(b, g, to, 1);
+        add_threads(b, g, from, -1);
+        add_threads(b, g, to, 1);
         b->sp->ret[t].cpu = to;
     }
     return pulled;

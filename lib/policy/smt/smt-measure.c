@@ -42,7 +42,7 @@ static bool is_good(const struct asym_smt *s, size_t t)
            thread->sampled_on == s->in->machine->cpus[cpu].type;
 }
 
-static void add(struct asym_smt_count *count, const struct asym_sample *sample)
+static void add_sample(struct asym_smt_count *count, const struct asym_sample *sample)
 {
     count->instructions += sample->instructions;
     count->cycles += sample->cycles;
@@ -78,9 +78,9 @@ static void credit(const struct asym_smt *s, const struct asym_smt_measure *stat
         if (catch_up > 0)
             account(s, t, (double)catch_up / ASYM_SEC);
         if (r->counting & ASYM_SMT_COUNT_ALONE)
-            add(&r->alone, s->in->threads[t].sample);
+            add_sample(&r->alone, s->in->threads[t].sample);
         if (r->counting & ASYM_SMT_COUNT_TOGETHER)
-            add(&r->together[r->pairing], s->in->threads[t].sample);
+            add_sample(&r->together[r->pairing], s->in->threads[t].sample);
     }
 }
 

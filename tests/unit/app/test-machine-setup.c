@@ -268,8 +268,7 @@ static void detect(const struct tree *tree, struct fake_reader *reader, uint32_t
     const struct asym_snapshot s = {.apps = &app, .n_apps = 1};
     reader->port = (struct asym_proc_reader){.ask = ask, .take = take};
     assert_int_equal(asym_root_open(tree->path, &root, NULL), 0);
-    ASYM_AUTO_FREE enum asym_rtxd_detection *detection = asym_rtxd_programs_detect(&root, &reader->port, &s,
-                                                                                   ret_unread);
+    ASYM_AUTO_FREE enum asym_rtxd_detection *detection = asym_machine_check_rtx(&root, &reader->port, &s, ret_unread);
     assert_non_null(detection);
     *ret = detection[0];
 }

@@ -17,7 +17,7 @@
 
 static char dir[64];
 static struct asym_run run;
-static struct asym_rtxd *rtx;
+static struct asym_rtx_service *rtx;
 static sd_event *event;
 static unsigned cycles;
 
@@ -95,14 +95,14 @@ static int set_up(void **state)
     run.log.level = LOG_DEBUG;
     run.prompt = (struct asym_prompt){
         .plan = run_cycle, .others_pay = get_others, .userdata = &cycles, .log = &run.log};
-    assert_int_equal(asym_rtxd_new(&run, NULL, &rtx, NULL), 0);
+    assert_int_equal(asym_rtx_service_new(&run, NULL, &rtx, NULL), 0);
     assert_int_equal(sd_event_new(&event), 0);
-    return asym_rtxd_attach(rtx, event);
+    return asym_rtx_service_attach(rtx, event);
 }
 
 static int tear_down(void **state)
 {
-    asym_rtxd_free(rtx);
+    asym_rtx_service_free(rtx);
     sd_event_unref(event);
     asym_settings_free(run.settings);
     return rmdir(dir);
@@ -140,14 +140,14 @@ TEST_WITH(each_reason_is_logged_once_at_whatever_level, set_up, tear_down)
         asym_raw_path(pages_dir(), getpid(), i, path, sizeof path);
         unlink(path);
         run_events();
-        asym_rtxd_housekeeping(rtx, asym_clock_now());
+        asym_rtx_service_housekeeping(rtx, asym_clock_now());
     }
     captured_log_end(text, sizeof text);
     assert_int_equal(captured_log_count(text, "\n"), 1);
     assert_int_equal(captured_log_count(text, asym_rtxd_refusal_text(ASYM_RTXD_REFUSED_GARBAGE)), 1);
     /* At its end, asymd logs the number of refusals. */
     captured_log_begin();
-    asym_rtxd_free(rtx);
+    asym_rtx_service_free(rtx);
     rtx = NULL;
     captured_log_end(text, sizeof text);
     assert_int_equal(captured_log_count(text, "\n"), 1);
@@ -161,7 +161,7 @@ TEST_WITH(a_client_that_wakes_for_nothing_spends_and_without_tokens_is_deferred,
     const struct asym_rtx_options options = {.size = sizeof options, .dir = pages_dir()};
     assert_int_equal(asym_rtx_join(&options), 0);
     run_events();
-    assert_int_equal(asym_rtxd_count(rtx), 1);
+    assert_int_equal(asym_rtx_service_count(rtx), 1);
     const asym_usec before = run.prompt.spent;
     for (int wakes = 0; wakes < ASYM_RTXD_MAX_VAIN_WAKEUPS - 4; wakes += 2) {
         asym_rtx_serial_begin();
@@ -173,7 +173,7 @@ TEST_WITH(a_client_that_wakes_for_nothing_spends_and_without_tokens_is_deferred,
     assert_true(run.prompt.spent > before);
     /* The server gets a new budget at the next housekeeping. From now on it earns 50 us in a second. */
     assert_int_equal(asym_settings_set(run.settings, "asymd.cpu_budget=0.01", "test", NULL), 0);
-    asym_rtxd_housekeeping(rtx, asym_clock_now());
+    asym_rtx_service_housekeeping(rtx, asym_clock_now());
     /* This is more than a client can save for answers. */
     cycle_takes = (asym_usec)ASYM_RTXD_SAVED_MAX + 10 * ASYM_MSEC;
     asym_rtx_master(1);
@@ -201,7 +201,7 @@ static int come_with_page(uint32_t notify_min)
     assert_true(file >= 0);
     assert_int_equal(asym_raw_fill(file, getpid(), notify_min), 0);
     assert_int_equal(asym_raw_announce(file), 0);
-    while (asym_rtxd_count(rtx) == 0)
+    while (asym_rtx_service_count(rtx) == 0)
         assert_true(sd_event_run(event, 10000) >= 0);
     return file;
 }
@@ -237,7 +237,7 @@ TEST_WITH(it_is_sampled_again_in_its_time_and_not_sooner, set_up, tear_down)
         run_events();
         assert_int_equal(cycles, 2);
         close(fd);
-        while (asym_rtxd_count(rtx) > 0)
+        while (asym_rtx_service_count(rtx) > 0)
             assert_true(sd_event_run(event, UINT64_MAX) >= 0);
     }
 }
@@ -309,7 +309,7 @@ static void do_other_work(sd_event_source **as)
 
 static void run_until_count(size_t n)
 {
-    while (asym_rtxd_count(rtx) != n)
+    while (asym_rtx_service_count(rtx) != n)
         assert_true(asym_prompt_run_event(&run.prompt, event, UINT64_MAX) >= 0);
 }
 
