@@ -133,7 +133,7 @@ int asym_rtx_service_attach(struct asym_rtx_service *rtx, sd_event *event)
                                      .charge = charge,
                                      .due = due,
                                      .ctx = rtx,
-                                     .without = "asymd answers programs that report their threads later"};
+                                     .without = "asymd reacts later to what programs report"};
     return asym_prompt_add(&rtx->run->prompt, &rtx->asker, event);
 }
 

@@ -397,7 +397,7 @@ static int pace(struct asym_process_events *b, struct pace *p)
     const double before = p->bucket.tokens;
     asym_token_bucket_fill(&p->bucket, now);
     const double earned = p->bucket.tokens - before, used = (double)(cpu - p->cpu);
-    /* Where waking up costs more than a sleep earns, the thread would sleep for ever: half of the sleep counts in any case. */
+    /* A wake-up may cost more than the sleep before it has earned. It pays half of that at most, or the sleep would never end. */
     asym_token_bucket_charge(&p->bucket, p->sleeps ? ASYM_MIN(used, earned / 2) : used, now);
     p->cpu = cpu;
     const bool slow = p->is_slow ? p->bucket.tokens < SPEND_MOST / 2.0 : p->bucket.tokens < 0;
