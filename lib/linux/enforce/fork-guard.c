@@ -74,11 +74,29 @@ static bool is_steered_itself(struct asym_ledger *l, const struct asym_process_e
     return e && e->id.tgid == event->tgid && asym_thread_get_stat_of(&e->id, &stat) >= 0;
 }
 
+/* Events wait in a queue: by now a later thread may have the number of one that there was at the event. */
+static bool is_later(uint64_t start, const struct asym_process_event *event)
+{
+    const uint64_t ticks = (asym_clock_now() - event->when) * (uint64_t)sysconf(_SC_CLK_TCK) / ASYM_SEC;
+    return start + ticks > asym_thread_ticks() + 1;
+}
+
+/* The kernel takes longer to come round to a number again. */
+#define LATE (20 * ASYM_MSEC)
+
+static bool has_ended(const struct asym_process_event *event)
+{
+    struct asym_stat stat;
+    const bool is_late = event->when + LATE < asym_clock_now();
+    const int r = is_late ? asym_thread_get_stat(event->tgid, event->pid, &stat) : -EAGAIN;
+    return r < 0 ? r == -ESRCH : is_later(stat.start, event);
+}
+
 /* A child that had inherited something, or has exited already, may have children of its own by now. */
 static void repair_newborn(struct asym_ledger *l, const struct asym_process_event *event)
 {
     const struct asym_ledger_entry *from = is_steered_itself(l, event) ? NULL : inheritance(l, event);
-    if (from && asym_ledger_repair(l, from, event->pid, event->when) != 0)
+    if (from && (has_ended(event) || asym_ledger_repair(l, from, event->pid, event->when) != 0))
         asym_ledger_add_pending(l, from, event->pid, event->tgid, asym_clock_now() + ASYM_LEDGER_LATE);
 }
 
@@ -149,9 +167,7 @@ static void on_exit_of(struct asym_ledger *l, const struct asym_process_event *e
     struct asym_ledger_entry *e = asym_ledger_find(l, event->pid);
     if (!e || e->id.tgid != event->tgid)
         return;
-    /* Events wait in a queue: by now a later thread may have this number. */
-    const uint64_t ticks = (asym_clock_now() - event->when) * (uint64_t)sysconf(_SC_CLK_TCK) / ASYM_SEC;
-    if (e->id.start + ticks > asym_thread_ticks() + 1)
+    if (is_later(e->id.start, event))
         return;
     /* The events of its last children may come after its exit. The next flush writes this. */
     asym_ledger_add_pending(l, e, e->id.tid, e->id.tgid, asym_clock_now() + ASYM_LEDGER_LATE);

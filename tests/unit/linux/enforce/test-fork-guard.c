@@ -206,6 +206,11 @@ TEST_F(a_new_thread_that_is_steered_by_now_is_left_alone)
     newborn->start++; /* the kernel reused the number: the entry is of an earlier thread */
     deliver(f, ASYM_PROCESS_EVENT_CLONE, PID, TID + 1, 0);
     assert_thread(newborn, 0xff, 0);
+    const struct fake_thread *later = child_of(f->thread, PID, TID + 2); /* the event is of an earlier thread */
+    deliver_born(f, ASYM_PROCESS_EVENT_CLONE, PID, TID + 2, 0, NOW - ASYM_SEC);
+    assert_thread(later, 0xf0, 0);
+    deliver(f, ASYM_PROCESS_EVENT_CLONE, PID, TID + 2, 0);
+    assert_thread(later, 0xff, 0);
 }
 
 /* The child had a narrowed mask until its repair. Its own children may have inherited that until then, and not later. */
