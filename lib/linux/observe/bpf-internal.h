@@ -79,6 +79,8 @@ struct asym_bpf {
     bool has_changed;           /* another thread is alone than in the last snapshot */
     bool is_full;               /* the kernel had no place for a process of the last full snapshot */
     unsigned orders, evictions; /* processes that this snapshot may still follow; and leave, to make room */
+    struct asym_taskid hidden;  /* the last process of which the kernel's walk met no thread */
+    asym_usec hidden_until;     /* no order is given for it before that: each takes 20 us */
     bool refresh;               /* the next snapshot is the last one again */
     bool is_answer;   /* the next snapshot answers events of asym_bpf_take(): of the applications that are new */
     bool is_sampling; /* the inner source has not completed its sample */

@@ -259,7 +259,7 @@ static int begin(struct asym_bpf *b, const struct asym_snapshot *s, const struct
 {
     const struct asym_app *app = &s->apps[proc->app];
     uint32_t uid = 0;
-    if (b->orders == 0)
+    if (b->orders == 0 || (asym_taskid_equal(&b->hidden, &proc->id) && s->now < b->hidden_until))
         return 0;
     if (number == 0 && asym_proc_owner(b->root, proc->id.tgid, &uid) < 0)
         return 0;
@@ -275,6 +275,10 @@ static int begin(struct asym_bpf *b, const struct asym_snapshot *s, const struct
     const int r = number == 0 ? -ENOMEM : follow(b, &proc->id, number, s->now);
     if (r < 0 && is_new && number != 0)
         drop_app(b, number);
+    if (r == -ESRCH) {
+        b->hidden = proc->id;
+        b->hidden_until = s->now + ASYM_SEC;
+    }
     return r == -ENOSPC ? r : 0;
 }
 

@@ -65,9 +65,6 @@ static int load(struct asym_phases *p, const struct asym_phases_limits *limits)
         return -errno;
     bpf_program__set_autoattach(p->bpf->progs.iter_follow, false);
     bpf_program__set_autoattach(p->bpf->progs.iter_reconcile, false);
-    /* Before Linux 5.17 there is no such helper. Then each sample asks for nice value and mask of each thread that has run. */
-    if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_SYSCALL, BPF_FUNC_loop, NULL) != 1)
-        bpf_program__set_autoload(p->bpf->progs.run_settings, false);
     const int r = phases_bpf__load(p->bpf);
     if (r < 0)
         return r;

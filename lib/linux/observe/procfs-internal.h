@@ -106,10 +106,10 @@ const struct asym_mask *asym_cgroups_cpus(struct asym_cgroups *c, uint32_t id, a
 const struct asym_mask *asym_cgroups_for(const struct asym_cgroups *c, const struct asym_mask *cpus,
                                          const struct asym_mask *mask, struct asym_mask_table *pool);
 
-/** A thread. A machine may have tens of thousands; each takes 104 bytes. */
+/** A thread. A machine may have tens of thousands; each takes 112 bytes. */
 struct asym_pthread {
     int32_t tid;
-    int fd;                                  /**< open schedstat; -1: none is kept open */
+    int fd, stat_fd;                         /**< open schedstat and stat; -1: none is kept open */
     uint64_t start;                          /**< 0: stat not read yet */
     asym_usec read_at;                       /**< by the last sample that read it; 0: none did */
     struct asym_schedstat before;            /**< at the last sample */
@@ -307,6 +307,12 @@ ssize_t asym_procfs_read(struct asym_procfs *p, const char *path, char *buf, siz
 ssize_t asym_procfs_read_kept(struct asym_procfs *p, int *fd, const char *path, char *buf, size_t size);
 /** Read proc/PID/stat or, where tid is not 0, the stat of that thread. 0; -errno. */
 int asym_procfs_read_stat(struct asym_procfs *p, int32_t pid, int32_t tid, struct asym_stat *ret);
+/**
+ * Read a short file of a thread, which stays open in *fd while fewer than kept_max do. *fd is -1 at first. buf is not ended in NUL.
+ * Returns the length; -errno.
+ */
+ssize_t asym_procfs_read_thread(struct asym_procfs *p, int32_t pid, int32_t tid, const char *name, int *fd, char *buf,
+                                size_t size);
 /** Call fn for each number in the next part of the directory. 1; 0: the directory has ended; -errno, also from fn. */
 int asym_procfs_list_part(struct asym_procfs *p, int fd,
                           int (*fn)(struct asym_procfs *p, struct asym_process *proc, int32_t number),
@@ -315,7 +321,7 @@ int asym_procfs_list_part(struct asym_procfs *p, int fd,
 int asym_procfs_list(struct asym_procfs *p, const char *path,
                      int (*fn)(struct asym_procfs *p, struct asym_process *proc, int32_t number),
                      struct asym_process *proc);
-/** Close the schedstat of a thread, if it is kept open. */
+/** Close the files of a thread that are kept open. */
 void asym_procfs_release(struct asym_procfs *p, struct asym_pthread *t);
 /** Returns how many descriptors this process can keep open for schedstat. */
 size_t asym_procfs_keepable(void);
@@ -344,8 +350,11 @@ struct asym_process *asym_procfs_track(struct asym_procfs *p, int32_t pid, bool 
 void asym_procfs_drop(struct asym_procfs *p, struct asym_process *proc);
 /** Discard rule, profile and maps: the process runs another program. */
 void asym_procfs_forget_facts(struct asym_process *proc);
-/** Read its stat again. Returns the process with its present name, the one that has its PID now, or NULL if there is none. */
-struct asym_process *asym_procfs_verify(struct asym_procfs *p, struct asym_process *proc);
+/**
+ * Read its stat again. Returns the process with its present name, the one that has its PID now, or NULL if there is none.
+ * has_executed: it runs another program; else the stat tells whether it does.
+ */
+struct asym_process *asym_procfs_verify(struct asym_procfs *p, struct asym_process *proc, bool has_executed);
 /** List /proc. 0; -EINPROGRESS: the time is over, and the next call continues; -errno. */
 int asym_procfs_list_all(struct asym_procfs *p);
 /** Take over process group and terminal. */

@@ -27,27 +27,28 @@ bool asym_procfs_gone(int error)
     return error == -ENOENT || error == -ESRCH;
 }
 
+static void close_kept(struct asym_procfs *p, int *fd)
+{
+    p->n_kept -= *fd >= 0;
+    asym_close_p(fd);
+    *fd = -1;
+}
+
 void asym_procfs_release(struct asym_procfs *p, struct asym_pthread *t)
 {
-    if (t->fd < 0)
-        return;
-    close(t->fd);
-    t->fd = -1;
-    p->n_kept--;
+    close_kept(p, &t->fd);
+    close_kept(p, &t->stat_fd);
 }
 
 /* Other parts of asymd or other programs need descriptors: close some, and keep no more open than are left. */
 static bool shed(struct asym_procfs *p)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < p->n_procs && n < DESCRIPTORS_SHED; i++)
-        for (uint32_t k = 0; k < p->procs[i]->n_threads && n < DESCRIPTORS_SHED; k++)
-            if (p->procs[i]->threads[k].fd >= 0) {
-                asym_procfs_release(p, &p->procs[i]->threads[k]);
-                n++;
-            }
+    const size_t before = p->n_kept;
+    for (size_t i = 0; i < p->n_procs && before - p->n_kept < DESCRIPTORS_SHED; i++)
+        for (uint32_t k = 0; k < p->procs[i]->n_threads && before - p->n_kept < DESCRIPTORS_SHED; k++)
+            asym_procfs_release(p, &p->procs[i]->threads[k]);
     p->kept_max = p->n_kept;
-    return n > 0;
+    return p->n_kept < before;
 }
 
 int asym_procfs_open(struct asym_procfs *p, const char *path, int flags)
@@ -84,6 +85,22 @@ int asym_procfs_read_stat(struct asym_procfs *p, int32_t pid, int32_t tid, struc
     if ((r == -EMFILE || r == -ENFILE) && shed(p))
         r = asym_read_stat(p->config.root, pid, tid, ret);
     return r;
+}
+
+ssize_t asym_procfs_read_thread(struct asym_procfs *p, int32_t pid, int32_t tid, const char *name, int *fd, char *buf,
+                                size_t size)
+{
+    char path[64] = "";
+    const bool is_open = *fd >= 0;
+    if (!is_open)
+        snprintf(path, sizeof path, "proc/%d/task/%d/%s", (int)pid, (int)tid, name);
+    if (!is_open && p->n_kept >= p->kept_max) {
+        p->coverage.n_unkept += p->config.root->live;
+        return asym_procfs_read(p, path, buf, size);
+    }
+    const ssize_t n = asym_procfs_read_kept(p, fd, path, buf, size);
+    p->n_kept += !is_open && *fd >= 0;
+    return n;
 }
 
 struct listing {

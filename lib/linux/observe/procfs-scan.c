@@ -3,7 +3,6 @@
 #include "linux/observe/procfs-internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,34 +64,26 @@ static bool know_stat(const struct asym_procfs *p, const struct asym_process *pr
     return true;
 }
 
-/* The descriptor stays open while fewer than kept_max are. Otherwise each sample opens the file. */
 static int read_schedstat(struct asym_procfs *p, const struct asym_process *proc, struct asym_pthread *t,
                           struct asym_schedstat *ret)
 {
     char text[96];
-    int fd = t->fd;
-    if (fd < 0) {
-        char path[64];
-        snprintf(path, sizeof path, "proc/%d/task/%d/schedstat", (int)proc->pid, (int)t->tid);
-        if (!p->config.root->live) {
-            ssize_t len = asym_root_read(p->config.root, path, text, sizeof text);
-            return len < 0 ? (int)len : asym_parse_schedstat(text, (size_t)len, ret);
-        }
-        fd = asym_procfs_open(p, path, O_RDONLY);
-        if (fd < 0)
-            return fd;
-        if (p->n_kept < p->kept_max) {
-            t->fd = fd;
-            p->n_kept++;
-        } else {
-            p->coverage.n_unkept++;
-        }
-    }
-    ssize_t n = pread(fd, text, sizeof text, 0);
-    int r = n < 0 ? -errno : asym_parse_schedstat(text, (size_t)n, ret);
-    if (fd != t->fd)
-        close(fd);
-    return r;
+    const ssize_t n = asym_procfs_read_thread(p, proc->pid, t->tid, "schedstat", &t->fd, text, sizeof text);
+    return n < 0 ? (int)n : asym_parse_schedstat(text, (size_t)n, ret);
+}
+
+/*
+ * To open and close the file takes longer than to read it. One that stays open takes 4 KiB of the kernel's memory, so it does for a
+ * thread that runs and no watcher knows: they are few.
+ */
+static int read_stat_of(struct asym_procfs *p, const struct asym_process *proc, struct asym_pthread *t,
+                        struct asym_stat *ret)
+{
+    char text[1024];
+    if (!p->watcher.thread || t->watched)
+        return asym_procfs_read_stat(p, proc->pid, t->tid, ret);
+    const ssize_t n = asym_procfs_read_thread(p, proc->pid, t->tid, "stat", &t->stat_fd, text, sizeof text);
+    return n < 0 ? (int)n : asym_parse_stat(text, (size_t)n, ret);
 }
 
 /* One process that cannot be read, or an allocation that fails, must not keep asymd from the others. */
@@ -259,7 +250,7 @@ static void count_thread(struct asym_procfs *p, struct asym_process *proc, struc
 static int read_stat(struct asym_procfs *p, struct asym_process *proc, struct asym_pthread *t,
                      const struct asym_schedstat *s, struct asym_stat *ret)
 {
-    const int r = asym_procfs_read_stat(p, proc->pid, t->tid, ret);
+    const int r = read_stat_of(p, proc, t, ret);
     if (r < 0)
         return r;
     /*

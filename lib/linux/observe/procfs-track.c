@@ -64,7 +64,7 @@ static int add_thread(struct asym_process *proc, int32_t tid, bool newborn, asym
         memmove(t + 1, t, (proc->n_threads - i) * sizeof *t);
         proc->n_threads++;
     }
-    *t = (struct asym_pthread){.tid = tid, .fd = -1, .newborn = newborn, .born = (uint32_t)born};
+    *t = (struct asym_pthread){.tid = tid, .fd = -1, .stat_fd = -1, .newborn = newborn, .born = (uint32_t)born};
     asym_procfs_expect(proc, ASYM_DUE_READ);
     return 0;
 }
@@ -221,7 +221,8 @@ static struct asym_process *enlist(struct asym_procfs *p, int32_t pid, const str
         return NULL;
     }
     /* seen: a listing in progress may already be past this PID. */
-    *proc = (struct asym_process){.pid = pid, .index = p->n_procs, .due = ASYM_DUE_THREADS, .seen = p->listings};
+    *proc = (struct asym_process){
+        .pid = pid, .index = p->n_procs, .due = ASYM_DUE_THREADS, .seen = p->listings, .stat_at = p->now};
     describe(p, proc, stat);
     /* clock_getcpuclockid computes the clock from the PID, and asks the kernel only whether the clock is valid. */
     if (p->config.root->live && !p->foreign && clock_getcpuclockid(pid, &proc->clock) != 0) {
@@ -293,15 +294,20 @@ void asym_procfs_forget_facts(struct asym_process *proc)
     proc->program++;
 }
 
-/* renew: updates the facts of the process if it still has its number. stat: its stat, read now. */
-static struct asym_process *verify(struct asym_procfs *p, struct asym_process *proc,
-                                   void (*renew)(struct asym_process *proc, const struct asym_stat *stat))
+/*
+ * Where events were lost, most processes have not called exec meanwhile: they keep their facts. Otherwise one user's storm of forks
+ * would make the processes of all users unknown, and asymd would not steer those.
+ */
+struct asym_process *asym_procfs_verify(struct asym_procfs *p, struct asym_process *proc, bool has_executed)
 {
     struct asym_stat stat;
     int r = asym_procfs_read_stat(p, proc->pid, 0, &stat);
     proc->may_be_another = false;
     if (r == 0 && stat.start == proc->start) {
-        renew(proc, &stat);
+        if (has_executed || !runs_same(proc, &stat))
+            asym_procfs_forget_facts(proc);
+        else if (memcmp(proc->comm, stat.comm, sizeof proc->comm) != 0)
+            asym_procfs_expire_match(proc);
         memcpy(proc->comm, stat.comm, sizeof proc->comm);
         proc->due = ASYM_DUE_THREADS;
         return proc;
@@ -318,29 +324,6 @@ static struct asym_process *verify(struct asym_procfs *p, struct asym_process *p
     return proc;
 }
 
-static void renew_after_exec(struct asym_process *proc, const struct asym_stat *stat)
-{
-    (void)stat;
-    asym_procfs_forget_facts(proc);
-}
-
-struct asym_process *asym_procfs_verify(struct asym_procfs *p, struct asym_process *proc)
-{
-    return verify(p, proc, renew_after_exec);
-}
-
-/*
- * Events were lost, and most processes have not called exec meanwhile: they keep their facts. Otherwise one user's storm of forks
- * would make the processes of all users unknown, and asymd would not steer those.
- */
-static void renew_after_loss(struct asym_process *proc, const struct asym_stat *stat)
-{
-    if (!runs_same(proc, stat))
-        asym_procfs_forget_facts(proc);
-    else if (memcmp(proc->comm, stat->comm, sizeof proc->comm) != 0)
-        asym_procfs_expire_match(proc);
-}
-
 static int take_process(struct asym_procfs *p, struct asym_process *none, int32_t pid)
 {
     (void)none;
@@ -350,7 +333,7 @@ static int take_process(struct asym_procfs *p, struct asym_process *none, int32_
         if (proc && p->n_samples > 0)
             note_parent(p, proc);
     } else if (p->verifying) {
-        proc = verify(p, proc, renew_after_loss);
+        proc = asym_procfs_verify(p, proc, false);
     }
     if (proc)
         proc->seen = p->listings;
@@ -412,6 +395,7 @@ static void take_process_event(struct asym_procfs *p, const struct asym_process_
         leader->born = (uint32_t)event->when;
     child->born = event->when;
     child->decided = true;
+    child->due = ASYM_DUE_READ; /* events tell of its other threads */
     if (!is_wanted(p, child) && (!parent || parent->flags & ASYM_PROC_OUTSIDE))
         child->flags |= ASYM_PROC_OUTSIDE;
 }
@@ -429,6 +413,12 @@ static void take_exit(struct asym_procfs *p, struct asym_process *proc, const st
         asym_procfs_mark_gone(p, proc, t);
     proc->ends |= event->pid == event->tgid;
     asym_procfs_expect(proc, ASYM_DUE_READ);
+}
+
+/* A process that was found in this sample, and has called exec before it, is known as what it is now. */
+static bool is_known(const struct asym_process *proc, const struct asym_process_event *exec)
+{
+    return proc->sampled_at == 0 && proc->n_threads == 1 && exec->when < proc->stat_at;
 }
 
 static void take_event(void *ctx, const struct asym_process_event *event)
@@ -455,7 +445,10 @@ static void take_event(void *ctx, const struct asym_process_event *event)
             asym_procfs_expect(proc, ASYM_DUE_THREADS);
         break;
     case ASYM_PROCESS_EVENT_EXEC:
-        proc = asym_procfs_follows(proc) ? asym_procfs_verify(p, proc) : NULL;
+        if (!asym_procfs_follows(proc))
+            proc = NULL;
+        else if (!is_known(proc, event))
+            proc = asym_procfs_verify(p, proc, true);
         /* The last fork was by the previous program. */
         if (proc) {
             proc->last_exec = event->when;

@@ -74,20 +74,14 @@ static int has_moved(struct asym_procfs *p, struct asym_process *proc)
     return moved;
 }
 
-static bool has_autogroups(struct asym_procfs *p)
-{
-    char text[8];
-    return asym_procfs_read_kept(p, &p->autogroup_fd, "proc/sys/kernel/sched_autogroup_enabled", text, sizeof text) >
-               0 &&
-           *text == '1';
-}
-
 /* Once a sample, and not in one in which all processes sleep: it is most of what that would cost. */
 static void read_switches(struct asym_procfs *p)
 {
+    static const char path[] = "proc/sys/kernel/sched_autogroup_enabled";
+    char text[8];
     if (p->has_switches)
         return;
-    p->autogroups = has_autogroups(p);
+    p->autogroups = asym_procfs_read_kept(p, &p->autogroup_fd, path, text, sizeof text) > 0 && *text == '1';
     p->has_switches = true;
 }
 
@@ -125,7 +119,7 @@ static int sample_pid(struct asym_procfs *p, struct asym_process *proc)
     }
     int r = sample_process(p, proc);
     if (r == -ESTALE) {
-        proc = asym_procfs_verify(p, proc);
+        proc = asym_procfs_verify(p, proc, true);
         if (proc) {
             proc->sample = p->n_samples + 1;
             proc->sampled_at = p->now;

@@ -1713,16 +1713,22 @@ static void lose_events(struct fixture *f)
     }
 }
 
-/* One user's storm of forks loses events again and again. It must not keep asymd from steering the processes of all users. */
-TEST_F(after_lost_events_one_that_has_not_called_exec_keeps_its_facts)
+static struct thread sample_job(struct fixture *f)
 {
     struct thread t = {.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000, .stack = 5000};
     put(f, t);
     open_with_reader(f, NULL);
-    struct asym_procfs *p = asym_procfs_of(f->source);
-    p->config.process_events = (struct asym_process_events *)(void *)&connector;
+    asym_procfs_of(f->source)->config.process_events = (struct asym_process_events *)(void *)&connector;
     sample(f);
     take_answer(f);
+    return t;
+}
+
+/* One user's storm of forks loses events again and again. It must not keep asymd from steering the processes of all users. */
+TEST_F(after_lost_events_one_that_has_not_called_exec_keeps_its_facts)
+{
+    struct thread t = sample_job(f);
+    struct asym_procfs *p = asym_procfs_of(f->source);
     for (int i = 0; i < 10; i++) {
         lose_events(f);
         assert_int_equal(proc_of(f, 10)->flags, 0);
@@ -1744,13 +1750,8 @@ TEST_F(after_lost_events_one_that_has_not_called_exec_keeps_its_facts)
 
 TEST_F(after_lost_events_one_that_has_called_exec_is_read_again)
 {
-    struct thread t = {.pid = 10, .tid = 10, .comm = "job", .state = 'R', .start = 90000, .vsize = 1000, .stack = 5000};
-    put(f, t);
-    open_with_reader(f, NULL);
+    struct thread t = sample_job(f);
     struct asym_procfs *p = asym_procfs_of(f->source);
-    p->config.process_events = (struct asym_process_events *)(void *)&connector;
-    sample(f);
-    take_answer(f);
     assert_int_equal(proc_of(f, 10)->flags, 0);
     t.stack = 6000;
     put(f, t);
