@@ -191,8 +191,8 @@ def main():
              f"more than {LEVEL} points; {FRAMES['fps']} in frame loops. {counted(capable_hit)}", "",
              "| row | `pa` | `serial-first` | `asym` |", "| --- | --- | --- | --- |", *capable, "",
              "## The papers' workloads", "",
-             f"Gains over the stock scheduler, per cent, {parameters.SEEDS['saez']} seeds; regret: by how many points a policy is behind the "
-             f"best one of a row, at most. Scenarios as in [results.md](../results.md). {counted(paper_hit)}", "",
+             f"Gains over stock, per cent, {parameters.SEEDS['saez']} seeds ({parameters.SEEDS['nie']} of Nie & Duan); regret: "
+             f"points behind the best policy of a row, at most. Scenarios: [results.md](../results.md). {counted(paper_hit)}", "",
              "| row | others | asked | `asym` |", "| --- | --- | --- | --- |", *paper]
     (HERE.parents[1] / "docs/data/asym.md").write_text("\n".join(lines) + "\n")
 
