@@ -117,21 +117,20 @@ static bool leads_its_cpu(const struct asym_seats *q, size_t t)
 static enum asym_pin width_of(const struct asym_seats *q, size_t t)
 {
     const struct asym_seats_brief *b = &q->of[t];
-    const struct asym_seats_thread *s = asym_seats_of(q, t);
     if (b->first) {
         /* Where a boost has no effect, one that has no claim must be able to leave a CPU that others have entered. */
         const bool has_boost = asym_seats_nice_counts(q, t) && (q->crowded ? !q->in->threads[t].light : b->pins);
         return q->claim[t] != 0 || has_boost ? ASYM_PIN_CPU : ASYM_PIN_TYPE;
     }
-    if (s->rests)
+    if (b->rests)
         return ASYM_PIN_ALL;
     if (!q->crowded && !q->presses)
         return ASYM_PIN_CPU;
     /* Threads that get another type while they sleep often wake on its first CPU: those of a round would share it. */
     if (b->coupled && b->kind != 0 && q->n_on[b->cpu] == 1 && !q->presses && !q->flooded)
         return ASYM_PIN_CPU;
-    const bool sleeper = !b->busy && !b->coupled && s->seen > q->p->trial;
-    return q->flooded || sleeper || asym_seats_is_one_of_job(q, t) ? ASYM_PIN_ALL : ASYM_PIN_TYPE;
+    const bool sleeper = !b->busy && !b->coupled && b->settled;
+    return q->flooded || sleeper || b->slowness == ASYM_SEATS_ONE_OF_JOB ? ASYM_PIN_ALL : ASYM_PIN_TYPE;
 }
 
 /* The widths by rank and duty, the CPUs with room, and what threads need of each CPU that may not leave it for all of these. */
@@ -205,7 +204,7 @@ static int boost_of(const struct asym_seats *q, size_t t)
 static bool finds_fast_cpu(const struct asym_seats *q, size_t t)
 {
     const int cpu = q->of[t].cpu;
-    return q->n_on[cpu] == 1 && q->of[t].busy && !asym_seats_of(q, t)->coupled &&
+    return q->n_on[cpu] == 1 && q->of[t].busy && !q->of[t].coupled &&
            q->speed[cpu] * asym_seats_beside(q, cpu) >= 1 - 1e-6;
 }
 

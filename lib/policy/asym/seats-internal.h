@@ -94,15 +94,16 @@ struct asym_seats_brief {
     float duty, rate; /**< as in its state */
     float slow;       /**< the duty of the input */
     uint32_t app;
-    int16_t home;           /**< preferred_cpu */
-    int16_t cpu;            /**< of the new plan; -1: none yet */
-    int8_t last_type;       /**< of the CPU of the last plan; -1: none */
-    uint8_t kind;           /**< as in its state; of the new plan as soon as it sits */
-    bool coupled, plain;    /**< as in its state; its speed is that of its CPU, wherever its memory is */
-    bool above, busy, pins; /**< as in its state; of the new plan from step 7 on */
-    uint8_t slowness;       /**< of its turns */
-    bool leads, counts;     /**< as in its state */
-    bool first;             /**< of the new plan: it runs before those with which it shares its CPU */
+    int16_t home;                          /**< preferred_cpu */
+    int16_t cpu;                           /**< of the new plan; -1: none yet */
+    int8_t last_type;                      /**< of the CPU of the last plan; -1: none */
+    uint8_t kind;                          /**< as in its state; of the new plan as soon as it sits */
+    bool coupled, plain;                   /**< as in its state; its speed is that of its CPU, wherever its memory is */
+    bool above, busy, pins;                /**< as in its state; of the new plan from step 7 on */
+    uint8_t slowness;                      /**< of its turns */
+    bool leads : 1, counts : 1, rests : 1; /**< as in its state */
+    bool settled : 1;                      /**< the policy has seen it for longer than `trial` */
+    bool first : 1;                        /**< of the new plan: it runs before those with which it shares its CPU */
     uint8_t width; /**< ASYM_PIN_* of the new plan by rank and duty; before step 8 ASYM_PIN_ALL for one that roams */
 };
 
@@ -163,13 +164,8 @@ static inline asym_usec asym_seats_until(const struct asym_seats *q)
 /** Threads that sleep for seconds come and go. Each change of what a thread is would change its mask, so it lasts for this time. */
 #define ASYM_SEATS_KNOWN_FOR (10 * ASYM_SEC)
 
-/** Returns whether it is a process of one thread in a job of several, such as a compiler of a build. */
-static inline bool asym_seats_is_one_of_job(const struct asym_seats *q, size_t t)
-{
-    const struct asym_seats_thread *s = asym_seats_of(q, t);
-    const bool has_mate = s->mate_until != 0 && q->in->now < s->mate_until + ASYM_SEATS_KNOWN_FOR;
-    return !has_mate && s->job_until != 0 && q->in->now < s->job_until + ASYM_SEATS_KNOWN_FOR;
-}
+/** The slowness of a process of one thread in a job of several, such as a compiler of a build. */
+#define ASYM_SEATS_ONE_OF_JOB 16
 
 /**
  * Returns how slow its turns are: 1 is quick. On a kernel each swap is two changes of masks, and quick turns gain (up to 44 %) only
@@ -181,8 +177,10 @@ static inline bool asym_seats_is_one_of_job(const struct asym_seats *q, size_t t
 static inline unsigned asym_seats_slowness(const struct asym_seats *q, size_t t)
 {
     const struct asym_seats_thread *s = asym_seats_of(q, t);
+    const bool had_mate = s->mate_until != 0 && q->in->now < s->mate_until + ASYM_SEATS_KNOWN_FOR;
+    const bool had_job = s->job_until != 0 && q->in->now < s->job_until + ASYM_SEATS_KNOWN_FOR;
     if (q->in->now >= s->mate_until) /* no other thread of its process was in a plan lately */
-        return asym_seats_is_one_of_job(q, t) ? 16 : 4;
+        return had_job && !had_mate ? ASYM_SEATS_ONE_OF_JOB : 4;
     return s->rounds.are_short || (q->slow && !s->rounds.sleeps) ? 8 : q->slow ? 2 : 1;
 }
 

@@ -426,6 +426,8 @@ static void note_brief(struct asym_seats *q, size_t t, bool counts)
         .slowness = (uint8_t)asym_seats_slowness(q, t),
         .leads = s->leads,
         .counts = counts,
+        .rests = s->rests,
+        .settled = s->seen > q->p->trial,
         .width = s->roams ? ASYM_PIN_ALL : ASYM_PIN_CPU,
     };
 }
