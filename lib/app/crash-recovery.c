@@ -8,12 +8,12 @@
 #include "app/machine-setup.h"
 #include "base/macro.h"
 #include "base/mask.h"
-#include "linux/speed-cap/asymmetry.h"
+#include "linux/speed-cap/speed-cap.h"
 
 int asym_speeds_open(struct asym_run *run, struct asym_ledger *ledger, struct asym_error *err)
 {
     struct asym_error said = {""};
-    int r = asym_asymmetry_open(ledger, asym_speed_methods, &run->asymmetry, &said);
+    int r = asym_speed_cap_open(ledger, asym_speed_methods, &run->speed_cap, &said);
     if (r < 0)
         return asym_fail(err, r, "%s", said.text);
     if (*said.text)
@@ -34,7 +34,7 @@ static bool are_equal(const struct asym_caps *a, const struct asym_caps *b)
 /* Reloads, hotplug and changes of the policy set the same caps again. before: the caps until now. */
 static void say_obtained(struct asym_run *run, const struct asym_caps *before)
 {
-    const struct asym_caps *caps = asym_asymmetry_caps(run->asymmetry);
+    const struct asym_caps *caps = asym_speed_cap_speeds(run->speed_cap);
     struct asym_mask left = caps->cpus;
     if (are_equal(caps, before))
         return;
@@ -63,10 +63,10 @@ int asym_speeds_hold(struct asym_run *run, struct asym_error *err)
     const struct asym_caps before = run->caps ? *run->caps : (struct asym_caps){.cpus = {{0}}};
     int r = asym_slow_speeds_parse(run->settings->asymmetry.slow_speed, &speeds);
     if (r >= 0)
-        r = asym_asymmetry_set(run->asymmetry, method, run->machine, &run->slow, &speeds, err);
+        r = asym_speed_cap_set(run->speed_cap, method, run->machine, &run->slow, &speeds, err);
     if (r < 0)
         return r;
-    run->caps = asym_asymmetry_caps(run->asymmetry);
+    run->caps = asym_speed_cap_speeds(run->speed_cap);
     say_obtained(run, &before);
     return asym_run_machine(run, false, err);
 }
@@ -78,7 +78,7 @@ bool asym_speeds_update(struct asym_run *run)
     char list[256];
     if (!run->caps)
         return false;
-    bool changed = asym_asymmetry_check(run->asymmetry, &let_go) > 0;
+    bool changed = asym_speed_cap_check(run->speed_cap, &let_go) > 0;
     if (!asym_mask_empty(&let_go))
         asym_log_say(
             &run->log, LOG_NOTICE,
@@ -93,9 +93,9 @@ bool asym_speeds_update(struct asym_run *run)
 int asym_speeds_restore(struct asym_run *run, const char *when)
 {
     struct asym_speed_restore_report report;
-    if (!run->asymmetry)
+    if (!run->speed_cap)
         return 0;
-    asym_asymmetry_restore(run->asymmetry, &report);
+    asym_speed_cap_restore(run->speed_cap, &report);
     if (report.offline > 0)
         asym_log_say(&run->log, LOG_WARNING,
                      "%s: %zu frequency domains are offline. asymd restores their speed when they are online again: "
@@ -187,6 +187,6 @@ void asym_crash_recovery_abandon(struct asym_run *run)
     /* An ordinary user cannot open root's directory. That has nothing to do with the error that ends asymd. */
     if (r < 0 && r != -EACCES)
         asym_log_say(&run->log, LOG_ERR, "%s", err.text);
-    asym_asymmetry_close(ASYM_TAKE(run->asymmetry));
+    asym_speed_cap_close(ASYM_TAKE(run->speed_cap));
     asym_ledger_close(ledger);
 }

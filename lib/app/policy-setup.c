@@ -280,7 +280,7 @@ void asym_run_done(struct asym_run *run)
     asym_settings_free(run->settings);
     asym_capabilities_done(&run->capabilities);
     asym_root_done(&run->root);
-    asym_asymmetry_close(run->asymmetry);
+    asym_speed_cap_close(run->speed_cap);
     free(run->machine);
     asym_log_done(&run->log);
 }

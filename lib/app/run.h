@@ -17,7 +17,7 @@
 #include "app/log.h"
 #include "app/policy-setup.h"
 #include "app/prompt.h"
-#include "linux/speed-cap/asymmetry.h"
+#include "linux/speed-cap/speed-cap.h"
 #include "linux/sys/root.h"
 #include "linux/topology/topology.h"
 
@@ -46,7 +46,7 @@ struct asym_run {
     struct asym_topology_notes notes;
     struct asym_mask slow; /* what asymmetry.slow chose when it was read, with CPUs that are offline now */
     bool assumed_slow;     /* some CPUs only count as slow: [asymmetry] slow without a method that slows them */
-    struct asym_asymmetry *asymmetry; /* owned; NULL in modes that change nothing */
+    struct asym_speed_cap *speed_cap; /* owned; NULL in modes that change nothing */
     const struct asym_caps *caps;     /* the speeds obtained; NULL: asymd has slowed no CPU */
     struct asym_capabilities capabilities;
     const struct asym_policy *policy; /* the configured policy, or the choice of auto */

@@ -6,7 +6,7 @@
  *     T tid tgid start since session  original_nice original_reset full_cpuset boosted set_nice before_nice
  *       original set before [via] [@code.stack]
  *     G tid tgid start
- *     C (the record of capped CPUs, linux/speed-cap/asymmetry.c)
+ *     C (the record of capped CPUs, linux/speed-cap/speed-cap.c)
  *
  * (A T record is one line.) A T record replaces what earlier records say of the thread. A G record says that the thread
  * needs nothing any more. Masks are CPU lists, "-" when empty. via is the transit CPU: a record has it while the thread

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "linux/speed-cap/asymmetry.h"
+#include "linux/speed-cap/speed-cap.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -40,7 +40,7 @@ struct asym_capped_unit {
     int error; /* of the last write; 0, -errno */
 };
 
-struct asym_asymmetry {
+struct asym_speed_cap {
     struct asym_ledger *ledger; /* borrowed */
     const struct asym_cap_method *const *methods;
     struct asym_capped_unit *held;
@@ -54,7 +54,7 @@ struct asym_asymmetry {
 enum { METHOD, CPU, CPUS, LOW, HIGH, SET_LOW, SET_HIGH, STATE, N_FIELDS };
 
 /* Replaces the records by those of the units to restore. Returns 0; -errno. */
-static int save(const struct asym_asymmetry *a)
+static int save(const struct asym_speed_cap *a)
 {
     ASYM_AUTO_FREE char *text = NULL;
     char cpus[ASYM_MASK_LIST_MAX];
@@ -87,7 +87,7 @@ static bool take_numbers(char *const *field, struct asym_capped_unit *ret)
            asym_mask_has(&ret->cpus, ret->cpu);
 }
 
-static int take_record(struct asym_asymmetry *a, char *record)
+static int take_record(struct asym_speed_cap *a, char *record)
 {
     char *field[N_FIELDS];
     struct asym_capped_unit h = {.method = NULL};
@@ -111,7 +111,7 @@ static int take_record(struct asym_asymmetry *a, char *record)
 }
 
 /* Keep the record. The first one is told. */
-static int leave_record(struct asym_asymmetry *a, const char *line, struct asym_error *err)
+static int leave_record(struct asym_speed_cap *a, const char *line, struct asym_error *err)
 {
     char shown[256];
     char *both = NULL;
@@ -126,7 +126,7 @@ static int leave_record(struct asym_asymmetry *a, const char *line, struct asym_
     return 0;
 }
 
-static int load(struct asym_asymmetry *a, struct asym_error *err)
+static int load(struct asym_speed_cap *a, struct asym_error *err)
 {
     const char *rest = asym_ledger_caps(a->ledger);
     int r = 0;
@@ -139,22 +139,22 @@ static int load(struct asym_asymmetry *a, struct asym_error *err)
     return r;
 }
 
-int asym_asymmetry_open(struct asym_ledger *ledger, const struct asym_cap_method *const *methods,
-                        struct asym_asymmetry **ret_asymmetry, struct asym_error *err)
+int asym_speed_cap_open(struct asym_ledger *ledger, const struct asym_cap_method *const *methods,
+                        struct asym_speed_cap **ret, struct asym_error *err)
 {
-    struct asym_asymmetry *a = calloc(1, sizeof *a);
+    struct asym_speed_cap *a = calloc(1, sizeof *a);
     if (!a)
         return asym_fail(err, -ENOMEM, "no memory for frequency caps");
-    *a = (struct asym_asymmetry){.ledger = ledger, .methods = methods};
+    *a = (struct asym_speed_cap){.ledger = ledger, .methods = methods};
     if (load(a, err) < 0) {
-        asym_asymmetry_close(a);
+        asym_speed_cap_close(a);
         return asym_fail(err, -ENOMEM, "no memory for frequency caps");
     }
-    *ret_asymmetry = a;
+    *ret = a;
     return 0;
 }
 
-void asym_asymmetry_close(struct asym_asymmetry *a)
+void asym_speed_cap_close(struct asym_speed_cap *a)
 {
     if (!a)
         return;
@@ -163,7 +163,7 @@ void asym_asymmetry_close(struct asym_asymmetry *a)
     free(a);
 }
 
-const struct asym_caps *asym_asymmetry_caps(const struct asym_asymmetry *a)
+const struct asym_caps *asym_speed_cap_speeds(const struct asym_speed_cap *a)
 {
     return &a->caps;
 }
@@ -185,7 +185,7 @@ static int read_state(struct asym_capped_unit *h, struct asym_cap_state *ret)
 }
 
 /* An unknown share counts as 1, so that the machine is as without asymd. */
-static void note_share(struct asym_asymmetry *a, const struct asym_capped_unit *h, const struct asym_cap_state *state)
+static void note_share(struct asym_speed_cap *a, const struct asym_capped_unit *h, const struct asym_cap_state *state)
 {
     double share = h->method->share(h->method->ctx, h->cpu, state);
     ASYM_MASK_FOREACH (c, &h->cpus) {
@@ -215,7 +215,7 @@ static bool has_arrived(const struct asym_capped_unit *h, const struct asym_cap_
  * again. So a start, an order and an end wait, at most 1 s for all domains together: a driver that does ignore the limit takes
  * the whole time. The check, which runs between samples, looks again at its next call instead.
  */
-static void settle(struct asym_asymmetry *a)
+static void settle(struct asym_speed_cap *a)
 {
     const struct timespec pause = {.tv_nsec = SETTLE_STEP};
     bool waiting = true;
@@ -255,7 +255,7 @@ static int restore_unit(struct asym_capped_unit *h, bool *ret_foreign)
     return same(&now, &to) ? 0 : write_state(h, &now, &to);
 }
 
-void asym_asymmetry_restore(struct asym_asymmetry *a, struct asym_speed_restore_report *ret_report)
+void asym_speed_cap_restore(struct asym_speed_cap *a, struct asym_speed_restore_report *ret_report)
 {
     struct asym_speed_restore_report report = {.failed = a->n_unread, .error = a->n_unread > 0 ? -EBADMSG : 0};
     size_t left = 0;
@@ -369,7 +369,7 @@ static bool is_held_so(const struct asym_capped_unit *h, const struct asym_cappe
 }
 
 /* Returns whether the caps in force are those of the plan. Offline units do not count. */
-static bool is_held(const struct asym_asymmetry *a, const struct plan *p)
+static bool is_held(const struct asym_speed_cap *a, const struct plan *p)
 {
     size_t n = 0, matched = 0;
     for (size_t i = 0; i < a->n; i++) {
@@ -387,7 +387,7 @@ static int cannot_hold(const struct asym_capped_unit *h, int error, struct asym_
 }
 
 /* Reads the result of the write and records it. */
-static int confirm(struct asym_asymmetry *a, struct asym_capped_unit *h, struct asym_error *err)
+static int confirm(struct asym_speed_cap *a, struct asym_capped_unit *h, struct asym_error *err)
 {
     struct asym_cap_state now;
     int r = read_state(h, &now);
@@ -402,7 +402,7 @@ static int confirm(struct asym_asymmetry *a, struct asym_capped_unit *h, struct 
 }
 
 /* Applies the plan, whose units a then owns. It saves the file first. On failure it restores all CPUs. */
-static int carry_out(struct asym_asymmetry *a, const struct plan *p, struct asym_error *err)
+static int carry_out(struct asym_speed_cap *a, const struct plan *p, struct asym_error *err)
 {
     struct asym_speed_restore_report report;
     for (size_t i = 0; i < p->n_waiting; i++)
@@ -430,11 +430,11 @@ static int carry_out(struct asym_asymmetry *a, const struct plan *p, struct asym
     if (r >= 0)
         r = save(a);
     if (r < 0)
-        asym_asymmetry_restore(a, &report);
+        asym_speed_cap_restore(a, &report);
     return r;
 }
 
-int asym_asymmetry_set(struct asym_asymmetry *a, const struct asym_cap_method *method, const struct asym_machine *m,
+int asym_speed_cap_set(struct asym_speed_cap *a, const struct asym_cap_method *method, const struct asym_machine *m,
                        const struct asym_mask *slow, const struct asym_slow_speeds *speeds, struct asym_error *err)
 {
     struct plan p = {.method = method, .machine = m, .speeds = speeds};
@@ -451,7 +451,7 @@ int asym_asymmetry_set(struct asym_asymmetry *a, const struct asym_cap_method *m
     free(p.held);
     if (already)
         return 0;
-    asym_asymmetry_restore(a, &report);
+    asym_speed_cap_restore(a, &report);
     if (report.failed > 0)
         return asym_fail(err, report.error, "cannot restore the previous limits of the CPUs: %s",
                          strerror(-report.error));
@@ -490,7 +490,7 @@ static void let_go(struct asym_capped_unit *h, struct asym_mask *ret_cpus)
 }
 
 /* Updates a unit's share. Returns whether its speed has changed. */
-static bool update_unit(struct asym_asymmetry *a, struct asym_capped_unit *h, struct asym_mask *ret_let_go)
+static bool update_unit(struct asym_speed_cap *a, struct asym_capped_unit *h, struct asym_mask *ret_let_go)
 {
     struct asym_cap_state now;
     const double before = a->caps.share[h->cpu];
@@ -504,7 +504,7 @@ static bool update_unit(struct asym_asymmetry *a, struct asym_capped_unit *h, st
     return a->caps.share[h->cpu] < before || a->caps.share[h->cpu] > before;
 }
 
-int asym_asymmetry_check(struct asym_asymmetry *a, struct asym_mask *ret_let_go)
+int asym_speed_cap_check(struct asym_speed_cap *a, struct asym_mask *ret_let_go)
 {
     bool changed = false;
     struct asym_mask let_go = {0};

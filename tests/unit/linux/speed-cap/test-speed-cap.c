@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "base/mask.h"
-#include "linux/speed-cap/asymmetry.h"
+#include "linux/speed-cap/speed-cap.h"
 #include "support/tree.h"
 #include "support/test.h"
 
@@ -85,19 +85,19 @@ struct fixture {
     struct tree dir;
     struct asym_machine machine;
     struct asym_ledger *ledger;
-    struct asym_asymmetry *a;
+    struct asym_speed_cap *a;
     struct asym_error err;
 };
 
 static void open_it(struct fixture *f)
 {
     assert_int_equal(asym_ledger_open(f->dir.path, &f->ledger, &f->err), 0);
-    assert_int_equal(asym_asymmetry_open(f->ledger, methods, &f->a, &f->err), 0);
+    assert_int_equal(asym_speed_cap_open(f->ledger, methods, &f->a, &f->err), 0);
 }
 
 static void close_it(struct fixture *f)
 {
-    asym_asymmetry_close(f->a);
+    asym_speed_cap_close(f->a);
     asym_ledger_close(f->ledger);
 }
 
@@ -146,7 +146,7 @@ static int set(struct fixture *f, const char *list, double share)
     struct asym_mask slow;
     const struct asym_slow_speeds speed = {.rest = {.share = share}};
     assert_int_equal(asym_mask_parse_list(list, strlen(list), &slow), 0);
-    return asym_asymmetry_set(f->a, &method, &f->machine, &slow, &speed, &f->err);
+    return asym_speed_cap_set(f->a, &method, &f->machine, &slow, &speed, &f->err);
 }
 
 static bool as_before(void)
@@ -177,17 +177,17 @@ TEST_F(slow_cpus_are_held_and_given_back)
     assert_true(fake.state[0].high == MAX);
     assert_true(is_recorded(f));
     struct asym_machine m = f->machine;
-    assert_int_equal(asym_machine_cap(&m, asym_asymmetry_caps(f->a)), 0);
+    assert_int_equal(asym_machine_cap(&m, asym_speed_cap_speeds(f->a)), 0);
     assert_true(m.cpus[0].speed > 1.999 && m.cpus[0].speed < 2.001 && m.cpus[7].speed < 1.001);
     assert_int_equal(m.types[1].origin, ASYM_ORIGIN_CAP);
     no_text = true; /* asymd crashed here: ./dev faults, the third allocation of its stop */
-    asym_asymmetry_restore(f->a, &report);
+    asym_speed_cap_restore(f->a, &report);
     no_text = false;
     assert_int_equal(report.restored, 2);
     assert_true(as_before() && is_recorded(f));
-    asym_asymmetry_restore(f->a, &report);
+    asym_speed_cap_restore(f->a, &report);
     assert_false(is_recorded(f));
-    assert_true(asym_mask_empty(&asym_asymmetry_caps(f->a)->cpus));
+    assert_true(asym_mask_empty(&asym_speed_cap_speeds(f->a)->cpus));
 }
 
 TEST_F(a_killed_one_is_put_back_by_the_next)
@@ -199,7 +199,7 @@ TEST_F(a_killed_one_is_put_back_by_the_next)
         assert_int_equal(set(f, "0-7", 0.25), writes < 4 ? -EINTR : 0);
         fake.writes_left = 1000;
         reopen(f);
-        asym_asymmetry_restore(f->a, &report);
+        asym_speed_cap_restore(f->a, &report);
         assert_int_equal(report.failed + report.foreign, 0);
         assert_true(as_before());
         assert_false(is_recorded(f));
@@ -211,9 +211,9 @@ TEST_F(what_the_driver_rounds_is_reported_and_given_back)
     struct asym_speed_restore_report report;
     assert_int_equal(set(f, "2-3", 0.55), 0); /* 1,540,000 kHz */
     assert_int_equal(fake.state[2].high, 1500000);
-    assert_true(asym_asymmetry_caps(f->a)->share[3] < 0.536);
+    assert_true(asym_speed_cap_speeds(f->a)->share[3] < 0.536);
     reopen(f);
-    asym_asymmetry_restore(f->a, &report);
+    asym_speed_cap_restore(f->a, &report);
     assert_int_equal(report.restored, 1);
     assert_true(as_before());
 }
@@ -278,7 +278,7 @@ TEST_F(limits_that_take_a_while_are_waited_for)
     /* Other CPUs: asymd records their original limits, not their caps. */
     assert_int_equal(set(f, "6-7", 0.25), 0);
     let_workers_finish();
-    asym_asymmetry_restore(f->a, &report);
+    asym_speed_cap_restore(f->a, &report);
     assert_int_equal(report.restored, 1);
     let_workers_finish();
     assert_true(as_before());
@@ -295,7 +295,7 @@ TEST_F(changes_in_progress_when_asymd_is_killed_are_undone)
     reopen(f);
     /* The file still shows the old limit, which is no reason to leave the CPU. */
     assert_true(as_before());
-    asym_asymmetry_restore(f->a, &report);
+    asym_speed_cap_restore(f->a, &report);
     assert_int_equal(report.failed, 0);
     let_workers_finish();
     assert_true(as_before());
@@ -306,17 +306,17 @@ TEST_F(what_another_program_changed_is_let_go)
     struct asym_mask gone;
     struct asym_speed_restore_report report;
     assert_int_equal(set(f, "4-7", 0.5), 0);
-    assert_int_equal(asym_asymmetry_check(f->a, &gone), 0);
+    assert_int_equal(asym_speed_cap_check(f->a, &gone), 0);
     assert_true(asym_mask_empty(&gone));
     fake.state[4].high = 2100000;
-    assert_int_equal(asym_asymmetry_check(f->a, &gone), 1);
+    assert_int_equal(asym_speed_cap_check(f->a, &gone), 1);
     assert_true(asym_mask_count(&gone) == 2 && asym_mask_has(&gone, 4) && asym_mask_has(&gone, 5));
-    assert_true(asym_asymmetry_caps(f->a)->share[5] > 0.749 && asym_asymmetry_caps(f->a)->share[5] < 0.751);
+    assert_true(asym_speed_cap_speeds(f->a)->share[5] > 0.749 && asym_speed_cap_speeds(f->a)->share[5] < 0.751);
     /* asymd leaves the limit that the other program changed, and restores the other one. */
     assert_true(fake.state[4].high == 2100000 && fake.state[4].low == MIN + 400000);
-    assert_int_equal(asym_asymmetry_check(f->a, &gone), 0); /* reported once */
+    assert_int_equal(asym_speed_cap_check(f->a, &gone), 0); /* reported once */
     assert_true(asym_mask_empty(&gone));
-    asym_asymmetry_restore(f->a, &report);
+    asym_speed_cap_restore(f->a, &report);
     assert_true(report.restored == 1 && report.foreign == 1);
     assert_true(fake.state[6].high == MAX);
 }
@@ -327,7 +327,7 @@ TEST_F(a_field_that_another_program_changed_stays_at_the_next_start)
     assert_int_equal(set(f, "4-5", 0.5), 0);
     fake.state[4].high = 2100000;
     reopen(f);
-    asym_asymmetry_restore(f->a, &report);
+    asym_speed_cap_restore(f->a, &report);
     assert_true(report.restored == 0 && report.foreign == 1);
     assert_true(fake.state[4].high == 2100000 && fake.state[4].low == MIN + 400000);
 }
@@ -337,11 +337,11 @@ TEST_F(an_offline_cpu_is_held_again_when_it_comes_back)
     struct asym_mask gone;
     assert_int_equal(set(f, "4-7", 0.5), 0);
     fake.offline[4] = fake.offline[5] = true;
-    assert_int_equal(asym_asymmetry_check(f->a, &gone), 0);
+    assert_int_equal(asym_speed_cap_check(f->a, &gone), 0);
     assert_true(asym_mask_empty(&gone));
     fake.offline[4] = fake.offline[5] = false;
     fake.state[4] = (struct asym_cap_state){.low = MIN + 400000, .high = MAX};
-    asym_asymmetry_check(f->a, &gone);
+    asym_speed_cap_check(f->a, &gone);
     assert_true(asym_mask_empty(&gone));
     assert_int_equal(fake.state[4].high, MAX / 2);
 }
@@ -365,21 +365,21 @@ TEST_F(a_check_does_not_wait_for_a_limit)
         struct asym_mask gone;
         assert_int_equal(set(f, "4-5", 0.5), 0);
         offline(4, 5, true);
-        asym_asymmetry_check(f->a, &gone);
+        asym_speed_cap_check(f->a, &gone);
         offline(4, 5, false);
         fake.state[4] = (struct asym_cap_state){.low = MIN + 400000, .high = MAX};
         fake.lag = rows[i].lag;
         fake.ignores = rows[i].ignores;
         fake.n_reads = 0;
-        assert_int_equal(asym_asymmetry_check(f->a, &gone), 0);
+        assert_int_equal(asym_speed_cap_check(f->a, &gone), 0);
         assert_true(asym_mask_empty(&gone) && fake.n_reads <= 2);
         let_workers_finish();
-        asym_asymmetry_check(f->a, &gone);
+        asym_speed_cap_check(f->a, &gone);
         assert_int_equal(asym_mask_count(&gone), rows[i].let_go);
         assert_true(fake.n_reads <= 5);
         fake.lag = 0;
         fake.ignores = false;
-        asym_asymmetry_restore(f->a, &report);
+        asym_speed_cap_restore(f->a, &report);
         assert_true(as_before());
     }
 }
@@ -398,7 +398,7 @@ TEST_F(what_is_offline_neither_stops_others_nor_is_forgotten)
             reopen(f);
         assert_int_equal(set(f, "2-5", 0.5), 0);
         assert_true(fake.state[2].high == MAX / 2 && fake.state[4].high == MAX / 2);
-        asym_asymmetry_restore(f->a, &report);
+        asym_speed_cap_restore(f->a, &report);
         assert_true(report.restored == 2 && report.failed == 0 && report.offline == 1);
         assert_true(is_recorded(f));
         assert_true(fake.state[2].high == MAX && fake.state[4].high == MAX);
@@ -406,7 +406,7 @@ TEST_F(what_is_offline_neither_stops_others_nor_is_forgotten)
         f->machine.usable = f->machine.online;
         for (int checks = 0; checks < 2; checks++) { /* the second sees that the limits have arrived */
             assert_true(checks == 0 || as_before());
-            assert_int_equal(asym_asymmetry_check(f->a, &gone), 0);
+            assert_int_equal(asym_speed_cap_check(f->a, &gone), 0);
         }
         assert_true(as_before());
         assert_false(is_recorded(f));
@@ -420,12 +420,12 @@ TEST_F(a_restore_after_hotplug_is_looked_at)
     struct asym_mask gone;
     assert_int_equal(set(f, "6-7", 0.5), 0);
     offline(6, 7, true);
-    asym_asymmetry_restore(f->a, &report);
+    asym_speed_cap_restore(f->a, &report);
     assert_int_equal(report.offline, 1);
     offline(6, 7, false);
     for (int checks = 0; checks < 4; checks++) {
         fake.ignores = checks < 2;
-        asym_asymmetry_check(f->a, &gone);
+        asym_speed_cap_check(f->a, &gone);
         assert_int_equal(as_before(), checks >= 2);
         assert_int_equal(is_recorded(f), checks < 3);
     }
@@ -445,7 +445,7 @@ TEST_F(a_list_holds_those_of_it_that_are_there)
     f->machine.usable = f->machine.online;
     assert_int_equal(set(f, "4-7", 0.5), 0);
     assert_true(fake.state[4].high == MAX / 2 && fake.state[6].high == MAX / 2);
-    asym_asymmetry_restore(f->a, &report);
+    asym_speed_cap_restore(f->a, &report);
     assert_int_equal(report.restored, 2);
     assert_true(as_before());
 }
@@ -458,20 +458,20 @@ TEST_F(cpus_get_a_speed_each_and_are_restored_after_a_kill)
     struct asym_mask slow;
     assert_int_equal(asym_slow_speeds_parse("2-3:75% 4-5:50% 25%", &speeds), 0);
     assert_int_equal(asym_mask_parse_list("2-7", 3, &slow), 0);
-    assert_int_equal(asym_asymmetry_set(f->a, &method, &f->machine, &slow, &speeds, &f->err), 0);
+    assert_int_equal(asym_speed_cap_set(f->a, &method, &f->machine, &slow, &speeds, &f->err), 0);
     assert_int_equal(fake.state[0].high, MAX);
     assert_int_equal(fake.state[2].high, MAX * 3 / 4);
     assert_int_equal(fake.state[4].high, MAX / 2);
     assert_int_equal(fake.state[6].high, MAX / 4);
-    assert_true(asym_asymmetry_caps(f->a)->share[3] > 0.74 && asym_asymmetry_caps(f->a)->share[6] < 0.26);
+    assert_true(asym_speed_cap_speeds(f->a)->share[3] > 0.74 && asym_speed_cap_speeds(f->a)->share[6] < 0.26);
     reopen(f);
-    asym_asymmetry_restore(f->a, &report);
+    asym_speed_cap_restore(f->a, &report);
     assert_int_equal(report.restored, 3);
     assert_true(as_before());
     /* CPUs 2 and 3 have one frequency. */
     assert_int_equal(asym_slow_speeds_parse("2:75% 3:50%", &speeds), 0);
     assert_int_equal(asym_mask_parse_list("2-3", 3, &slow), 0);
-    assert_int_equal(asym_asymmetry_set(f->a, &method, &f->machine, &slow, &speeds, &f->err), -EINVAL);
+    assert_int_equal(asym_speed_cap_set(f->a, &method, &f->machine, &slow, &speeds, &f->err), -EINVAL);
     assert_non_null(strstr(f->err.text, "CPUs 2-3 share their frequency: give them one speed"));
     assert_true(as_before());
 }
@@ -488,11 +488,11 @@ TEST_F(every_cpu_of_a_full_core_is_capped)
     for (unsigned c = 0; c < CPUS; c++)
         f->machine.cpus[c].core = (int16_t)(c / 2);
     asym_mask_set(&slow, 6);
-    assert_int_equal(asym_asymmetry_set(f->a, &of_cores, &f->machine, &slow, &speed, &f->err), -EINVAL);
+    assert_int_equal(asym_speed_cap_set(f->a, &of_cores, &f->machine, &slow, &speed, &f->err), -EINVAL);
     asym_mask_set(&slow, 7);
-    assert_int_equal(asym_asymmetry_set(f->a, &of_cores, &f->machine, &slow, &speed, &f->err), 0);
+    assert_int_equal(asym_speed_cap_set(f->a, &of_cores, &f->machine, &slow, &speed, &f->err), 0);
     assert_true(fake.state[6].high == MAX / 2 && fake.state[7].high == MAX / 2);
-    asym_asymmetry_restore(f->a, &report);
+    asym_speed_cap_restore(f->a, &report);
     assert_int_equal(report.restored, 2);
     assert_true(as_before() && fake.state[7].high == MAX);
 }
@@ -505,9 +505,9 @@ TEST_F(a_domain_is_reached_by_any_cpu_that_is_online)
     assert_int_equal(set(f, "4-5", 0.5), 0);
     fake.state[5] = fake.state[4];
     fake.offline[4] = true;
-    assert_int_equal(asym_asymmetry_check(f->a, &gone), 0);
+    assert_int_equal(asym_speed_cap_check(f->a, &gone), 0);
     assert_true(asym_mask_empty(&gone));
-    asym_asymmetry_restore(f->a, &report);
+    asym_speed_cap_restore(f->a, &report);
     assert_true(report.restored == 1 && report.failed == 0);
     assert_true(fake.state[5].high == MAX && fake.state[5].low == MIN + 400000);
 }
@@ -517,11 +517,11 @@ TEST_F(what_cannot_be_put_back_stays_in_the_file)
     struct asym_speed_restore_report report;
     assert_int_equal(set(f, "4-7", 0.5), 0);
     fake.offline[4] = fake.offline[5] = true;
-    asym_asymmetry_restore(f->a, &report);
+    asym_speed_cap_restore(f->a, &report);
     assert_true(report.restored == 1 && report.offline == 1 && report.failed == 0);
     fake.offline[4] = fake.offline[5] = false;
     reopen(f);
-    asym_asymmetry_restore(f->a, &report);
+    asym_speed_cap_restore(f->a, &report);
     assert_true(report.restored == 1 && report.failed == 0);
     assert_true(as_before());
 }
@@ -544,7 +544,7 @@ TEST_F(a_bad_record_is_told_and_loses_no_other)
         reopen(f);
         snprintf(told, sizeof told, "by this record of the ledger, where it stays: %s", junk[i]);
         assert_non_null(strstr(f->err.text, told));
-        asym_asymmetry_restore(f->a, &report);
+        asym_speed_cap_restore(f->a, &report);
         assert_true(report.restored == 2 && report.failed == 1 && report.error == -EBADMSG);
         assert_true(as_before());
         /* It stays, and no other cap is made on top of it. */
@@ -558,7 +558,7 @@ TEST_F(a_bad_record_is_told_and_loses_no_other)
     close_it(f);
     tree_write(&f->dir, "ledger", "asymd-ledger 1 another-boot\nC fake 4 4-5 1 2 3 4 set\n");
     open_it(f);
-    asym_asymmetry_restore(f->a, &report);
+    asym_speed_cap_restore(f->a, &report);
     assert_int_equal(report.restored + report.foreign + report.failed, 0);
 }
 
@@ -593,7 +593,7 @@ TEST_F(what_is_removed_is_written_again)
     assert_int_equal(asym_ledger_housekeeping(f->ledger), 1);
     assert_true(is_recorded(f));
     reopen(f);
-    asym_asymmetry_restore(f->a, &report);
+    asym_speed_cap_restore(f->a, &report);
     assert_int_equal(report.restored, 2);
     assert_true(as_before());
     close_it(f);
