@@ -114,10 +114,11 @@ struct asym_seats {
     struct asym_assignment *ret;
     double fastest, slowest;        /**< speeds of the machine */
     double *speed;                  /**< per CPU: as a share of the fastest */
-    bool slow;                      /**< threads outnumber CPUs, see asym_seats_slowness */
+    bool slow;                      /**< threads outnumber CPUs, see asym_seats_slowness and rank() */
     struct asym_seats_brief *of;    /**< per thread */
     double *weight, *density, *key; /**< per thread: critical share by nice weight; the same by its duty; rank */
     double *behind;   /**< per thread of a coupled program: how much earlier than the others its turn is, -1..1 */
+    double *active;   /**< per application: the share of the time in which it is active, the largest of its duties */
     double *together; /**< per application: runnable threads while it has one; 0: not known */
     double *used, *top, *least; /**< per CPU: the duties of its threads, asleep or not; largest and least density */
     uint32_t *n_on;             /**< per CPU: threads that sit there */

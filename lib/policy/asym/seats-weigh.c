@@ -102,6 +102,7 @@ static bool weigh_app(struct asym_seats *q, size_t a)
     const bool is_measured = criticals > MEASURED_FROM;
     q->together[a] = is_measured && app->n_threads > 1 ? duties / criticals : 0;
     asym_seats_sort(q, q->list, app->n_threads, app->n_threads);
+    q->active[a] = app->n_threads > 0 ? q->key[q->list[0]] : 0;
     for (uint32_t i = app->n_threads; i-- > 0;) {
         const uint32_t t = q->list[i];
         const double below = i + 1 < app->n_threads ? q->key[q->list[i + 1]] : 0;

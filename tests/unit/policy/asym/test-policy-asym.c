@@ -69,7 +69,7 @@ struct bench {
     struct asym_policy_app app;
     struct asym_policy_thread threads[16];
     struct asym_seats_thread states[16];
-    double weight[16], density[16], key[16], behind[16], together[1];
+    double weight[16], density[16], key[16], behind[16], together[1], active[1];
     double speed[MOST_CPUS], used[MOST_CPUS], top[MOST_CPUS];
     uint32_t list[16], scratch[16];
     struct asym_seats_brief of[16];
@@ -109,6 +109,7 @@ static void prepare(struct bench *b, const double *duties, unsigned n)
                                .key = b->key,
                                .behind = b->behind,
                                .together = b->together,
+                               .active = b->active,
                                .groups = b->groups,
                                .used = b->used,
                                .top = b->top,
@@ -649,7 +650,8 @@ TEST(seats_fill_in_the_order_of_what_they_add)
 }
 
 /* A fast CPU and a slow one. The thread on the slow one has had less. A swap takes twice the difference in a crowd, and four times
- * that between processes of one thread each. */
+ * that between processes of one thread each. One that sleeps for a fifth of the time has less use of a seat than one that does not,
+ * but in a crowd others have the rest. */
 TEST(threads_swap_when_the_ranks_differ_by_sticky)
 {
     static const struct {
@@ -661,7 +663,8 @@ TEST(threads_swap_when_the_ranks_differ_by_sticky)
         {2, 2, {0.5476, 0.5}, false, 2},    {2, 2, {0.51, 0.5}, false, 0},      {2, 1, {0.5476, 0.5}, false, 0},
         {2, 1, {0.59, 0.5}, false, 0},      {2, 1, {0.62, 0.5}, false, 2},      {3, 3, {0.5476, 0.5, 0.9}, true, 0},
         {3, 3, {0.56, 0.5, 0.9}, true, 2},  {3, 3, {0.69, 0.5, 0.9}, false, 0}, {3, 3, {0.71, 0.5, 0.9}, false, 2},
-        {3, 1, {0.59, 0.5, 0.9}, false, 0}, {3, 1, {0.62, 0.5, 0.9}, false, 2}};
+        {3, 1, {0.59, 0.5, 0.9}, false, 0}, {3, 1, {0.62, 0.5, 0.9}, false, 2}, {2, 1, {0.62, 0.5}, true, 0},
+        {3, 1, {0.62, 0.5, 0.9}, true, 2}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         begin(2, 1, 1, 1);
         for (unsigned t = 0; t < rows[i].n; t += rows[i].team)
@@ -671,6 +674,8 @@ TEST(threads_swap_when_the_ranks_differ_by_sticky)
         for (unsigned t = 0; t < rows[i].n; t++) {
             state_of(t)->rate = rows[i].rate[swapped && t < 2 ? 1 - t : t];
             state_of(t)->rounds.sleeps = rows[i].sleeps;
+            if (rows[i].sleeps && rows[i].team == 1 && policy_fixture_cpu(&w, t) != 0)
+                state_of(t)->duty = 0.8;
         }
         policy_fixture_plan_again(&w);
         assert_int_equal(w.moved, rows[i].moved);
@@ -1317,11 +1322,11 @@ TEST(threads_that_wait_beside_a_cpu_with_room_may_use_it_if_it_has_more)
                 {2, 0.7, 2, ASYM_PIN_CPU},
                 {2, 0.9, 2, ASYM_PIN_ALL},
                 {2, 0.7, 2, ASYM_PIN_ALL},
-                {2, 0.5, 2, ASYM_PIN_CPU}};
+                {2, 0.45, 2, ASYM_PIN_CPU}};
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         if (i < 2) {
             begin(rows[i].fast, 1, rows[i].siblings, 1);
-            w.threads[enter(1, 0.45)].nice = -2;
+            w.threads[enter(1, 0.52)].nice = -3;
             enter(1, 1);
             if (rows[i].siblings > 1)
                 w.threads[enter(1, 1)].nice = -9;
