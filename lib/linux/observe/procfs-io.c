@@ -94,10 +94,8 @@ ssize_t asym_procfs_read_thread(struct asym_procfs *p, int32_t pid, int32_t tid,
     const bool is_open = *fd >= 0;
     if (!is_open)
         snprintf(path, sizeof path, "proc/%d/task/%d/%s", (int)pid, (int)tid, name);
-    if (!is_open && p->n_kept >= p->kept_max) {
-        p->coverage.n_unkept += p->config.root->live;
+    if (!is_open && p->n_kept >= p->kept_max)
         return asym_procfs_read(p, path, buf, size);
-    }
     const ssize_t n = asym_procfs_read_kept(p, fd, path, buf, size);
     p->n_kept += !is_open && *fd >= 0;
     return n;

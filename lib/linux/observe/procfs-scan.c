@@ -69,6 +69,7 @@ static int read_schedstat(struct asym_procfs *p, const struct asym_process *proc
 {
     char text[96];
     const ssize_t n = asym_procfs_read_thread(p, proc->pid, t->tid, "schedstat", &t->fd, text, sizeof text);
+    p->coverage.n_unkept += n >= 0 && t->fd < 0 && p->config.root->live;
     return n < 0 ? (int)n : asym_parse_schedstat(text, (size_t)n, ret);
 }
 
