@@ -131,7 +131,7 @@ static pid_t start(uid_t uid, void (*run)(void))
     const pid_t pid = asym_process_fork();
     if (pid == 0) {
         alarm(2 * HOLD_SEC);
-        MUST(asym_raw_become(uid) == 0);
+        MUST(asym_process_become(uid) == 0);
         run();
         _exit(0);
     }
@@ -707,7 +707,7 @@ static pid_t start_as(pid_t number)
     if (pid == 0) {
         asym_process_end_with(parent);
         alarm(HOLD_SEC);
-        asym_raw_become(HONEST);
+        asym_process_become(HONEST);
         for (;;)
             pause();
     }

@@ -240,7 +240,7 @@ static _Noreturn void live(uint64_t random)
     for (size_t i = 0; i < PAGES; i++)
         l.pages[i] = -1;
     if (w.is_root)
-        asym_raw_become(FIRST_USER + next(&l, USERS));
+        asym_process_become(FIRST_USER + next(&l, USERS));
     empty_own();
     for (uint32_t n = 1 + next(&l, 60); n > 0 && !w.shared->quiet; n--)
         actions[next(&l, ASYM_LENGTH(actions))](&l, &l.pages[next(&l, PAGES)]);
@@ -289,7 +289,7 @@ static _Noreturn void be_honest(void)
 {
     setenv(ASYM_RTX_DIR_ENV, w.path, 1);
     if (w.is_root)
-        asym_raw_become(HONEST_USER);
+        asym_process_become(HONEST_USER);
     for (;;) {
         if (w.shared->quiet) {
             asym_rtx_leave();
@@ -370,7 +370,7 @@ static void be_target(void)
     for (uid_t i = 0; w.is_root && i <= USERS; i++) {
         if (asym_process_fork() != 0)
             continue;
-        asym_raw_become(i == USERS ? HONEST_USER : FIRST_USER + i);
+        asym_process_become(i == USERS ? HONEST_USER : FIRST_USER + i);
         break;
     }
     for (;;)

@@ -2,9 +2,7 @@
 #include "support/attack.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -17,14 +15,8 @@
 
 void asym_attack_become_stranger(unsigned seconds)
 {
-    const pid_t parent = getppid();
-    if (geteuid() == 0) {
-        MUST(setgroups(0, NULL) == 0);
-        MUST(setresgid(STRANGER, STRANGER, STRANGER) == 0);
-        MUST(setresuid(STRANGER, STRANGER, STRANGER) == 0);
-        MUST(prctl(PR_SET_DUMPABLE, 1) == 0);
-    }
-    asym_process_end_with(parent);
+    if (geteuid() == 0)
+        MUST(asym_process_become(STRANGER) == 0);
     alarm(seconds);
 }
 

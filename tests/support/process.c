@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <grp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -68,6 +69,16 @@ pid_t asym_process_fork_orphan(unsigned seconds)
     if (pid == 0)
         alarm(seconds);
     return pid;
+}
+
+int asym_process_become(uid_t uid)
+{
+    const pid_t parent = getppid();
+    if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
+        return -errno;
+    asym_process_end_with(parent);
+    /* A program that the user starts is dumpable after execve(2). */
+    return prctl(PR_SET_DUMPABLE, 1) < 0 ? -errno : 0;
 }
 
 static double now(void)

@@ -50,6 +50,12 @@ pid_t asym_process_fork_orphan(unsigned seconds);
 void asym_process_end_with(pid_t parent);
 
 /**
+ * Change to this user for good, as a program that the user has started. Call it in a child of asym_process_fork: it still ends
+ * with its parent, although the kernel clears PR_SET_PDEATHSIG. Returns 0; -errno.
+ */
+int asym_process_become(uid_t uid);
+
+/**
  * Wait at most so many seconds for a child, and reap it. Returns 0 if it has ended, with ret_status from waitpid; -ETIMEDOUT;
  * -errno. A process id below 2 fails with -EINVAL.
  */

@@ -3,19 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <asym/rtx.h>
-
-#include "support/process.h"
 
 bool asym_raw_home(const char *dir, uid_t uid, char *ret, size_t size)
 {
@@ -78,16 +74,6 @@ int asym_raw_wake(int file)
 {
     static const uint32_t any = 1;
     return pwrite(file, &any, sizeof any, offsetof(struct asym_rtx_header, rung)) == (ssize_t)sizeof any ? 0 : -errno;
-}
-
-int asym_raw_become(uid_t uid)
-{
-    const pid_t parent = getppid();
-    if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
-        return -errno;
-    asym_process_end_with(parent);
-    /* A program that the user starts is dumpable after execve(2). */
-    return prctl(PR_SET_DUMPABLE, 1) < 0 ? -errno : 0;
 }
 
 long long asym_raw_ms(void)

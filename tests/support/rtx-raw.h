@@ -32,12 +32,6 @@ int asym_raw_set_phase(int file, int is_serial);
 /** Wake asymd. Returns 0; -errno. */
 int asym_raw_wake(int file);
 
-/**
- * Change to this user for good, as a program that the user has started. Call it in a child of asym_process_fork: it still ends
- * with its parent, although the kernel clears PR_SET_PDEATHSIG. Returns 0; -errno.
- */
-int asym_raw_become(uid_t uid);
-
 /** Returns the milliseconds of CLOCK_MONOTONIC. */
 long long asym_raw_ms(void);
 

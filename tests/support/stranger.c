@@ -2,7 +2,6 @@
 #include "support/stranger.h"
 
 #include <fcntl.h>
-#include <grp.h>
 
 #include "support/must.h"
 #include "support/process.h"
@@ -15,20 +14,17 @@ uid_t asym_stranger_uid(void)
     return geteuid() == 0 ? NOBODY : geteuid();
 }
 
-/* The kernel clears PR_SET_PDEATHSIG when the user changes, so it is set last. */
-static void become_stranger(pid_t parent)
+static void become_stranger(void)
 {
     if (geteuid() == 0)
-        MUST(setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
-             setresuid(NOBODY, NOBODY, NOBODY) == 0);
-    asym_process_end_with(parent);
+        MUST(asym_process_become(NOBODY) == 0);
 }
 
 pid_t asym_stranger_start(void (*run)(void *arg), void *arg)
 {
-    const pid_t parent = getpid(), pid = asym_process_fork();
+    const pid_t pid = asym_process_fork();
     if (pid == 0) {
-        become_stranger(parent);
+        become_stranger();
         alarm(60);
         run(arg);
         _exit(0);
@@ -42,11 +38,11 @@ pid_t asym_stranger_exec(const char *const *argv, int out)
     snprintf(path, sizeof path, "%s/%s", ASYM_LIVE_BIN, argv[0]);
     int fd = open(path, O_PATH | O_CLOEXEC);
     assert_true(fd >= 0);
-    const pid_t parent = getpid(), pid = asym_process_fork();
+    const pid_t pid = asym_process_fork();
     if (pid == 0) {
         if (out >= 0)
             MUST(dup2(out, STDOUT_FILENO) >= 0 && dup2(out, STDERR_FILENO) >= 0);
-        become_stranger(parent);
+        become_stranger();
         fexecve(fd, (char *const *)(uintptr_t)argv, environ);
         _exit(127);
     }
