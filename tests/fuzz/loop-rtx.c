@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -517,11 +518,14 @@ static void begin(void)
     atexit(stop);
     open_notify();
     w.target = start(be_target);
-    w.last_sign = asym_raw_ms();
     if (w.is_root && (mkdir(w.path, 0711) < 0 || mount("asym-rtx", w.path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
                                                        "mode=700,size=16m,nr_inodes=4096") < 0))
         fail("%s: %s", w.path, strerror(errno));
     w.asymd = start(be_asymd);
+    /* Its loop runs from its first sign on. */
+    struct pollfd sign = {.fd = w.notify, .events = POLLIN};
+    if (poll(&sign, 1, LET_IN_MS) != 1)
+        fail("asymd has not started in %d ms", LET_IN_MS);
     while (access(w.path, X_OK) < 0 || (w.is_root && !all_users_are_let_in())) {
         watch();
         usleep(10000);
