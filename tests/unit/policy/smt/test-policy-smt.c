@@ -533,15 +533,20 @@ static double by_kind(size_t i, size_t k)
     return kind_of[i] == kind_of[k] ? 0.5 : 0.9;
 }
 
-TEST_F(those_that_get_along_are_brought_together)
+static void begin_by_kind(struct smt_fixture *w, const char *policy)
 {
     int core[4];
     predict(4, 2, 4, core);
     for (size_t i = 0; i < 4; i++)
         kind_of[i] = core[i];
-    begin_on(w, "smt-sos", 4, 2, 4);
+    begin_on(w, policy, 4, 2, 4);
     w->alone = two;
     w->beside = by_kind;
+}
+
+TEST_F(those_that_get_along_are_brought_together)
+{
+    begin_by_kind(w, "smt-sos");
     advance_until(w, SAMPLE);
     for (unsigned k = 0; k < 500; k++) {
         next_sample(w);
@@ -673,13 +678,7 @@ TEST_F(pairings_are_of_one_cache_and_one_type)
 
 TEST_F(icount_sos_pairs_and_leaves_shares_to_the_fetch_unit)
 {
-    int core[4];
-    predict(4, 2, 4, core);
-    for (size_t i = 0; i < 4; i++)
-        kind_of[i] = core[i];
-    begin_on(w, "smt-icount-sos", 4, 2, 4);
-    w->alone = two;
-    w->beside = by_kind;
+    begin_by_kind(w, "smt-icount-sos");
     set_nice(w, 0, -20);
     advance_until(w, SAMPLE);
     assert_int_equal(samples_alone(w, 0, 300), 0);
