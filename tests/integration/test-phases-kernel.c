@@ -258,8 +258,7 @@ static void measure(const char *kind, size_t n)
     /* schedstat gets a wait when it ends, so it is read while each thread is stopped. */
     int32_t tid;
     assert_int_equal(asym_process_stop(pid), 0);
-    for (double end = asym_live_now() + 1; asym_live_now() < end && asym_phases_runnable(phases, APP, &tid) > 0;)
-        asym_live_sleep(0.001);
+    ASYM_LIVE_AWAIT(asym_phases_runnable(phases, APP, &tid) == 0);
     compare_runnable(kind, pid, n + 1, r, before_ns);
     assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &usual_one), 0);
     for (size_t i = 0; i <= n; i++) {
@@ -716,8 +715,7 @@ TEST_F(after_many_changes_stopped_programs_have_no_runnable_thread)
     asym_live_sleep(1);
     for (uint32_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         assert_int_equal(asym_process_stop(pids[i]), 0);
-        for (double end = asym_live_now() + 1; asym_live_now() < end && asym_phases_runnable(phases, i + 1, &tid) > 0;)
-            asym_live_sleep(0.01);
+        ASYM_LIVE_AWAIT(asym_phases_runnable(phases, i + 1, &tid) == 0);
         assert_int_equal(asym_phases_runnable(phases, i + 1, &tid), 0);
     }
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
