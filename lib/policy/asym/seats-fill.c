@@ -156,11 +156,11 @@ static bool holds_seat(const struct asym_seats *q, const struct asym_seats_brief
            (asym_mask_has(&tier->all, b->home) || q->in->machine->cpus[b->home].type != tier->type);
 }
 
-/* Where CPUs outnumber threads, no other uses a seat while its program sleeps. */
-static double rank(const struct asym_seats *q, uint32_t t, const struct tier *tier)
+/* Where CPUs outnumber threads, no other uses a seat while its program sleeps. far: those near its memory are for others. */
+static double rank(const struct asym_seats *q, uint32_t t, const struct tier *tier, bool far)
 {
     const struct asym_seats_brief *b = &q->of[t];
-    const double there = b->plain ? tier->speed : asym_seats_sigma(q, t, tier->speed, is_far(q, t, tier));
+    const double there = b->plain ? tier->speed : asym_seats_sigma(q, t, tier->speed, far || is_far(q, t, tier));
     const double slow = b->plain || tier->slow <= 0 ? tier->slow : asym_seats_sigma(q, t, tier->slow, false);
     const double gain = there - slow;
     const double stays = holds_seat(q, b, tier) ? 1 + q->p->sticky * b->slowness : 1;
@@ -203,6 +203,30 @@ static void put_leaders_first(struct asym_seats *q)
             put_first(q, i);
 }
 
+/*
+ * A node has as many seats near its memory as it has CPUs of the tier: to the threads of lower rank there all are far. Drops those
+ * that then gain nothing, but for is_any. Returns how many are left.
+ */
+static size_t rank_by_node(struct asym_seats *q, const struct tier *tier, size_t n, bool is_any)
+{
+    unsigned seats[ASYM_MAX_CPUS] = {0};
+    size_t left = 0;
+    ASYM_MASK_FOREACH (c, &tier->cpus)
+        seats[q->in->machine->cpus[c].node]++;
+    asym_seats_sort(q, q->list, n, n);
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t t = q->list[i];
+        const int16_t node = asym_seats_of(q, t)->node;
+        if (node > 0 && seats[node - 1] == 0)
+            q->key[t] = rank(q, t, tier, true);
+        else if (node > 0)
+            seats[node - 1]--;
+        if (q->key[t] > 0 || is_any)
+            q->list[left++] = t;
+    }
+    return left;
+}
+
 /* List the threads that want a seat of the tier: first, by rank, as many as there are. Returns how many want one. */
 static size_t list_candidates(struct asym_seats *q, struct tier *tier)
 {
@@ -220,12 +244,14 @@ static size_t list_candidates(struct asym_seats *q, struct tier *tier)
         q->key[t] = 0;
         if (!meets)
             continue;
-        q->key[t] = rank(q, t, tier);
+        q->key[t] = rank(q, t, tier, false);
         if (q->key[t] > 0 || is_any)
             q->list[n++] = t;
     }
     if (q->n_counting == 1)
         put_leaders_first(q);
+    if (q->in->machine->n_nodes > 1 && n > room)
+        n = rank_by_node(q, tier, n, is_any);
     asym_seats_sort(q, q->list, n, room);
     tier->homes = (struct asym_mask){0};
     for (size_t i = 0; i < ASYM_MIN(n, room); i++)

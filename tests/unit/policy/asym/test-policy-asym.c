@@ -1525,6 +1525,29 @@ TEST(a_duty_that_varies_at_the_edge_of_the_budget_changes_no_claim)
     }
 }
 
+/* One of two threads with memory on a node has the fast CPU there: the other one gains less far away than who is at home there. */
+TEST(a_node_has_as_many_seats_near_its_memory_as_cpus)
+{
+    begin(2, 2, 1, 2);
+    for (unsigned c = 0; c < 4; c++)
+        w.machine.cpus[c].node = c % 2;
+    assert_int_equal(asym_machine_finish(&w.machine), 0);
+    for (unsigned t = 0; t < 4; t++) {
+        w.threads[enter(1, 1)].preferred_cpu = (int32_t)(2 * (t % 2) + t / 2);
+        w.threads[t].nice = t < 2 ? -1 : 0;
+    }
+    for (unsigned k = 0; k < 40; k++) {
+        for (unsigned t = 0; t < 4; t++) {
+            const unsigned cpu = (unsigned)w.threads[t].preferred_cpu;
+            const double each = (cpu < 2 ? 4.2 : 8.4) + (cpu % 2 == t / 2 ? 1.6 : 2.4);
+            w.threads[t].sample = (struct asym_sample){.seconds = each / 100, .instructions = 1e7, .llc_misses = 2e5};
+        }
+        policy_fixture_plan(&w);
+        for (unsigned t = 0; k >= 10 && t < 4; t++)
+            assert_int_equal(w.threads[t].answer.cpu % 2, t / 2);
+    }
+}
+
 /* A log daemon wakes for a tenth of every other interval, beside threads that have all CPUs. It changes nothing for them. */
 TEST(a_program_that_needs_little_has_no_seat)
 {
