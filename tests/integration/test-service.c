@@ -130,13 +130,9 @@ TEST_WITH(kill_9_at_random_moments_leaves_no_thread_steered, asym_service_set_up
     pid_t load = asym_live_start(argv, -1);
     asym_live_settle(load, 200);
     for (int round = 0; round < rounds; round++) {
-        /* rr moves a thread in every cycle, so that a kill may fall between a ledger record and its change, whatever observes. */
-        static const char *const more[] = {"--interval=10ms",
-                                           "--policy=rr",
-                                           "--set=enforce.swap_period=10ms",
-                                           "--set=asymd.cpu_budget=100",
-                                           "--set=asymd.observer=procfs",
-                                           NULL};
+        /* rr moves a thread in every cycle, so that a kill may fall between a ledger record and its change. */
+        static const char *const more[] = {"--interval=10ms", "--policy=rr", "--set=enforce.swap_period=10ms",
+                                           "--set=asymd.cpu_budget=100", NULL};
         pid_t asymd = asym_service_start(load, more);
         assert_true(asym_live_await(asym_live_narrow_threads, load, cpus, 50, ASYM_LIVE_PATIENCE));
         asym_live_sleep(gen_below(&g, 200000) / 1e6);
