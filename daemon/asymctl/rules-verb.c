@@ -295,12 +295,9 @@ static int read_subject(const struct asym_root *root, int32_t pid, struct texts 
     return r < 0 ? asym_fail(err, r, "cannot read process %d: %s", (int)pid, strerror(-r)) : 0;
 }
 
-/* A number that no process can have is no name, either. */
-static bool is_subject(const char *word)
-{
-    uint32_t pid;
-    return word && (word[strspn(word, "0123456789")] != '\0' || asym_verb_is_pid(word, &pid));
-}
+static const char accepted[] =
+    "accepted are nothing, the NAME of a rule, or test and then, as without test, PID or the "
+    "NAME of a program";
 
 static int test(const struct asym_verb_config *a, const struct asym_settings *s,
                 const struct asym_rule_subject *subject)
@@ -342,7 +339,7 @@ static int test_named(const struct asym_verb_config *a, const struct asym_settin
                                          : test(a, s, &(struct asym_rule_subject){.comm = name, .uid = (uid_t)-1});
 }
 
-/* Without test, NAME is a rule, or else a program. */
+/* Without test, the word is a rule, or else a process or a program. */
 static int answer(const struct asym_verb_config *a, const struct asym_settings *s, const char *subject, bool is_test)
 {
     ASYM_CLEANUP(asym_root_done) struct asym_root root = {.fd = -1};
@@ -352,10 +349,13 @@ static int answer(const struct asym_verb_config *a, const struct asym_settings *
     if (!is_test && (!subject || asym_rules_named(s->rules, subject)))
         return asym_verb_reported(a->json ? write_rules_json(s, subject, NULL, stdout)
                                           : print_rules(s, subject, &terminal));
+    const bool is_pid = asym_verb_is_pid(subject, &pid);
+    /* A number that no process can have is no name, either. */
+    if (!is_pid && subject[strspn(subject, "0123456789")] == '\0')
+        return asym_verb_wrong_usage(&asym_verb_rules, accepted);
     if (asym_root_open(NULL, &root, &err) < 0)
         return asym_verb_fail(ASYM_EXIT_FAILED, "%s", err.text);
-    return is_test && asym_verb_is_pid(subject, &pid) ? test_process(a, s, &root, pid, &err)
-                                                      : test_named(a, s, &root, subject, &err);
+    return is_pid ? test_process(a, s, &root, pid, &err) : test_named(a, s, &root, subject, &err);
 }
 
 static int rules(const void *parsed, char **operands)
@@ -365,9 +365,8 @@ static int rules(const void *parsed, char **operands)
     const bool is_test = operands[0] && strcmp(operands[0], "test") == 0;
     struct asym_settings *s = NULL;
     struct asym_error err = {""};
-    if (is_test ? !is_subject(operands[1]) : operands[0] && operands[1])
-        return asym_verb_wrong_usage(&asym_verb_rules,
-                                     "accepted are nothing, the NAME of a rule or a program, test PID, and test NAME");
+    if (is_test ? !operands[1] : operands[0] && operands[1])
+        return asym_verb_wrong_usage(&asym_verb_rules, accepted);
     if (asym_machine_settings(&cli, ASYM_MACHINE_SAYS, &s, &err) < 0)
         return asym_verb_fail(ASYM_EXIT_USAGE, "%s", err.text);
     const int status = answer(a, s, operands[is_test], is_test);
@@ -383,8 +382,8 @@ const struct asym_verb asym_verb_rules = {
     .summary = "list the rules in force, or say which one matches a program",
     .help = "Prints the rules of the running asymd, or without one those of the installed configuration and of the\n"
             "groups of the library that it includes, in the order in which asymd tries them. With test, prints for\n"
-            "each rule whether it matches the process PID, and why not. asymd uses the first rule that matches.\n"
-            "With NAME, prints the rule of that name, or tests a program of that name, as test NAME does: as it runs,\n"
+            "each rule whether it matches the process, and why not. asymd uses the first rule that matches.\n"
+            "Without test, prints the rule NAME if there is one, and else tests PID or NAME: a program as it runs,\n"
             "or where it does not run, by the name alone.\n",
     .run = rules,
 };
