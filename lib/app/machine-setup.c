@@ -77,11 +77,11 @@ static int slow_cpus(const struct asym_machine *m, const char *text, struct asym
         return asym_fail(err, -EINVAL, "%s: there is only one usable CPU, and so no other that it could be slower than",
                          text);
     if (n > ASYM_MAX_CPUS || asym_machine_choose_slow(m, (unsigned)n, ret_slow) < 0)
-        return asym_fail(
-            err, -EINVAL,
-            "%s of %u usable CPUs (%s) cannot be made slow: accepted are 1 to %u, in whole frequency domains "
-            "and SMT cores, or a list of these CPUs such as 4-7",
-            text, usable, asym_mask_format_list(&m->usable, list, sizeof list), usable - 1);
+        return asym_fail(err, -EINVAL,
+                         "%s of %u usable CPUs (%s) cannot be made slow: accepted %s%u, in whole frequency domains "
+                         "and SMT cores, or a list of these CPUs such as 4-7",
+                         text, usable, asym_mask_format_list(&m->usable, list, sizeof list),
+                         usable == 2 ? "is " : "are 1 to ", usable - 1);
     return 0;
 }
 
@@ -263,40 +263,35 @@ bool asym_watch_changed(const struct asym_root *root, const struct asym_machine 
            (!asym_mask_equal(&online, &m->online) || !asym_mask_equal(&usable, &m->usable));
 }
 
-#define FIRST_HASH UINT64_C(0xcbf29ce484222325)
-
-/* FNV-1a; name keeps a file that is missing apart from the next one. */
-static uint64_t hash_file(uint64_t h, const struct asym_root *root, const char *path, uint64_t name)
+/* FNV-1a over n files of a directory; the number of a file keeps one that is missing apart from the next one. */
+static uint64_t hash_files(const struct asym_root *root, const char *dir, const char *const *files, size_t n_files)
 {
-    char full[96], text[64];
-    snprintf(full, sizeof full, "sys/devices/system/cpu/%s", path);
-    const ssize_t n = asym_root_read(root, full, text, sizeof text);
-    for (ssize_t k = 0; k < n; k++)
-        h = (h ^ (unsigned char)text[k]) * UINT64_C(0x100000001b3);
-    return (h ^ name) * UINT64_C(0x100000001b3);
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < n_files; i++) {
+        char full[96], text[64];
+        snprintf(full, sizeof full, "sys/devices/system/cpu/%s%s", dir, files[i]);
+        const ssize_t n = asym_root_read(root, full, text, sizeof text);
+        for (ssize_t k = 0; k < n; k++)
+            h = (h ^ (unsigned char)text[k]) * UINT64_C(0x100000001b3);
+        h = (h ^ i) * UINT64_C(0x100000001b3);
+    }
+    return h;
 }
 
 uint64_t asym_watch_abilities(const struct asym_root *root)
 {
     static const char *const files[] = {
         "cpufreq/boost", "intel_pstate/no_turbo", "intel_pstate/status", "amd_pstate/status", "isolated", "nohz_full"};
-    uint64_t h = FIRST_HASH;
-    for (size_t i = 0; i < ASYM_LENGTH(files); i++)
-        h = hash_file(h, root, files[i], i);
-    return h;
+    return hash_files(root, "", files, ASYM_LENGTH(files));
 }
 
 static uint64_t hash_cpu(const struct asym_root *root, int cpu)
 {
     static const char *const files[] = {"cpu_capacity", "acpi_cppc/highest_perf", "cpufreq/amd_pstate_prefcore_ranking",
                                         "cpufreq/cpuinfo_max_freq", "cpufreq/scaling_driver"};
-    uint64_t h = FIRST_HASH;
-    for (size_t i = 0; i < ASYM_LENGTH(files); i++) {
-        char path[64];
-        snprintf(path, sizeof path, "cpu%d/%s", cpu, files[i]);
-        h = hash_file(h, root, path, i);
-    }
-    return h;
+    char dir[16];
+    snprintf(dir, sizeof dir, "cpu%d/", cpu);
+    return hash_files(root, dir, files, ASYM_LENGTH(files));
 }
 
 #define CPUS_AT_ONCE    16

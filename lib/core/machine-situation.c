@@ -115,10 +115,12 @@ enum asym_situation asym_situation_of(const struct asym_situation_facts *facts)
 
 const struct asym_alike *asym_situation_alike(const struct asym_situation_facts *facts)
 {
-    enum { ONE, ISOLATED, CPUSET, UNORDERED, UNKNOWN, ALIKE, N_CAUSES };
+    enum { ONE, ISOLATED, CONFIGURED, CPUSET, UNORDERED, UNKNOWN, ALIKE, N_CAUSES };
     static const struct asym_alike causes[N_CAUSES] = {
         [ONE] = {"there is one usable CPU", ""},
         [ISOLATED] = {"ordinary threads get no CPU that is faster than another; the others are isolated", ""},
+        [CONFIGURED] = {"the configuration gives all CPUs one speed",
+                        "leave a CPU out of [asymmetry] slow, or name other speeds in [machine] speeds"},
         [CPUSET] = {"the cpuset allows only CPUs that are alike", ""},
         [UNORDERED] = {"the CPUs are of different kinds, and no source says which are faster", "set [machine] speeds"},
         [UNKNOWN] = {"no source gives the speeds of the CPUs", "set [machine] speeds if they differ"},
@@ -128,6 +130,7 @@ const struct asym_alike *asym_situation_alike(const struct asym_situation_facts 
     const bool fits[N_CAUSES] = {
         [ONE] = asym_mask_count(&m->usable) == 1,
         [ISOLATED] = m->types[m->n_types - 1].speed < m->types[0].speed,
+        [CONFIGURED] = m->types[0].origin == ASYM_ORIGIN_CONFIG,
         [CPUSET] = facts->hidden,
         [UNORDERED] = facts->unordered,
         [UNKNOWN] = facts->unknown,

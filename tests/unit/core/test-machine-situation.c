@@ -174,12 +174,15 @@ TEST(why_no_cpu_is_faster_is_said_by_cause)
         {same, 4, NULL, {.unordered = true}, "different kinds", "[machine] speeds"},
         {same, 4, "0-1", {.unknown = true}, "no source gives the speeds", "[machine] speeds"},
         {same, 4, NULL, {0}, "all CPUs are alike", "--slow=N"},
+        {same, 4, NULL, {.assumed_slow = true}, "one speed", "leave a CPU out of [asymmetry] slow"},
     };
     for (size_t i = 0; i < ASYM_LENGTH(cases); i++) {
         struct asym_machine m = machine(cases[i].speeds, cases[i].n, NULL);
         struct asym_situation_facts facts = cases[i].facts;
         facts.machine = &m;
         isolate(&m, cases[i].isolated);
+        if (facts.assumed_slow)
+            assert_int_equal(asym_machine_assume_slow(&m, &m.usable, 0.5), 0);
         const struct asym_alike *alike = asym_situation_alike(&facts);
         if (!alike != !cases[i].why ||
             (alike && (!strstr(alike->why, cases[i].why) || !strstr(alike->remedy, cases[i].remedy) ||
