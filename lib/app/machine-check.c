@@ -165,6 +165,12 @@ static void add_isolated(struct asym_check *check, const struct asym_machine *m)
                    list);
 }
 
+/* Returns "s" for a list of several CPUs, "" for one. */
+static const char *plural(const char *list)
+{
+    return strpbrk(list, ",-") ? "s" : "";
+}
+
 static void add_unplaced(struct asym_check *check, const struct asym_mask *cpus)
 {
     char list[96];
@@ -172,7 +178,7 @@ static void add_unplaced(struct asym_check *check, const struct asym_mask *cpus)
         return;
     asym_columns_cpus(cpus, 64, list, sizeof list);
     asym_check_add(check, "topology", ASYM_FACT_NOTE, "",
-                   "CPUs %s are online, but sysfs has no topology of them: each counts as a core of its own", list);
+                   "CPU%s %s: online, but sysfs has no topology: each counts as a core of its own", plural(list), list);
 }
 
 static void add_machine(struct asym_check *check, const struct asym_run *run)
@@ -183,8 +189,8 @@ static void add_machine(struct asym_check *check, const struct asym_run *run)
         const struct asym_core_type *type = &m->types[t];
         char cpus[96];
         asym_columns_cpus(&type->cpus, 64, cpus, sizeof cpus);
-        asym_check_add(check, "core type", ASYM_FACT_GOOD, "", "%s: CPUs %s, speed %.2f, %s%s", type->name, cpus,
-                       type->speed,
+        asym_check_add(check, "core type", ASYM_FACT_GOOD, "", "%s: CPU%s %s, speed %.2f, %s%s", type->name,
+                       plural(cpus), cpus, type->speed,
                        type->origin != ASYM_ORIGIN_NONE ? "from "
                        : run->assumed_slow              ? "not slowed"
                                                         : "no source tells its CPUs apart",
@@ -203,8 +209,8 @@ static void add_machine(struct asym_check *check, const struct asym_run *run)
     for (unsigned t = 0; t < m->n_types; t++) {
         char favoured[96];
         if (asym_describe_favoured(m, t, favoured, sizeof favoured))
-            asym_check_add(check, "favoured", ASYM_FACT_GOOD, "", "%s: CPUs %s, by %s", m->types[t].name, favoured,
-                           run->notes.favour ? run->notes.favour : "configuration");
+            asym_check_add(check, "favoured", ASYM_FACT_GOOD, "", "%s: CPU%s %s, by %s", m->types[t].name,
+                           plural(favoured), favoured, run->notes.favour ? run->notes.favour : "configuration");
     }
     if (asym_describe_l3(m, l3, sizeof l3))
         asym_check_add(check, "cache", ASYM_FACT_GOOD, "", "%.190s (this makes no other core type)", l3);
@@ -381,10 +387,11 @@ static void add_limits(struct asym_check *check, const struct asym_run *run)
             asym_mask_set(&held, (unsigned)c);
     if (asym_mask_empty(&held))
         return;
+    asym_mask_format_list(&held, list, sizeof list);
     asym_check_add(check, "limits", ASYM_FACT_NOTE, "if the limit is to stay, give all speeds in [machine] speeds",
-                   "scaling_max_freq holds CPUs %s below others of their type: asymd counts them with their full "
+                   "scaling_max_freq holds CPU%s %s below others of their type: asymd counts them with their full "
                    "speed",
-                   asym_mask_format_list(&held, list, sizeof list));
+                   plural(list), list);
 }
 
 int asym_run_check(struct asym_run *run, struct asym_check *check)
