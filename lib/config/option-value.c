@@ -52,7 +52,7 @@ void asym_nearest_list(struct asym_nearest *n, const char *word)
 /* At a distance of 2 most words of up to four letters are near another one. */
 const char *asym_nearest_hint(const struct asym_nearest *n, char *buf, size_t size)
 {
-    size_t len = n->best ? strlen(n->best) : 0;
+    size_t len = n->best ? strlen(n->best + strspn(n->best, "-")) : 0;
     unsigned near = len <= 4 ? 1 : 2 + (unsigned)(len / 8);
     buf[0] = '\0';
     if (len > 0 && n->distance <= near && n->distance < len)

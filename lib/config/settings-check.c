@@ -20,8 +20,10 @@ int asym_policy_unknown(const char *name, const char *where, struct asym_error *
     asym_nearest_list(&n, "auto");
     for (size_t i = 0; asym_policy_at(i); i++)
         asym_nearest_list(&n, asym_policy_at(i)->name);
+    asym_nearest_hint(&n, hint, sizeof hint);
     return asym_fail(err, -EINVAL, "%.220s: there is no policy '%s'%s; accepted are %s", where,
-                     asym_text_show(name, shown, sizeof shown), asym_nearest_hint(&n, hint, sizeof hint), n.list);
+                     asym_text_show(name, shown, sizeof shown),
+                     strcmp(name, "stock") == 0 ? " (the stock scheduler alone is 'none')" : hint, n.list);
 }
 
 static int check_policy(const struct asym_settings *s, struct asym_error *err)

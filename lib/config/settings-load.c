@@ -230,17 +230,14 @@ static void library_done(struct library *l)
     free(l->groups);
 }
 
-static int read_library(const char *path, struct library *ret, struct asym_error *err)
+static int read_library(const char *path, const char *origin, struct library *ret, struct asym_error *err)
 {
     ret->path = path;
     ret->n = scandir(path, &ret->groups, is_conf, alphasort);
-    if (ret->n < 0) {
-        const int error = -errno;
-        ret->n = 0;
-        ret->groups = NULL;
-        return asym_fail(err, -EINVAL, "asymd.include needs the library of rules, which asymd installs: %.200s: %s",
-                         path, strerror(-error));
-    }
+    if (ret->n < 0)
+        return asym_fail(err, -EINVAL,
+                         "%.200s: asymd.include needs the library of rules, which asymd installs: %.200s: %s", origin,
+                         path, strerror(errno));
     for (int i = 0; i < ret->n; i++)
         ret->groups[i]->d_name[stem_length(ret->groups[i]->d_name)] = '\0';
     return 0;
@@ -275,7 +272,7 @@ static int include_groups(struct asym_settings *s, const char *library, struct a
 {
     ASYM_CLEANUP(library_done) struct library l = {.path = library};
     const char *text = s->daemon.include + strspn(s->daemon.include, " \t");
-    int r = *text ? read_library(library, &l, err) : 0;
+    int r = *text ? read_library(library, asym_settings_origin(s, "asymd", "include"), &l, err) : 0;
     while (r >= 0 && *text) {
         char name[ASYM_VALUE_MAX + 1];
         const size_t n = strcspn(text, " \t");

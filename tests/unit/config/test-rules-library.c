@@ -107,6 +107,7 @@ TEST_F(a_missing_library_is_an_error_only_if_it_is_needed)
     assert_int_equal(load(f, ""), 0);
     assert_int_equal(load(f, "[asymd]\ninclude = games\n"), -EINVAL);
     assert_non_null(strstr(f->err.text, f->library));
+    assert_non_null(strstr(f->err.text, ":2: asymd.include needs"));
 }
 
 TEST_F(a_file_of_the_library_has_rules_only)

@@ -355,7 +355,8 @@ TEST_F(an_error_of_the_combination_says_where_the_value_came_from)
     } rows[] = {
         {"[asymd]\npolicy = mintpl\n", ":2: asymd.policy: there is no policy 'mintpl' (did you mean 'mintlp'?)"},
         {"[asymd]\npolicy = autp\n", "(did you mean 'auto'?)"},
-        {"[asymd]\npolicy = x\n", "accepted are auto, none, pa, mintlp, busyfcs, rr"},
+        {"[asymd]\npolicy = stock\n",
+         "(the stock scheduler alone is 'none'); accepted are auto, none, pa, mintlp, busyfcs, rr"},
         {"[asymd]\n\npolicy =\n", ":3: asymd.policy: there is no policy ''"},
         {"[asymmetry]\nslow = 0\n", ":2: asymmetry.slow: '0'"},
         {"[asymmetry]\nslow = 1024\n", ":2: asymmetry.slow: '1024'"},
