@@ -2,82 +2,72 @@
 #include "report/report.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/mask.h"
 #include "base/text.h"
 #include "report/columns.h"
 
-typedef void say_fn(void *ctx, bool missed, const char *text);
+struct listener {
+    void (*fn)(void *ctx, bool missed, const char *text);
+    void *ctx;
+    bool missed;
+};
 
-static void each_missed(const struct asym_coverage *s, say_fn *fn, void *ctx)
+/* Says it of n things, unless there are none. */
+static __attribute__((format(printf, 3, 4))) void say(const struct listener *l, uint64_t n, const char *format, ...)
 {
     char text[256];
-    if (s->hidepid)
-        fn(ctx, true,
-           "Not seen: processes of other users, because /proc is mounted with hidepid. Run as root to see them.");
-    if (s->n_denied > 0) {
-        snprintf(text, sizeof text,
-                 "Not seen: %" PRIu32 " process%s that this user may not read. Run as root to see them.", s->n_denied,
-                 s->n_denied == 1 ? "" : "es");
-        fn(ctx, true, text);
-    }
-    if (s->n_foreign > 0) {
-        snprintf(text, sizeof text, "Not steered: %" PRIu32 " process%s in PID namespaces that asymd cannot map.",
-                 s->n_foreign, s->n_foreign == 1 ? "" : "es");
-        fn(ctx, true, text);
-    }
-    if (s->n_unread > 0) {
-        snprintf(text, sizeof text,
-                 "Not read: the memory map or command line of %" PRIu32
-                 " process%s. The kernel does not answer in time, or asymd-helper is missing. asymd leaves such a "
-                 "process alone while it has one thread.",
-                 s->n_unread, s->n_unread == 1 ? "" : "es");
-        fn(ctx, true, text);
-    }
-    if (s->n_uncounted > 0) {
-        snprintf(text, sizeof text, "Not counted: %" PRIu32 " thread%s whose counters the policy needs: %s.",
-                 s->n_uncounted, s->n_uncounted == 1 ? "" : "s", s->uncounted_why ? s->uncounted_why : "");
-        fn(ctx, true, text);
-    }
-    if (s->sampled)
-        fn(ctx, true,
-           "The number of runnable threads is sampled, not averaged over the interval: this kernel has no "
-           "/proc/PID/schedstat "
-           "(CONFIG_SCHED_INFO).");
+    va_list args;
+    if (n == 0)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    l->fn(l->ctx, l->missed, text);
 }
 
-static void each_remark(const struct asym_coverage *s, say_fn *fn, void *ctx)
+static void each_missed(const struct asym_coverage *s, const struct listener *l)
 {
-    char text[256];
-    if (!s->process_events) {
-        snprintf(text, sizeof text, "asymd receives no process events: %s.",
-                 s->process_events_why ? s->process_events_why : "it scans /proc instead");
-        fn(ctx, false, text);
-    }
-    if (s->n_unkept > 0) {
-        snprintf(text, sizeof text,
-                 "%" PRIu32
-                 " thread%s read without a kept descriptor, which costs CPU time. Raise the limit of open files.",
-                 s->n_unkept, s->n_unkept == 1 ? " was" : "s were");
-        fn(ctx, false, text);
-    }
+    say(l, s->hidepid,
+        "Not seen: processes of other users, because /proc is mounted with hidepid. Run as root to see them.");
+    say(l, s->n_denied, "Not seen: %" PRIu32 " process%s that this user may not read. Run as root to see them.",
+        s->n_denied, s->n_denied == 1 ? "" : "es");
+    say(l, s->n_foreign, "Not steered: %" PRIu32 " process%s in PID namespaces that asymd cannot map.", s->n_foreign,
+        s->n_foreign == 1 ? "" : "es");
+    say(l, s->n_unread,
+        "Not read: the memory map or command line of %" PRIu32
+        " process%s. The kernel does not answer in time, or asymd-helper is missing. asymd leaves such a process alone "
+        "while it has one thread.",
+        s->n_unread, s->n_unread == 1 ? "" : "es");
+    say(l, s->n_uncounted, "Not counted: %" PRIu32 " thread%s whose counters the policy needs: %s.", s->n_uncounted,
+        s->n_uncounted == 1 ? "" : "s", s->uncounted_why ? s->uncounted_why : "");
+    say(l, s->sampled,
+        "The number of runnable threads is sampled, not averaged over the interval: this kernel has no "
+        "/proc/PID/schedstat (CONFIG_SCHED_INFO).");
+}
+
+static void each_remark(const struct asym_coverage *s, const struct listener *l)
+{
+    say(l, !s->process_events, "asymd receives no process events: %s.",
+        s->process_events_why ? s->process_events_why : "it scans /proc instead");
+    say(l, s->n_unkept,
+        "%" PRIu32 " thread%s read without a kept descriptor, which costs CPU time. Raise the limit of open files.",
+        s->n_unkept, s->n_unkept == 1 ? " was" : "s were");
     for (size_t i = 0; i < ASYM_N_OBSERVERS; i++)
         if (s->remarks[i])
-            fn(ctx, false, s->remarks[i]);
-    if (s->n_lost_events > 0) {
-        snprintf(text, sizeof text,
-                 "The kernel dropped process events %" PRIu64
-                 " time%s, because asymd read them too slowly; it scanned every process again.",
-                 s->n_lost_events, s->n_lost_events == 1 ? "" : "s");
-        fn(ctx, false, text);
-    }
+            l->fn(l->ctx, l->missed, s->remarks[i]);
+    say(l, s->n_lost_events,
+        "The kernel dropped process events %" PRIu64
+        " time%s, because asymd read them too slowly; it scanned every process again.",
+        s->n_lost_events, s->n_lost_events == 1 ? "" : "s");
 }
 
 void asym_coverage_each(const struct asym_coverage *s, void (*fn)(void *ctx, bool missed, const char *text), void *ctx)
 {
-    each_missed(s, fn, ctx);
-    each_remark(s, fn, ctx);
+    each_missed(s, &(struct listener){fn, ctx, true});
+    each_remark(s, &(struct listener){fn, ctx, false});
 }
 
 /* The machine in words. */
