@@ -77,9 +77,10 @@ enum { CANNOT_EXECUTE = 126, NOT_FOUND = 127 };
 struct launch {
     enum asym_run_place place;
     const char *config;
-    const char *tool; /* path of libasym-ompt.so; NULL: the program does not report */
-    bool gcc;         /* preload LLVM's runtime, which takes the place of GCC's */
-    char **argv;      /* of the program; asymctl searches PATH for argv[0] */
+    const char *tool;      /* path of libasym-ompt.so; NULL: the program does not report */
+    const char *tool_hint; /* where the tool comes from */
+    bool gcc;              /* preload LLVM's runtime, which takes the place of GCC's */
+    char **argv;           /* of the program; asymctl searches PATH for argv[0] */
 };
 
 /* Puts value before the present value of the variable. */
@@ -118,10 +119,8 @@ static bool can_report(const struct launch *l)
 {
     char text[256];
     if (access(l->tool, R_OK) < 0) {
-        fprintf(stderr,
-                "asymctl: %s: %s (it comes with a build that has omp-tools.h, libomp-dev); the program runs without "
-                "reports to asymd\n",
-                asym_text_show(l->tool, text, sizeof text), strerror(errno));
+        fprintf(stderr, "asymctl: %s: %s%s; the program runs without reports to asymd\n",
+                asym_text_show(l->tool, text, sizeof text), strerror(errno), l->tool_hint);
         return false;
     }
     /* Without this check the loader would warn once for each process that the program starts. */
@@ -221,6 +220,7 @@ static int run(const void *parsed, char **operands)
         .tool = !reports  ? NULL
                 : a->tool ? a->tool
                           : asym_path(ASYM_PATH_OMPT, tool),
+        .tool_hint = a->tool ? "" : " (it comes with a build that has omp-tools.h, libomp-dev)",
         .gcc = a->gcc,
         .argv = operands,
     };

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app/crash-recovery.h"
 #include "app/machine-setup.h"
@@ -90,9 +91,10 @@ int asym_machine_settings(const struct asym_invocation *cli, enum asym_machine_f
     int r = cli->config ? -EREMOTEIO : ask_settings(&s, err);
     if (r == -EREMOTEIO) {
         r = asym_run_settings(cli, false, ret_settings, err);
+        const char *config = asym_run_config_path(cli, path);
         if (r >= 0 && !cli->config && from == ASYM_MACHINE_SAYS)
-            fprintf(stderr, "asymctl: no asymd answers: asymctl uses the configuration in %s\n",
-                    asym_run_config_path(cli, path));
+            fprintf(stderr, "asymctl: no asymd answers: asymctl uses the configuration in %s%s\n", config,
+                    access(config, F_OK) < 0 ? ", which does not exist: the defaults" : "");
         return r;
     }
     for (size_t i = 0; r >= 0 && i < cli->n_assignments; i++)

@@ -33,10 +33,12 @@ static int open_reader(struct asym_run *run, struct asym_observer *o, struct asy
     return 0;
 }
 
+/* "bpf: no BTF; and other: no device". */
 static void note_absent(void *ctx, const char *name, const char *why)
 {
     struct asym_observer *o = ctx;
-    snprintf(o->without, sizeof o->without, "%s: %s", name, why);
+    const size_t used = strlen(o->without);
+    snprintf(o->without + used, sizeof o->without - used, "%s%s: %s", used ? "; and " : "", name, why);
 }
 
 int asym_observer_open(struct asym_run *run, struct asym_observer *ret, struct asym_error *err)

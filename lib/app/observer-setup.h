@@ -31,8 +31,7 @@ struct asym_observer {
      * here, and closes it before the observer.
      */
     struct asym_source *source;
-    char without
-        [280]; /* the name of an observer that cannot run here, and why; "": all do that the configuration wants */
+    char without[280]; /* the observers that cannot run here, and why; "": all do that the configuration wants */
 };
 
 /**

@@ -154,9 +154,10 @@ int asym_replay_text(const struct asym_replay_report *r, const struct asym_termi
 {
     const struct asym_replay_tally *first = &r->tallies[0];
     char name[512];
-    asym_columns_say(terminal, 0, 2, "%.400s: %.1f s, %zu snapshots, %zu threads, recorded under %.60s",
-                     asym_text_show(r->name, name, sizeof name), first->seconds, first->snapshots, first->threads,
-                     r->head->policy);
+    asym_columns_say(
+        terminal, 0, 2,
+        "%.400s: %.1f s from the first of %zu snapshots to the last, %zu threads in all, recorded under %.60s",
+        asym_text_show(r->name, name, sizeof name), first->seconds, first->snapshots, first->threads, r->head->policy);
     for (size_t i = 0; i < r->head->n_notes; i++)
         print_sentence(terminal, r->head->notes[i]);
     if (r->cut)

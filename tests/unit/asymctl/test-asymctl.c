@@ -326,11 +326,9 @@ static const struct {
     int status;
     const char *first, *next;
 } wrong[] = {
-    {"polices", 2, "unknown verb 'polices' (did you mean 'policies'?)", ""},
     {"hepl", 2, "unknown verb 'hepl' (did you mean 'help'?)", ""},
     {"nope", 2, "unknown verb 'nope'; accepted are ", ""},
     {"\"$(printf '\\033[2J\\377')\"", 2, "unknown verb '\\x1b[2J\\xff'", ""},
-    {"help polices", 2, "unknown verb 'polices' (did you mean 'policies'?)", ""},
     {"help policies help", 2, "", ""},
     {"policies --jsn", 2, "policies: unknown option --jsn (did you mean '--json'?)", "asymctl policies [--json]"},
     {"policies json", 2, "policies: stray argument 'json'", ""},
@@ -368,7 +366,6 @@ static const struct {
     {"sim a.ini --json=yes", 2, "sim: --json takes no argument", ""},
     {"sim " ASYM_TEST_SOURCE "/scenarios/memory.ini --policy=paa", 2, "", "did you mean 'pa'?"},
     {"record", 2, "record: needs a file to write", "usage: asymctl record FILE"},
-    {"record ''", 2, "record: needs a file to write", "usage: asymctl record FILE"},
     {"record /nonexistent/r --config=/dev/null", 1, "cannot create /nonexistent/r.part: No such file", ""},
     {"record --json /nonexistent/r --config=/dev/null", 1, "cannot create /nonexistent/r.part: No such file", ""},
     {"record /tmp/r --pid=gzip", 2, "--pid=gzip: accepted are process ids, separated by commas", ""},
@@ -383,8 +380,6 @@ static const struct {
     {"profile --time=5 -- true", 2, "profile: --time: ", "accepted is a time with unit"},
     {"profile --time=0s -- true", 2, "profile: --time: ", "accepted is a time with unit"},
     {"profile --time -- true", 2, "profile: --time needs an argument; accepted is --time=TIME", ""},
-    {"profile --output= -- true", 2, "profile: --output needs an argument; accepted is --output=FILE", ""},
-    {"profile --outputs=x -- true", 2, "profile: unknown option --outputs (did you mean '--output'?)", ""},
     {"profile --config=/nonexistent -- true", 2, "/nonexistent", ""},
     {"run", 2, "run: needs a program", "usage: asymctl run "},
     {"rules test", 2, "rules: accepted are nothing, the NAME of a rule", "usage: asymctl rules"},

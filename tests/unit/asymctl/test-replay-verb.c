@@ -54,9 +54,11 @@ static int run(const char *arguments, char *ret, size_t size)
     return run_verb(line, ret, size);
 }
 
-TEST(plans_have_no_json)
+TEST(it_says_what_the_record_has_and_plans_have_no_json)
 {
     char text[65536];
+    assert_int_equal(run("", text, sizeof text), 0);
+    assert_has(text, " s from the first of 40 snapshots to the last, 12 threads in all");
     assert_int_equal(run("--plans --json", text, sizeof text), 2);
     assert_has(text, "asymctl: replay: --plans prints lines to compare, and has no --json\n");
 }
