@@ -17,6 +17,7 @@
 #include "daemon/asymctl/verb.h"
 #include "config/config.h"
 #include "config/option-value.h"
+#include "sim/scenario.h"
 
 /* Text for a place where mdoc may take words for macros or a leading dot for a request. */
 static void put_text(FILE *out, const char *text)
@@ -198,6 +199,26 @@ static int put_policies(FILE *out)
     return 0;
 }
 
+/* The defaults of scenarios, but for those that are 0, no or none. */
+static int put_scenario(FILE *out)
+{
+    const struct asym_option *o;
+    const char *section = "";
+    for (size_t i = 0; (o = asym_scenario_option(i)); i++) {
+        const char *value = o->def ? o->def : o->type == ASYM_OPTION_ENUM ? o->values[0] : NULL;
+        if (!value)
+            continue;
+        if (strcmp(section, o->section) != 0)
+            fprintf(out, "%s[%s] %s ", *section ? ";\n" : "", o->section, o->key);
+        else
+            fprintf(out, ", %s ", o->key);
+        put_text(out, value);
+        section = o->section;
+    }
+    fputs(".\n", out);
+    return 0;
+}
+
 /* The reasons why a thread is not steered. */
 static int put_exclusions(FILE *out)
 {
@@ -215,8 +236,8 @@ static const struct {
     const char *name;
     int (*put)(FILE *out);
 } tables[] = {
-    {"@CLI@\n", put_cli},           {"@SYNOPSIS@\n", put_synopsis},     {"@OPTIONS@\n", put_options},
-    {"@POLICIES@\n", put_policies}, {"@EXCLUSIONS@\n", put_exclusions},
+    {"@CLI@\n", put_cli},           {"@SYNOPSIS@\n", put_synopsis}, {"@OPTIONS@\n", put_options},
+    {"@POLICIES@\n", put_policies}, {"@SCENARIO@\n", put_scenario}, {"@EXCLUSIONS@\n", put_exclusions},
 };
 
 static const struct {

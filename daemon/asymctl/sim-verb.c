@@ -70,6 +70,8 @@ static int add_policy(void *ctx, const char *name, struct asym_error *err)
     const struct asym_policy *policy = asym_policy_select(name, &facts).policy;
     if (!policy)
         return asym_policy_unknown(name, "--policy", err);
+    if (strcmp(name, "auto") == 0)
+        x->automatic = policy->name;
     const enum asym_signal lacks = asym_policy_lacks(policy, missing, 0);
     if (lacks != ASYM_N_SIGNALS)
         return asym_fail(err, -ENODATA, "policy %s needs the signal %s, which this scenario does not give: %s",
@@ -142,11 +144,6 @@ static int write_trace(const struct asym_experiment *x, size_t policy, const cha
     return r < 0 && r != -ECANCELED ? say_path(path, r) : r;
 }
 
-static void free_scenario(struct asym_scenario **s)
-{
-    asym_scenario_free(*s);
-}
-
 static int load(const char *path, struct asym_scenario **ret, struct asym_error *err)
 {
     ASYM_AUTO_FREE char *text = NULL;
@@ -155,11 +152,6 @@ static int load(const char *path, struct asym_scenario **ret, struct asym_error 
     if (r < 0)
         return r == -ENOMEM ? r : -EINVAL;
     return asym_scenario_parse(text, len, path, ret, err);
-}
-
-static void close_reader(struct asym_record_reader **r)
-{
-    asym_record_reader_free(*r);
 }
 
 /* Returns the sections machine and scheduler of a scenario, which the caller frees; NULL with err. */
@@ -204,7 +196,7 @@ static int load_record(const struct arguments *a, struct asym_scenario **ret, st
 {
     ASYM_AUTO_FREE char *machine = a->machine ? read_machine(a->machine, err) : NULL;
     ASYM_AUTO_FCLOSE FILE *in = NULL;
-    ASYM_CLEANUP(close_reader) struct asym_record_reader *reader = NULL;
+    struct asym_record_reader *reader;
     ASYM_CLEANUP(asym_record_scenario_done) struct asym_record_scenario made = {.text = NULL};
     if (a->machine && !machine)
         return -EINVAL;
@@ -214,6 +206,7 @@ static int load_record(const struct arguments *a, struct asym_scenario **ret, st
     r = asym_record_input_result(asym_record_scenario(reader, machine, &made, err));
     /* If no application ran, the cut may be the cause. */
     asym_record_input_say_cut(reader);
+    asym_record_reader_free(reader);
     if (r >= 0)
         r = asym_scenario_parse(made.text, made.len, a->from, ret, err);
     if (r >= 0)
@@ -272,7 +265,7 @@ static int simulate(const void *parsed, char **operands)
     if (fault)
         return asym_verb_wrong_usage(&asym_verb_sim, fault);
     unsigned workers = workers_of(a);
-    ASYM_CLEANUP(free_scenario) struct asym_scenario *scenario = NULL;
+    struct asym_scenario *scenario = NULL;
     ASYM_CLEANUP(asym_experiment_done) struct asym_experiment x = {.repeat = a->repeat, .seed = a->seed};
     int r = a->from ? load_record(a, &scenario, &err) : load(path, &scenario, &err);
     if (r >= 0) {
@@ -285,7 +278,9 @@ static int simulate(const void *parsed, char **operands)
                       scenario->programs[ASYM_SIM_MAX_PROGRAMS].line, ASYM_SIM_MAX_PROGRAMS);
     if (r >= 0)
         r = asym_sim_trials_fit(scenario, path, memory_here(), &workers, &err);
-    return r < 0 ? asym_verb_fail(asym_exit_status(r), "%s", err.text) : carry_out(&x, a, path, workers, first);
+    r = r < 0 ? asym_verb_fail(asym_exit_status(r), "%s", err.text) : carry_out(&x, a, path, workers, first);
+    asym_scenario_free(scenario);
+    return r;
 }
 
 const struct asym_verb asym_verb_sim = {

@@ -107,12 +107,12 @@ int asym_experiment_json(const struct asym_experiment *x, const char *name, bool
         asym_json_append(&policies, policy_json(x, p, cost));
     for (size_t i = 0; i < x->n_trials; i++)
         events += x->trials[i].error == 0 ? x->trials[i].totals.events : 0;
-    return asym_json_print(json_pack("{s:s, s:o, s:I, s:i, s:I, s:I, s:I, s:{s:i, s:o, s:o}, s:o}", "schema",
-                                     "asymctl.sim/1", "scenario", asym_json_shown(name), "seed", (json_int_t)x->seed,
-                                     "repeat", (int)x->repeat, "trials", (json_int_t)x->n_trials, "finished",
-                                     (json_int_t)asym_experiment_finished(x), "events", (json_int_t)events, "machine",
-                                     "cpus", (int)asym_scenario_cpus(x->scenario), "counts", counts, "speeds", speeds,
-                                     "policies", policies),
+    return asym_json_print(json_pack("{s:s, s:o, s:s?, s:I, s:i, s:I, s:I, s:I, s:{s:i, s:o, s:o}, s:o}", "schema",
+                                     "asymctl.sim/1", "scenario", asym_json_shown(name), "auto", x->automatic, "seed",
+                                     (json_int_t)x->seed, "repeat", (int)x->repeat, "trials", (json_int_t)x->n_trials,
+                                     "finished", (json_int_t)asym_experiment_finished(x), "events", (json_int_t)events,
+                                     "machine", "cpus", (int)asym_scenario_cpus(x->scenario), "counts", counts,
+                                     "speeds", speeds, "policies", policies),
                            out);
 }
 
@@ -207,10 +207,11 @@ static void print_head(const struct asym_experiment *x, const char *name, const 
     for (unsigned k = 0; k < m->n_types; k++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s %u core%s at %.3gx", k ? "," : "", m->counts[k],
                                  m->counts[k] == 1 ? "" : "s", m->speeds[k] / slowest);
-    snprintf(text + used, sizeof text - used, "; %u CPUs, %zu threads; %s%zu of %zu trials, %u seed%s from %" PRIu64,
+    snprintf(text + used, sizeof text - used,
+             "; %u CPUs, %zu threads; %s%zu of %zu trials, %u seed%s from %" PRIu64 "%s%s",
              asym_scenario_cpus(x->scenario), asym_scenario_threads(x->scenario),
              finished < x->n_trials ? "partial result: " : "", finished, x->n_trials, x->repeat,
-             x->repeat == 1 ? "" : "s", x->seed);
+             x->repeat == 1 ? "" : "s", x->seed, x->automatic ? "; auto is " : "", x->automatic ? x->automatic : "");
     asym_columns_wrap(terminal, text, 0, 2);
     fputs("\n\n", terminal->out);
 }
@@ -311,9 +312,10 @@ static void print_legend(const struct asym_experiment *x, const struct asym_term
     snprintf(
         text, sizeof text,
         "\nagainst stock: the difference from none, of %s for a policy and of the performance for a program. work: the "
-        "same, of the instructions of all programs together.%s\n",
+        "same, of the instructions of all programs together.%s%s\n",
         asym_experiment_compared(x) == ASYM_FIGURE_MEAN_SPEEDUP ? "the speedup" : "the throughput",
-        x->repeat > 1 ? " +-: half the width of the 95 % interval." : "");
+        x->repeat > 1 ? " +-: half the width of the 95 % interval." : "",
+        x->repeat == 2 ? " Two seeds are too few for it." : "");
     asym_columns_text(terminal, text);
 }
 

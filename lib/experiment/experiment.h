@@ -94,6 +94,7 @@ struct asym_experiment {
     const struct asym_scenario *scenario;                             /* borrowed */
     const struct asym_policy *policies[ASYM_EXPERIMENT_MAX_POLICIES]; /* the first is none, the stock scheduler */
     size_t n_policies;
+    const char *automatic; /* the policy that auto selects for the scenario; NULL: the user does not run auto */
     unsigned repeat;
     uint64_t seed;                 /* the first */
     struct asym_sim_trial *trials; /* owned; order: by policy and seed, then each program alone, by program and seed */

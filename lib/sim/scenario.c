@@ -145,6 +145,11 @@ static const struct asym_option rows[] = {
     {P(rtx), .key = "rtx", .type = ASYM_OPTION_BOOL},
 };
 
+const struct asym_option *asym_scenario_option(size_t i)
+{
+    return i < ASYM_LENGTH(rows) ? &rows[i] : NULL;
+}
+
 static_assert(ASYM_LENGTH(rows) <= ASYM_LENGTH(((struct parse *)NULL)->seen), "a line for each");
 
 /* Sets the defaults of a kind of section. base: zeroed. */
@@ -261,10 +266,9 @@ static int on_key(void *ctx, const char *section, const char *key, const char *v
     struct parse *p = ctx;
     char origin[256];
     snprintf(origin, sizeof origin, "%.200s:%u", p->name, line);
-    if (!p->kind)
-        return asym_settings_assign(p->s->settings, section, key, value, origin, NULL, err);
     /* The other keys of asymd.conf's [machine] do not apply here: the scenario gives the speeds. */
-    if (strcmp(p->kind, "machine") == 0 && (strcmp(key, "fast_from") == 0 || strcmp(key, "smt_gain") == 0))
+    if (!p->kind ||
+        (strcmp(p->kind, "machine") == 0 && (strcmp(key, "fast_from") == 0 || strcmp(key, "smt_gain") == 0)))
         return asym_settings_assign(p->s->settings, section, key, value, origin, NULL, err);
     if (strcmp(p->kind, "program") == 0 && strcmp(key, "step") == 0)
         return sim_step_add(p, value, line, err);

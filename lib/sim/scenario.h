@@ -151,6 +151,9 @@ struct asym_scenario {
     struct asym_settings *settings; /**< owned: the sections of asymd.conf, which configure the engine */
 };
 
+/** The option at index i of the sections of scenarios; NULL after the last. */
+const struct asym_option *asym_scenario_option(size_t i);
+
 /**
  * Parses a scenario. name is the file name in messages, which read "FILE:LINE: the fault; what is accepted".
  * Returns 0; -EINVAL or -ENOMEM with err.

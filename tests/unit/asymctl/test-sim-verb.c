@@ -89,11 +89,11 @@ static int run_scenario(const char *scenario, const char *arguments)
 TEST(the_table_fits_and_has_a_row_for_each_policy)
 {
     char head[16384];
-    assert_int_equal(run_file("--policy=pa,rr --repeat=3"), 0);
-    static const char *const parts[] = {"3 cores at 1x, 1 core at 2x;", "\nnone ", "\npa ", "\nrr ", "\nserial "};
+    assert_int_equal(run_file("--policy=pa,auto --repeat=3"), 0);
+    static const char *const parts[] = {"3 cores at 1x, 1 core at 2x;", "\nnone ", "\npa ", "\nasym ", "\nserial "};
     for (size_t i = 0; i < ASYM_LENGTH(parts); i++)
         assert_has(output, parts[i]);
-    assert_has(unwrapped(strcpy(head, output)), "15 of 15 trials");
+    assert_has(unwrapped(strcpy(head, output)), "15 of 15 trials, 3 seeds from 1; auto is asym");
     for (char *line = strtok(output, "\n"); line; line = strtok(NULL, "\n"))
         assert_true(asym_columns_of(line) <= ASYM_COLUMNS_DEFAULT);
 }
@@ -114,9 +114,11 @@ TEST(cpu_time_of_plans_is_printed_only_where_it_is_asked_for)
     assert_null(strstr(output, "us of CPU a plan"));
     assert_int_equal(run_file("--policy=pa --repeat=2 --cost"), 0);
     assert_has(output, "us of CPU a plan");
+    assert_has(output, "Two seeds are too");
     assert_int_equal(run_file("--policy=pa --repeat=2 --json"), 0);
     assert_null(strstr(output, "plan_cpu_us"));
-    ASYM_AUTO_JSON json_t *root = report_of("--policy=pa --repeat=2 --cost");
+    ASYM_AUTO_JSON json_t *root = report_of("--policy=pa,auto --repeat=2 --cost");
+    assert_json(root, "{'auto': 'asym'}");
     static const char *const keys[] = {"policies.1.plans_per_s.mean", "policies.1.threads_per_plan.mean",
                                        "policies.1.plan_cpu_us.mean"};
     double means[3];
