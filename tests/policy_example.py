@@ -68,7 +68,7 @@ def in_the_simulator(asymctl):
 def in_the_plan(asymd, spin):
     busy = subprocess.Popen([spin, "1", "60", "10"])
     try:
-        plan = (asymd, "--dry-run", "--config=/dev/null", f"--policy={NAME}", f"--pid={busy.pid}", "--duration=2s")
+        plan = (asymd, "--dry-run", "--config=/dev/null", f"--policy={NAME}", f"--pid={busy.pid}", "--duration=2s", "--slow=1")
         apps = json.loads(said(*plan, "--json"))["applications"]
         reasons = [t["reason"] for a in apps for t in a["threads"]]
         check(reasons and all(r.startswith(REASONS) for r in reasons), f"asymd --dry-run --json: {reasons}")

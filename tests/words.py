@@ -87,8 +87,8 @@ def main():
         test()
         return
     top = Path(__file__).resolve().parent.parent
-    names = sys.argv[1:] or subprocess.run(["git", "ls-files"], cwd=top, capture_output=True, text=True,
-                                           check=True).stdout.splitlines()
+    names = sys.argv[1:] or subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=top, capture_output=True,
+                                           text=True, check=True).stdout.splitlines()
     faults = []
     for name in names:
         if EXEMPT.search(name) or not (top / name).is_file():

@@ -6,7 +6,6 @@
  */
 #include <asym/policy.h>
 
-#include <errno.h>
 #include <stddef.h>
 
 #include "base/arena.h"
@@ -47,22 +46,17 @@ static void explain(const struct asym_spread *sp, const uint32_t *order)
     }
 }
 
-/* Memory comes from the arena. Where that is too small, the engine enlarges it and calls again. */
+/* Memory comes from the arena. Where that is too small (-ENOBUFS), the engine enlarges it and calls again. */
 static int plan(const struct asym_policy_input *in, struct asym_assignment *ret)
 {
     struct asym_spread sp;
     uint32_t *order = asym_spread_all(in), *scratch = asym_arena_take(in->arena, in->n_threads + 1, sizeof *scratch);
-    uint32_t *able = asym_spread_all(in);
     asym_spread_init(&sp, in, ret);
-    if (asym_arena_is_short(in->arena))
-        return -ENOBUFS;
+    const int r = asym_spread_begin(&sp, order);
+    if (r <= 0)
+        return r;
     asym_sort_index(order, in->n_threads, scratch, by_start, in);
-    for (size_t i = 0; i < in->n_threads; i++)
-        able[i] = order[i];
-    struct asym_mask fast = in->machine->fast;
-    asym_spread_give(&sp, able, asym_spread_able(&sp, able, in->n_threads, &fast), false, &fast);
-    asym_spread_even(&sp, order, in->n_threads, &in->machine->usable);
-    asym_spread_fill_seats(&sp);
+    asym_spread_by_rank(&sp, order, in->n_threads, in->n_threads);
     explain(&sp, order);
     return 0;
 }

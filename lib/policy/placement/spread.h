@@ -44,7 +44,7 @@ struct asym_spread {
     const bool *stays; /* per thread, set by the policy: rule 3 does not move it; NULL: it moves any thread */
 };
 
-/** Takes its memory from in->arena and marks all of ret as not placed (cpu -1). The caller asks asym_arena_is_short. */
+/** First: takes its memory from in->arena, marks all of ret as not placed (cpu -1). The caller asks asym_arena_is_short. */
 void asym_spread_init(struct asym_spread *sp, const struct asym_policy_input *in, struct asym_assignment *ret);
 
 /** Begins a second plan at the same time: each thread stays on its preferred CPU. */
