@@ -11,7 +11,7 @@ static uint32_t movable(const struct asym_sim *s, uint32_t from, uint32_t cpu)
 {
     /* Most waiting threads of a CPU have the same mask, so the last refused mask saves most tests. */
     uint32_t refused = SIM_NONE;
-    if (!asym_mask_has(&s->cpus[from].pullers, (int)cpu))
+    if (!asym_mask_has(&s->pullers[from], (int)cpu))
         return SIM_NONE;
     for (uint32_t t = s->cpus[from].head; t != SIM_NONE; t = s->threads[t].next) {
         if (s->threads[t].mask == refused)
@@ -21,7 +21,7 @@ static uint32_t movable(const struct asym_sim *s, uint32_t from, uint32_t cpu)
         refused = s->threads[t].mask;
     }
     /* Where many threads wait, a queue is seldom empty: without this each search would walk it again. */
-    asym_mask_clear(&s->cpus[from].pullers, cpu);
+    asym_mask_clear(&s->pullers[from], cpu);
     return SIM_NONE;
 }
 

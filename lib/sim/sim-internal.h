@@ -140,10 +140,9 @@ struct sim_cpu {
     double rate, missing; /* of the running thread, per ns: instructions (spinning: 1), misses */
     double issue;         /* instructions per ns, spinning included */
     double min_vruntime;
-    uint64_t since;           /* time of the last accounting */
-    uint64_t idle_since;      /* when the CPU went idle; 0: it has not run anything yet */
-    uint64_t slice_from;      /* start of the running thread's slice */
-    struct asym_mask pullers; /* the masks of the threads that have queued since the queue was empty, together */
+    uint64_t since;      /* time of the last accounting */
+    uint64_t idle_since; /* when the CPU went idle; 0: it has not run anything yet */
+    uint64_t slice_from; /* start of the running thread's slice */
 };
 
 struct sim_llc {
@@ -191,7 +190,8 @@ struct asym_sim {
     struct sim_program *programs;
     struct sim_llc *llcs;
     struct sim_core *cores;
-    double *loads; /* by CPU, as of sim_recount: a search reads them all */
+    double *loads;             /* by CPU, as of sim_recount: a search reads them all */
+    struct asym_mask *pullers; /* by CPU: masks of the threads that have queued since its queue was empty, together */
     uint32_t *pending;
     uint64_t *alive;              /* a bit per process, so that a snapshot skips processes that do not run */
     struct asym_mask_table masks; /* of threads */

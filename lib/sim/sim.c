@@ -150,6 +150,7 @@ static int allocate(struct asym_sim *s)
     s->cores = calloc(s->n_cpus, sizeof *s->cores);
     s->pending = calloc(s->n_cpus, sizeof *s->pending);
     s->loads = calloc(s->n_cpus, sizeof *s->loads);
+    s->pullers = calloc(s->n_cpus, sizeof *s->pullers);
     s->alive = calloc(s->n_procs / 64 + 1, sizeof *s->alive);
     s->newborn = calloc(s->n_threads + 1, sizeof *s->newborn);
     const bool is_bpf = s->scenario->settings->daemon.observer == ASYM_OBSERVE_BPF;
@@ -158,7 +159,7 @@ static int allocate(struct asym_sim *s)
     if (s->threads)
         memset(s->threads, 0, (s->n_threads + 1) * sizeof *s->threads);
     return (s->criticals || !is_bpf) && s->machine && s->cpus && s->threads && s->procs && s->programs && s->llcs &&
-                   s->cores && s->pending && s->loads && s->alive && s->newborn
+                   s->cores && s->pending && s->loads && s->pullers && s->alive && s->newborn
                ? 0
                : -ENOMEM;
 }
@@ -216,8 +217,8 @@ void asym_sim_free(struct asym_sim *s)
         free(s->programs[i].waiting);
     sim_heap_done(&s->heap);
     asym_mask_table_done(&s->masks);
-    void *owned[] = {s->criticals, s->machine, s->cpus,    s->threads, s->procs, s->programs,
-                     s->llcs,      s->cores,   s->pending, s->loads,   s->alive, s->newborn};
+    void *owned[] = {s->criticals, s->machine, s->cpus,  s->threads, s->procs,   s->programs, s->llcs,
+                     s->cores,     s->pending, s->loads, s->alive,   s->newborn, s->pullers};
     for (size_t i = 0; i < ASYM_LENGTH(owned); i++)
         free(owned[i]);
     free(s);

@@ -22,12 +22,12 @@ static void link_between(struct asym_sim *s, struct sim_cpu *c, uint32_t thread,
 /* Notes that the CPUs of the thread's mask may pull it from the queue of its CPU. */
 static void queue_open(struct asym_sim *s, const struct sim_thread *t)
 {
-    struct sim_cpu *c = &s->cpus[t->cpu];
+    struct asym_mask *pullers = &s->pullers[t->cpu];
     const uint32_t beside = t->prev != SIM_NONE ? t->prev : t->next;
     const struct asym_mask *mask = asym_mask_table_at(&s->masks, t->mask);
     /* Most neighbours have the same mask. */
     if (beside == SIM_NONE || s->threads[beside].mask != t->mask)
-        c->pullers = beside == SIM_NONE ? *mask : asym_mask_or(&c->pullers, mask);
+        *pullers = beside == SIM_NONE ? *mask : asym_mask_or(pullers, mask);
 }
 
 void sim_queue_add(struct asym_sim *s, uint32_t cpu, uint32_t thread)
