@@ -1539,12 +1539,11 @@ TEST(a_node_has_as_many_seats_near_its_memory_as_cpus)
     for (unsigned k = 0; k < 40; k++) {
         for (unsigned t = 0; t < 4; t++) {
             const unsigned cpu = (unsigned)w.threads[t].preferred_cpu;
-            const double each = (cpu < 2 ? 4.2 : 8.4) + (cpu % 2 == t / 2 ? 1.6 : 2.4);
-            w.threads[t].sample = (struct asym_sample){.seconds = each / 100, .instructions = 1e7, .llc_misses = 2e5};
+            const double seconds = (cpu < 2 ? 0.042 : 0.084) + (cpu % 2 == t / 2 ? 0.016 : 0.024);
+            assert_true(k <= 10 || cpu % 2 == t / 2);
+            w.threads[t].sample = (struct asym_sample){.seconds = seconds, .instructions = 1e7, .llc_misses = 2e5};
         }
         policy_fixture_plan(&w);
-        for (unsigned t = 0; k >= 10 && t < 4; t++)
-            assert_int_equal(w.threads[t].answer.cpu % 2, t / 2);
     }
 }
 
