@@ -95,6 +95,7 @@ static void add_app(struct policy_fixture *w, unsigned a, struct policy_inputs *
             .master = thread->master,
             .in_phase = thread->in_phase,
             .alone = thread->alone,
+            .critical = thread->critical,
             .awake = thread->awake,
             .profile = thread->profile,
             .sample = thread->sample.instructions > 0 ? &thread->sample : NULL,

@@ -29,8 +29,8 @@ struct policy_fixture_thread {
     bool alone, awake, master, in_phase, spinning; /**< as in struct asym_policy_thread */
     int nice;                                      /**< its own nice value */
     uint32_t nice_group;
-    uint64_t start; /**< start time of its id; the thread's index unless set */
-    double runnable;
+    uint64_t start;            /**< start time of its id; the thread's index unless set */
+    double runnable, critical; /**< as there */
     int32_t preferred_cpu;
     const struct asym_mask *allowed;
     const struct asym_profile *profile;

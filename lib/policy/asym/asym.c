@@ -320,7 +320,7 @@ static void take_memory(struct asym_seats *q)
         *cpus[i] = asym_arena_take(arena, n_cpus, sizeof **cpus[i]);
     q->behind = asym_arena_take(arena, n, sizeof *q->behind);
     q->claim = asym_arena_take(arena, n, sizeof *q->claim);
-    q->together = asym_arena_take(arena, in->n_apps + 1, sizeof *q->together);
+    q->overlap = asym_arena_take(arena, in->n_apps + 1, sizeof *q->overlap);
     q->active = asym_arena_take(arena, in->n_apps + 1, sizeof *q->active);
     q->holds = asym_arena_take(arena, in->n_apps + 1, sizeof *q->holds);
     q->groups = asym_arena_take(arena, in->n_nice_groups + 1, sizeof *q->groups);

@@ -5,17 +5,19 @@
  */
 #include "policy/asym/seats-internal.h"
 
+#include <math.h>
+
 #include "base/mask.h"
 #include "policy/placement/spread.h"
 
 /* Seats within this share of the best are of one tier. */
 #define CLASS_FROM 0.98
 
+/* Beside its mates a thread has no seat below this share of the CPU: so much has one of the crowd. */
+#define SHARE_LEAST 0.5
+
 /* A thread that loses this share of its speed far from its memory chooses before the others. */
 #define REMOTE_HURTS 0.08
-
-/* Threads of a program share a CPU below this many runnable threads at a time. */
-#define TOGETHER_BELOW 1.5
 
 struct tier {
     struct asym_mask all, cpus; /* its CPUs; of these one of each idle core */
@@ -65,11 +67,11 @@ void asym_seats_sit(struct asym_seats *q, uint32_t t, int cpu)
     q->of[t].cpu = (int16_t)cpu;
 }
 
-/* Threads of one program mostly run at the same time: on one CPU they would wait for each other. */
+/* Threads of one program mostly run at the same time: on one CPU they would wait for each other, unless they wait for a lock. */
 static bool clashes(const struct asym_seats *q, uint32_t t, int cpu)
 {
     const uint32_t app = q->of[t].app;
-    return asym_mask_has(&q->on[app], cpu) && !(q->together[app] > 0 && q->together[app] < TOGETHER_BELOW);
+    return asym_mask_has(&q->on[app], cpu) && pow(1 - q->overlap[app], q->n_on[cpu]) < SHARE_LEAST;
 }
 
 static bool has_busy_sibling(const struct asym_seats *q, int cpu)

@@ -117,9 +117,9 @@ struct asym_seats {
     bool slow;                      /**< threads outnumber CPUs, see asym_seats_slowness and rank() */
     struct asym_seats_brief *of;    /**< per thread */
     double *weight, *density, *key; /**< per thread: critical share by nice weight; the same by its duty; rank */
-    double *behind;   /**< per thread of a coupled program: how much earlier than the others its turn is, -1..1 */
-    double *active;   /**< per application: the share of the time in which it is active, the largest of its duties */
-    double *together; /**< per application: runnable threads while it has one; 0: not known */
+    double *behind;  /**< per thread of a coupled program: how much earlier than the others its turn is, -1..1 */
+    double *active;  /**< per application: the share of the time in which it is active, the largest of its duties */
+    double *overlap; /**< per application: for this share of its time a thread of it has a given other one beside it */
     double *used, *top, *least; /**< per CPU: the duties of its threads, asleep or not; largest and least density */
     uint32_t *n_on;             /**< per CPU: threads that sit there */
     struct asym_mask *on;       /**< per application: the CPUs on which its threads sit */

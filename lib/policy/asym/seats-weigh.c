@@ -55,6 +55,9 @@
 /* Those that sleep in fewer of them sleep at no barrier. */
 #define SLEEPS_FROM 0.05
 
+/* Threads that meet at a barrier overlap for more of their time. Those that wait for a lock run one after the other. */
+#define AT_ONCE 0.5
+
 /* Seconds of progress before the pace of a thread counts. */
 #define WORK_FROM 1
 
@@ -87,20 +90,24 @@ static void set_weight(struct asym_seats *q, uint32_t t, double share)
 static bool weigh_app(struct asym_seats *q, size_t a)
 {
     const struct asym_policy_app *app = &q->in->apps[a];
-    double share = 0, duties = 0, criticals = 0, needs = app->unsteered;
+    double share = 0, criticals = 0, needed = 0, squares = 0, runnable = 0, needs = app->unsteered;
     bool did = false;
     for (uint32_t i = 0; i < app->n_threads; i++) {
         const uint32_t t = app->first_thread + i;
         const struct asym_seats_thread *s = asym_seats_of(q, t);
         q->list[i] = t;
         q->key[t] = s->duty;
-        duties += s->needed;
         criticals += s->critical;
+        needed += s->needed;
+        squares += s->needed * s->needed;
+        runnable += s->needed * ASYM_MIN(s->needed / ASYM_MAX(s->critical, DUTY_LEAST), app->n_threads);
         needs += q->in->threads[t].duty;
         did |= s->counts;
     }
+    /* (k - 1) / (n - 1): k of its n threads run at once, k = runnable / needed, n = needed^2 / squares. Not measured: all. */
+    const double beside = ASYM_MAX(runnable - needed, 0) * squares, mates = (needed * needed - squares) * needed;
+    q->overlap[a] = beside < mates ? beside / mates : 1;
     const bool is_measured = criticals > MEASURED_FROM;
-    q->together[a] = is_measured && app->n_threads > 1 ? duties / criticals : 0;
     asym_seats_sort(q, q->list, app->n_threads, app->n_threads);
     q->active[a] = app->n_threads > 0 ? q->key[q->list[0]] : 0;
     for (uint32_t i = app->n_threads; i-- > 0;) {
@@ -323,7 +330,8 @@ static void couple(struct asym_seats *q, struct span proc, struct team *sum)
     if (!are_quick(q, r))
         r->rests_until = 0;
     /* Its paces are not known while its threads may run anywhere: it is coupled until the rest is over. */
-    const bool is = sum->n >= 2 && (q->in->now < r->rests_until || is_coupled(sum));
+    const bool at_once = q->overlap[q->in->threads[proc.first].app] >= AT_ONCE;
+    const bool is = sum->n >= 2 && at_once && (q->in->now < r->rests_until || is_coupled(sum));
     /* At rest it is looked at in the last part of each QUICK_LOOKS, of which QUICK_RESTS is a multiple. Else always. */
     if (is && (ASYM_MAX(r->rests_until, q->in->now) - q->in->now) % QUICK_LOOKS < QUICK_TRIAL)
         ask_for_plans(q, sum);

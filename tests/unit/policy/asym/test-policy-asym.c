@@ -69,7 +69,7 @@ struct bench {
     struct asym_policy_app app;
     struct asym_policy_thread threads[16];
     struct asym_seats_thread states[16];
-    double weight[16], density[16], key[16], behind[16], together[1], active[1];
+    double weight[16], density[16], key[16], behind[16], overlap[1], active[1];
     double speed[MOST_CPUS], used[MOST_CPUS], top[MOST_CPUS];
     uint32_t list[16], scratch[16];
     struct asym_seats_brief of[16];
@@ -85,7 +85,10 @@ static void prepare(struct bench *b, const double *duties, unsigned n)
 {
     *b = (struct bench){.app = {.n_threads = n, .runnable = n}};
     for (unsigned t = 0; t < n; t++) {
-        b->states[t].duty = b->states[t].needed = duties[t];
+        b->states[t].duty = b->states[t].needed = b->states[t].usual = duties[t];
+        b->states[t].work = 2;
+        b->states[t].rate = 0.5;
+        b->states[t].smt = 1;
         b->threads[t].state = &b->states[t];
     }
     for (unsigned c = 0; c < w.machine.n_cpus; c++)
@@ -95,7 +98,8 @@ static void prepare(struct bench *b, const double *duties, unsigned n)
                                        .threads = b->threads,
                                        .n_apps = 1,
                                        .n_threads = n,
-                                       .now = 1,
+                                       .now = 1000 * ASYM_SEC,
+                                       .interval = 100 * ASYM_MSEC,
                                        .again = &b->again,
                                        .state = &b->memory};
     b->q = (struct asym_seats){.in = &b->in,
@@ -108,7 +112,7 @@ static void prepare(struct bench *b, const double *duties, unsigned n)
                                .density = b->density,
                                .key = b->key,
                                .behind = b->behind,
-                               .together = b->together,
+                               .overlap = b->overlap,
                                .active = b->active,
                                .groups = b->groups,
                                .used = b->used,
@@ -155,8 +159,8 @@ TEST(a_measured_critical_share_counts_by_half)
     b.threads[1].spinning = true;
     asym_seats_weigh(&b.q);
     assert_near(b.weight[0], 0.7);
-    assert_near(b.weight[1], 0); /* no thread waits for one that spins */
-    assert_near(b.together[0], 2);
+    assert_near(b.weight[1], 0);       /* no thread waits for one that spins */
+    assert_near(b.overlap[0], 0.5556); /* k is 2 at most: (1 / 0.9 + 2) / 2 */
 }
 
 /* The observer does not follow a program that changes its state too often: each thread would soon look waited for by none. */
@@ -166,7 +170,6 @@ TEST(a_critical_share_that_is_measured_no_more_is_forgotten)
     begin(2, 4, 1, 4);
     prepare(&b, (const double[]){0.7, 0.7}, 2);
     b.in.now = 2 * ASYM_SEC;
-    b.in.interval = 100 * ASYM_MSEC;
     b.states[0].critical = b.states[1].critical = 0.5;
     b.states[0].last = b.states[1].last = ASYM_SEC;
     b.threads[0].runnable = 0.7; /* the second one sleeps */
@@ -215,8 +218,6 @@ TEST(progress_is_measured_by_the_seat)
     struct bench b;
     begin(1.6, 2, 2, 1);
     prepare(&b, (const double[]){1, 1}, 2);
-    b.in.now = 1000 * ASYM_SEC;
-    b.in.interval = 100 * ASYM_MSEC;
     b.states[0].last = b.in.now - b.in.interval;
     b.states[0].rate = 0.6;
     b.states[0].smt = 0.635;
@@ -238,8 +239,6 @@ TEST(a_thread_that_was_not_seen_has_slept)
     struct bench b;
     begin(2, 4, 1, 4);
     prepare(&b, (const double[]){0.9}, 1);
-    b.in.now = 1000 * ASYM_SEC;
-    b.in.interval = 100 * ASYM_MSEC;
     b.states[0].last = b.in.now - ASYM_SEC - b.in.interval;
     b.states[0].rate = 0.6;
     asym_seats_observe(&b.q);
@@ -251,17 +250,20 @@ TEST(equal_work_on_unequal_seats_is_coupled)
 {
     static const struct {
         double pace[4], usual[4];
-        bool was, is;
-        unsigned procs;
+        bool was;
+        unsigned coupled, procs;
+        double at_once; /* 0: not measured */
     } rows[] = {
-        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, false, true, 1},
-        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, false, false, 4}, /* the compilers of a build */
-        {{0.31, 0.31, 0.60, 0.60}, {0.5, 1, 0.5, 1}, false, false, 1},
-        {{0.31, 0.31, 0.60, 0.60}, {0.5, 1, 0.5, 1}, false, true, 2}, /* each process by itself */
-        {{0.9, 0.9, 0.45, 0.45}, {1, 1, 1, 1}, false, false, 1},
-        {{0.31, 0.31, 0.30, 0.31}, {1, 1, 1, 1}, false, false, 1},     /* the seats are equal */
-        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, false, false, 1}, /* CV 0.19 */
-        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, true, true, 1},
+        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, false, 4, 1, 0},
+        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, false, 0, 4, 0}, /* the compilers of a build */
+        {{0.31, 0.31, 0.60, 0.60}, {0.5, 1, 0.5, 1}, false, 0, 1, 0},
+        {{0.31, 0.31, 0.60, 0.60}, {0.5, 1, 0.5, 1}, false, 4, 2, 0}, /* each process by itself */
+        {{0.9, 0.9, 0.45, 0.45}, {1, 1, 1, 1}, false, 0, 1, 0},
+        {{0.31, 0.31, 0.30, 0.31}, {1, 1, 1, 1}, false, 0, 1, 0},     /* the seats are equal */
+        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, false, 0, 1, 0}, /* CV 0.19 */
+        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, true, 4, 1, 0},
+        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, true, 4, 1, 2.5},
+        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, true, 0, 1, 2}, /* they wait for a lock */
     };
     begin(2, 4, 1, 4);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
@@ -269,16 +271,16 @@ TEST(equal_work_on_unequal_seats_is_coupled)
         prepare(&b, rows[i].usual, 4);
         for (unsigned t = 0; t < 4; t++) {
             b.states[t].pace = rows[i].pace[t];
-            b.states[t].usual = rows[i].usual[t];
-            b.states[t].work = 2;
-            b.states[t].rate = 0.5;
+            b.states[t].critical = rows[i].at_once > 0 ? rows[i].usual[t] / rows[i].at_once : 0;
             b.states[t].coupled = rows[i].was;
             b.threads[t].proc = t * rows[i].procs / 4;
         }
         asym_seats_weigh(&b.q);
+        unsigned coupled = 0;
         for (unsigned t = 0; t < 4; t++)
-            assert_int_equal(b.states[t].coupled, rows[i].is);
-        if (rows[i].is)
+            coupled += b.states[t].coupled;
+        assert_int_equal(coupled, rows[i].coupled);
+        if (coupled == 4)
             assert_near(b.density[0] - b.density[4 / rows[i].procs - 1], 0);
     }
 }
@@ -322,7 +324,6 @@ TEST(a_crowd_lasts_while_threads_outnumber_cpus)
             b.of[t].cpu = (int16_t)ASYM_MIN(t, 1U);
         for (unsigned k = 0; k < 150; k++) {
             b.in.now = 1000 * ASYM_SEC + k * 100 * ASYM_MSEC;
-            b.in.interval = 100 * ASYM_MSEC;
             b.q.n_open = k == 10;
             for (unsigned t = 0; t < n; t++)
                 b.of[t].counts = true;
@@ -366,22 +367,17 @@ TEST(a_round_begins_when_a_thread_wakes)
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct bench b;
         prepare(&b, usual, 4);
-        b.in.interval = 100000;
         for (unsigned t = 0; t < 4; t++) {
-            b.states[t] = (struct asym_seats_thread){.pace = 0.3,
-                                                     .usual = usual[t],
-
-                                                     .work = 2,
-                                                     .rate = 0.5,
-                                                     .last = 1,
-                                                     .given = (int16_t)t,
-                                                     .smt = 1,
-                                                     .coupled = true,
-                                                     .duty = 1,
-                                                     .round = rows[i].round[t],
-                                                     .step = rows[i].step[t],
-                                                     .since = rows[i].since[t],
-                                                     .awake = rows[i].awake[t]};
+            struct asym_seats_thread *s = &b.states[t];
+            s->pace = 0.3;
+            s->duty = 1;
+            s->last = 1;
+            s->given = (int16_t)t;
+            s->coupled = true;
+            s->round = rows[i].round[t];
+            s->step = rows[i].step[t];
+            s->since = rows[i].since[t];
+            s->awake = rows[i].awake[t];
             b.threads[t].runnable = 1;
         }
         asym_seats_weigh(&b.q);
@@ -399,7 +395,6 @@ TEST(a_new_thread_begins_no_round)
     struct bench b;
     begin(2, 2, 1, 2);
     prepare(&b, (const double[]){1, 1}, 2);
-    b.in.interval = 100 * ASYM_MSEC;
     b.threads[0] = (struct asym_policy_thread){.runnable = 1, .running = 1, .awake = true, .state = &b.states[0]};
     for (unsigned plan = 0; plan < 2; plan++) {
         b.in.now += b.in.interval;
@@ -461,13 +456,9 @@ TEST(rounds_shorter_than_some_plans_are_planned_sooner)
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct bench b;
         prepare(&b, (const double[]){0.5, 0.5, 1, 1}, 4);
-        b.in.interval = b.in.swap_period = 100 * ASYM_MSEC;
-        b.in.now = 1000 * ASYM_SEC;
+        b.in.swap_period = b.in.interval;
         for (unsigned t = 0; t < 4; t++) {
             b.states[t].pace = 0.3;
-            b.states[t].usual = t < 2 ? 0.5 : 1;
-            b.states[t].work = 2;
-            b.states[t].rate = 0.5;
             b.states[t].rounds.period = rows[i].period;
             b.states[t].rounds.began = b.in.now - rows[i].open;
             b.states[t].rounds.tried = rows[i].tried * ASYM_MSEC;
@@ -475,7 +466,6 @@ TEST(rounds_shorter_than_some_plans_are_planned_sooner)
             b.states[t].rounds.rests_until = rows[i].rests;
             b.states[t].last = b.in.now - ASYM_SEC;
             b.states[t].given = (int16_t)(t < 2 ? (int)t : rows[i].slow + (int)t - 2);
-            b.states[t].smt = 1;
         }
         asym_seats_weigh(&b.q);
         assert_true(b.states[0].coupled);
@@ -508,7 +498,6 @@ TEST(threads_that_wake_together_wait_for_each_other)
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
         struct bench b;
         prepare(&b, (const double[]){rows[i].usual, rows[i].usual, rows[i].usual}, 3);
-        b.in.interval = 100 * ASYM_MSEC;
         for (unsigned k = 0; k < 30; k++) {
             b.in.now = 1000 * ASYM_SEC + k * b.in.interval;
             for (unsigned t = 0; t < 3; t++) {
@@ -516,10 +505,6 @@ TEST(threads_that_wake_together_wait_for_each_other)
                 s->since = rows[i].since[t];
                 s->woke = t < 2;
                 s->pace = 0.5;
-                s->usual = rows[i].usual;
-                s->work = 2;
-                s->rate = 0.5;
-                s->smt = 1;
             }
             asym_seats_weigh(&b.q);
             assert_false(b.states[0].coupled && k < 10);
@@ -534,13 +519,10 @@ TEST(rounds_are_measured_by_wakes)
     begin(2, 4, 1, 4);
     struct bench b;
     prepare(&b, (const double[]){0.75, 0.75}, 2);
-    b.in.interval = 100 * ASYM_MSEC;
     for (unsigned k = 0; k < 100; k++) { /* rounds of 250 ms: each second one begins in the middle of an interval */
         b.in.now = 1000 * ASYM_SEC + k * b.in.interval;
         for (unsigned t = 0; t < 2; t++) {
             b.states[t].since = t == 0 && k % 5 == 0 ? 0.05 : t == 1 && k % 5 == 3 ? 0.1 : 0;
-            b.states[t].usual = 0.75;
-            b.states[t].work = 2;
         }
         asym_seats_weigh(&b.q);
     }
@@ -649,6 +631,21 @@ TEST(seats_fill_in_the_order_of_what_they_add)
     }
 }
 
+/* Eight threads of one program on four fast CPUs and four slow ones. They sleep as long, however many of them run at once. */
+TEST(threads_share_a_fast_cpu_if_few_of_them_run_at_once)
+{
+    /* At once, 0: not measured. On the slow CPUs. */
+    static const unsigned rows[][2] = {{2, 0}, {4, 0}, {5, 4}, {8, 4}, {0, 4}};
+    for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
+        begin(2, 4, 1, 4);
+        enter(8, 0.25);
+        for (unsigned t = 0; t < 8 && rows[i][0] > 0; t++)
+            w.threads[t].critical = 0.25 / rows[i][0];
+        plan_times(3);
+        assert_int_equal(w.count[4] + w.count[5] + w.count[6] + w.count[7], rows[i][1]);
+    }
+}
+
 /* A fast CPU and a slow one. The thread on the slow one has had less. A swap takes twice the difference in a crowd, and four times
  * that between processes of one thread each. One that sleeps for a fifth of the time has less use of a seat than one that does not,
  * but in a crowd others have the rest. */
@@ -751,9 +748,7 @@ TEST(the_rounds_of_a_process_are_known_by_how_often_its_threads_sleep)
         prepare(&b, (const double[]){0.5, 0.7}, 2);
         for (unsigned t = 0; t < 2; t++) {
             struct asym_seats_thread *s = &b.states[t];
-            s->usual = 0.5 + 0.2 * t;
             s->pace = t ? 0.2 : 0.5; /* they are not coupled */
-            s->work = 2;
             s->rate = t ? 0.5 : 1;
             s->partial = rows[i].partial[t];
             s->rounds.are_short = rows[i].had_short;
@@ -795,10 +790,7 @@ TEST(the_thread_that_does_most_leads_its_process_on_whatever_seat)
         prepare(&b, rows[i].usual, 2);
         for (unsigned t = 0; t < 2; t++) {
             struct asym_seats_thread *s = &b.states[t];
-            s->usual = rows[i].usual[t];
             s->pace = rows[i].pace[t];
-            s->work = 2;
-            s->rate = 0.5;
             s->seen = 3 * ASYM_SEC;
             s->rounds.sleeps = rows[i].sleeps;
             s->partial = rows[i].sleeps ? 0.5 : 0;
