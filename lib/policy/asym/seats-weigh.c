@@ -339,6 +339,12 @@ static void couple(struct asym_seats *q, struct span proc, struct team *sum)
     r->sleeps = asym_seats_passes(sum->partial, r->sleeps, SLEEPS_FROM * (double)sum->n);
     for (uint32_t t = proc.first; t < proc.end; t++) {
         struct asym_seats_thread *s = asym_seats_of(q, t);
+        /* One that may use all CPUs has no pace. It has that of its mates, if most of them are coupled, and it needs as much. */
+        if (is && sum->n * 2 > sum->usual && s->roams && !s->rests && s->needed >= sum->least / 2) {
+            s->roams = false;
+            s->pace = sum->pace / (double)sum->n;
+            s->work = ASYM_MAX(s->work, 2 * WORK_FROM);
+        }
         s->coupled = is && takes_part(s);
         s->rests = s->coupled && q->in->now < r->rests_until;
         /* No turn comes within a round that is so short: none of them is behind. */

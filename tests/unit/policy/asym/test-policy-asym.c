@@ -253,17 +253,21 @@ TEST(equal_work_on_unequal_seats_is_coupled)
         bool was;
         unsigned coupled, procs;
         double at_once; /* 0: not measured */
+        unsigned roam;  /* of the last ones: they use all CPUs, so they have no pace of their own */
     } rows[] = {
-        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, false, 4, 1, 0},
-        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, false, 0, 4, 0}, /* the compilers of a build */
-        {{0.31, 0.31, 0.60, 0.60}, {0.5, 1, 0.5, 1}, false, 0, 1, 0},
-        {{0.31, 0.31, 0.60, 0.60}, {0.5, 1, 0.5, 1}, false, 4, 2, 0}, /* each process by itself */
-        {{0.9, 0.9, 0.45, 0.45}, {1, 1, 1, 1}, false, 0, 1, 0},
-        {{0.31, 0.31, 0.30, 0.31}, {1, 1, 1, 1}, false, 0, 1, 0},     /* the seats are equal */
-        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, false, 0, 1, 0}, /* CV 0.19 */
-        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, true, 4, 1, 0},
-        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, true, 4, 1, 2.5},
-        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, true, 0, 1, 2}, /* they wait for a lock */
+        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, false, 4, 1, 0, 0},
+        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, false, 0, 4, 0, 0}, /* the compilers of a build */
+        {{0.31, 0.31, 0.60, 0.60}, {0.5, 1, 0.5, 1}, false, 0, 1, 0, 0},
+        {{0.31, 0.31, 0.60, 0.60}, {0.5, 1, 0.5, 1}, false, 4, 2, 0, 0}, /* each process by itself */
+        {{0.9, 0.9, 0.45, 0.45}, {1, 1, 1, 1}, false, 0, 1, 0, 0},
+        {{0.31, 0.31, 0.30, 0.31}, {1, 1, 1, 1}, false, 0, 1, 0, 0},     /* the seats are equal */
+        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, false, 0, 1, 0, 0}, /* CV 0.19 */
+        {{0.40, 0.40, 0.27, 0.27}, {0.5, 0.5, 1, 1}, true, 4, 1, 0, 0},
+        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, true, 4, 1, 2.5, 0},
+        {{0.31, 0.31, 0.30, 0.31}, {0.5, 0.5, 1, 1}, true, 0, 1, 2, 0}, /* they wait for a lock */
+        {{0.31, 0.31, 0.30, 0}, {0.5, 0.5, 1, 1}, true, 4, 1, 0, 1},
+        {{0.31, 0.31, 0.30, 0}, {0.5, 0.5, 1, 0.2}, true, 3, 1, 0, 1}, /* it needs less than they do */
+        {{0.31, 0.31, 0, 0}, {0.5, 1, 1, 1}, true, 2, 1, 0, 2},        /* most of them must have one */
     };
     begin(2, 4, 1, 4);
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++) {
@@ -273,9 +277,11 @@ TEST(equal_work_on_unequal_seats_is_coupled)
             b.states[t].pace = rows[i].pace[t];
             b.states[t].critical = rows[i].at_once > 0 ? rows[i].usual[t] / rows[i].at_once : 0;
             b.states[t].coupled = rows[i].was;
+            b.states[t].roams = t >= 4 - rows[i].roam;
             b.threads[t].proc = t * rows[i].procs / 4;
         }
         asym_seats_weigh(&b.q);
+        asym_seats_weigh(&b.q); /* by the paces of the first time */
         unsigned coupled = 0;
         for (unsigned t = 0; t < 4; t++)
             coupled += b.states[t].coupled;
