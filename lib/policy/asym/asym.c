@@ -175,7 +175,7 @@ static bool waits_beside_room(const struct asym_seats *q, size_t t)
         s->seen <= (q->crowded && q->in->now < s->mate_until ? q->p->tau_couple : q->p->trial))
         return false;
     struct asym_mask may = asym_mask_and(b->allowed, &q->room[s->roams]);
-    if (q->crowded)
+    if (q->crowded || q->presses)
         return !asym_mask_empty(&may);
     may = asym_mask_minus(&may, &q->on[b->app]);
     const double has = share_of(q, t) * (s->roams ? ASYM_SEATS_STAYS : 1);

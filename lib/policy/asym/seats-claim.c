@@ -74,11 +74,9 @@ static void find_light(struct asym_seats *q)
 {
     struct asym_seats_state *state = q->in->state;
     const struct asym_mask cpus = asym_machine_ordinary(q->in->machine);
-    double demand = q->in->unsteered, sitting = 0;
-    for (size_t t = 0; t < q->in->n_threads; t++) {
-        demand += (double)q->of[t].duty;
+    double sitting = 0;
+    for (size_t t = 0; t < q->in->n_threads; t++)
         sitting += q->of[t].counts;
-    }
     const bool presses = q->in->unsteered >= PRESSES_FROM && sitting + q->in->unsteered > asym_mask_count(&cpus);
     const bool outnumbers = sitting > asym_mask_count(&cpus);
     is_passed(q, outnumbers, &state->outnumbered_until);
@@ -88,7 +86,7 @@ static void find_light(struct asym_seats *q)
     if (q->n_open > 0)
         state->crowd_ends = q->in->now + CROWD_LASTS;
     q->crowded = is_passed(q, q->n_open > 0 || (outnumbers && q->in->now < state->crowd_ends), &state->crowded_until);
-    q->flooded = is_passed(q, demand > q->p->flood * asym_mask_count(&cpus), &state->flooded_until);
+    q->flooded = is_passed(q, q->needed > q->p->flood * asym_mask_count(&cpus), &state->flooded_until);
     q->presses = is_passed(q, presses, &state->presses_until) && !q->crowded;
     q->light = q->presses ? q->in->unsteered_weight : 0;
     for (size_t i = 0; i < q->n_open; i++)

@@ -158,7 +158,7 @@ static bool holds_seat(const struct asym_seats *q, const struct asym_seats_brief
            (asym_mask_has(&tier->all, b->home) || q->in->machine->cpus[b->home].type != tier->type);
 }
 
-/* Where CPUs outnumber threads, no other uses a seat while its program sleeps. far: those near its memory are for others. */
+/* While threads need less than the CPUs no other uses a seat whose program sleeps. far: those near its memory are for others. */
 static double rank(const struct asym_seats *q, uint32_t t, const struct tier *tier, bool far)
 {
     const struct asym_seats_brief *b = &q->of[t];
@@ -166,7 +166,7 @@ static double rank(const struct asym_seats *q, uint32_t t, const struct tier *ti
     const double slow = b->plain || tier->slow <= 0 ? tier->slow : asym_seats_sigma(q, t, tier->slow, false);
     const double gain = there - slow;
     const double stays = holds_seat(q, b, tier) ? 1 + q->p->sticky * b->slowness : 1;
-    const double used = q->slow ? 1 : q->active[b->app];
+    const double used = q->full ? 1 : q->active[b->app];
     return q->density[t] * used * gain / (double)b->rate * stays * (1 + 2 * q->p->sticky * q->behind[t]);
 }
 
@@ -340,7 +340,6 @@ void asym_seats_fill(struct asym_seats *q)
         q->open[q->n_open++] = t;
         next = ASYM_MAX(next, q->density[t]);
     }
-    q->slow |= q->n_open > asym_mask_count(&q->in->machine->usable);
     for (; q->n_open > 0 && find_tier(q, &tier, next); next = drop_seated(q)) {
         const size_t n = list_candidates(q, &tier), room = asym_mask_count(&tier.cpus);
         size_t seated = seat(q, &tier, ASYM_MIN(n, room));

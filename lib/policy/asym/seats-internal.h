@@ -114,7 +114,7 @@ struct asym_seats {
     struct asym_assignment *ret;
     double fastest, slowest;        /**< speeds of the machine */
     double *speed;                  /**< per CPU: as a share of the fastest */
-    bool slow;                      /**< threads outnumber CPUs, see asym_seats_slowness and rank() */
+    bool slow;                      /**< threads outnumber CPUs, see asym_seats_slowness */
     struct asym_seats_brief *of;    /**< per thread */
     double *weight, *density, *key; /**< per thread: critical share by nice weight; the same by its duty; rank */
     double *behind;  /**< per thread of a coupled program: how much earlier than the others its turn is, -1..1 */
@@ -128,6 +128,8 @@ struct asym_seats {
     double *cost;           /**< of the crowd, per CPU */
     double *demand, *kept;  /**< per CPU: what its threads need of it; those that may not leave it for all with room */
     struct asym_mask room[2]; /**< open CPUs that are not full; the second for threads that roam already */
+    double needed;            /**< CPUs that all threads need */
+    bool full;                /**< more than there are */
     size_t n_open;
     size_t n_counting;       /**< processes that want seats, of applications that count */
     uint8_t *claim;          /**< per thread: ASYM_CLAIM_* */

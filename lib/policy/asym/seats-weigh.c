@@ -423,6 +423,7 @@ static void note_brief(struct asym_seats *q, size_t t, bool counts)
     const struct asym_seats_thread *s = asym_seats_of(q, t);
     const struct asym_machine *m = q->in->machine;
     const bool has_last = s->last > 0 && asym_mask_has(&m->usable, s->given);
+    q->needed += s->duty;
     q->of[t] = (struct asym_seats_brief){
         .allowed = thread->allowed,
         .duty = (float)s->duty,
@@ -449,6 +450,7 @@ static void note_brief(struct asym_seats *q, size_t t, bool counts)
 
 void asym_seats_weigh(struct asym_seats *q)
 {
+    q->needed = q->in->unsteered;
     for (size_t a = 0; a < q->in->n_apps; a++) {
         const struct asym_policy_app *app = &q->in->apps[a];
         const bool counts = weigh_app(q, a);
@@ -457,4 +459,5 @@ void asym_seats_weigh(struct asym_seats *q)
         for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
             note_brief(q, t, counts);
     }
+    q->full = q->needed > asym_mask_count(&q->in->machine->usable);
 }

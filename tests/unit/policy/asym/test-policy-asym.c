@@ -309,7 +309,7 @@ TEST(a_limit_that_noise_crosses_stays_passed)
             b.in.interval = rare && k < 75 ? 400 * ASYM_MSEC : 100 * ASYM_MSEC;
             b.in.now = 1000 * ASYM_SEC + k * 100 * ASYM_MSEC;
             b.q.n_open = crosses && limit == CROWDED;
-            b.in.unsteered = crosses ? unsteered[limit] : 0;
+            b.q.needed = b.in.unsteered = crosses ? unsteered[limit] : 0;
             asym_seats_claim(&b.q);
             assert_int_equal(b.q.crowded, passed && limit == CROWDED);
             assert_int_equal(b.q.presses, passed && limit != CROWDED);
