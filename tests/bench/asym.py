@@ -20,9 +20,9 @@ SEEDS = 20
 # Scenario: the least gain of the first program and the least change of the machine's work, per cent against the stock scheduler.
 ASKED = {
     "pe-08": (23, None), "pe-10": (15, None), "pe-12": (9, None), "pe-14": (5, None), "pe-16": (2, None), "pe-20": (0, None),
-    "pe-24": (-1, None), "pe-32": (-1, None),
+    "pe-32": (-1, None),
     "pe-serial-12": (22, 4), "pe-serial-16": (22, 0), "pe-serial-24": (42, -3), "pe-serial-32": (60, -3),
-    "laptop-game-build": (58, -3), "fps": (55, -3), "frame": (100, -3), "serial-8": (19, 20),
+    "laptop-game-build": (58, -3), "laptop-spare": (3, 0), "fps": (55, -3), "frame": (100, -3), "serial-8": (19, 20),
     "barrier-100": (25, None), "barrier-300": (42, None), "barrier-1000": (40, None), "barrier-spin-300": (39, None),
     "barrier-spin-1000": (40, None), "phone-app": (57, -2), "zen-06": (6, None), "zen-serial-12": (20, -2),
     "zen-game-build": (99, -4), "many-build": (35, -3), "io-build": (9, -2), "lock-build": (7, -3), "lock-build-critical": (40, -3), "jobs": (25, -3),

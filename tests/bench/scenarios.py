@@ -56,13 +56,16 @@ def small_game(name):
 
 SERIAL = program("serial", "serial 100G")
 GAME = program("game", "serial 6M", "parallel 10M chunk=500k", "io 8ms", threads=6)
+BROWSER = program("browser", "serial 20M", "io 30ms", threads=3)
+COMPILERS = program("cc", "serial 300M exponential", count=8, job="yes", restart="yes")
 LOCKED = program("locked", "parallel 1000G chunk=200k lock=1M", threads=6)
 
 # The machine and the programs, of which the first is the one that is looked at.
 SCENARIOS = {
-    **{f"pe-{n:02}": ("desktop, SMT", app(n)) for n in (8, 10, 12, 14, 16, 20, 24, 32)},
+    **{f"pe-{n:02}": ("desktop, SMT", app(n)) for n in (8, 10, 12, 14, 16, 20, 32)},
     **{f"pe-serial-{n}": ("desktop, SMT", SERIAL + app(n)) for n in (12, 16, 24, 32)},
     "laptop-game-build": ("laptop", GAME + beside(20)),
+    "laptop-spare": ("laptop", GAME + BROWSER + COMPILERS),
     "fps": ("desktop", GAME + beside(24)),
     "frame": ("big.LITTLE", program("game", "serial 6M", "parallel 6M chunk=1M", threads=6) + beside(8)),
     "serial-8": ("big.LITTLE", SERIAL + barriers("parallel 8G")),

@@ -156,6 +156,7 @@ static void ask(struct policy_fixture *w, struct policy_inputs *v, enum how how)
             .n_threads = v->n_threads,
             .n_nice_groups = count_nice_groups(v),
             .unsteered = w->unsteered,
+            .unsteered_weight = w->unsteered > 0 ? 1 / ASYM_MAX(1, w->unsteered) : 0,
             .asleep = v->asleep,
             .spare = &w->spare,
             .swap_period = w->swap_period,

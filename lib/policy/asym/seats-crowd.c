@@ -10,9 +10,6 @@
 /* A thread of the crowd stays on its core type for a CPU of another type that costs more than this. */
 #define OTHER_TYPE 0.7
 
-/* A CPU whose thread ranks above the crowd counts as fuller by this. */
-#define HELD_BY_ABOVE 0.05
-
 /* The heaps follow each other in q->heap: of each type its CPUs. */
 struct heaps {
     uint32_t first[ASYM_MAX_TYPES], n[ASYM_MAX_TYPES];
@@ -24,8 +21,7 @@ struct heaps {
  */
 static double cost_of(const struct asym_seats *q, int cpu)
 {
-    const bool is_held = q->top[cpu] > q->p->heavy * q->light;
-    const double l = (q->flooded ? q->n_on[cpu] : q->used[cpu]) + (is_held ? HELD_BY_ABOVE : 0);
+    const double l = q->flooded ? q->n_on[cpu] : q->used[cpu];
     return 2 * l * (l + 1) / (2 * l + 1) / (q->speed[cpu] * asym_seats_beside(q, cpu));
 }
 
@@ -135,8 +131,6 @@ static void fill_idle(struct asym_seats *q, const struct asym_mask *cpus)
             asym_mask_set(&idle, (unsigned)c);
     for (size_t i = 0; i < q->n_open; i++)
         asym_mask_set(&crowded, (unsigned)q->of[q->open[i]].cpu);
-    for (size_t i = 0; i < q->n_open && !asym_mask_empty(&idle); i++)
-        spread_one(q, q->open[i], &crowded, &idle);
     for (uint32_t t = 0; t < q->in->n_threads && q->n_open > 0 && !asym_mask_empty(&idle); t++)
         spread_one(q, t, &crowded, &idle);
 }

@@ -205,20 +205,28 @@ static void put_leaders_first(struct asym_seats *q)
             put_first(q, i);
 }
 
-/* A node has as many seats near its memory as it has CPUs of the tier: to the threads of lower rank there all are far. */
-static void rank_by_node(struct asym_seats *q, const struct tier *tier, size_t n)
+/*
+ * A node has as many seats near its memory as it has CPUs of the tier: to the threads of lower rank there all are far. Drops those
+ * that then gain nothing, but for is_any. Returns how many are left.
+ */
+static size_t rank_by_node(struct asym_seats *q, const struct tier *tier, size_t n, bool is_any)
 {
-    unsigned seats[ASYM_MAX_CPUS + 1] = {(unsigned)n}; /* the first: of threads whose node is not known */
+    unsigned seats[ASYM_MAX_CPUS] = {0};
+    size_t left = 0;
     ASYM_MASK_FOREACH (c, &tier->cpus)
-        seats[q->in->machine->cpus[c].node + 1]++;
+        seats[q->in->machine->cpus[c].node]++;
     asym_seats_sort(q, q->list, n, n);
     for (size_t i = 0; i < n; i++) {
-        unsigned *left = &seats[asym_seats_of(q, q->list[i])->node];
-        if (*left > 0)
-            --*left;
-        else
-            q->key[q->list[i]] = rank(q, q->list[i], tier, true);
+        const uint32_t t = q->list[i];
+        const int16_t node = asym_seats_of(q, t)->node;
+        if (node > 0 && seats[node - 1] == 0)
+            q->key[t] = rank(q, t, tier, true);
+        else if (node > 0)
+            seats[node - 1]--;
+        if (q->key[t] > 0 || is_any)
+            q->list[left++] = t;
     }
+    return left;
 }
 
 /* List the threads that want a seat of the tier: first, by rank, as many as there are. Returns how many want one. */
@@ -245,7 +253,7 @@ static size_t list_candidates(struct asym_seats *q, struct tier *tier)
     if (q->n_counting == 1)
         put_leaders_first(q);
     if (q->in->machine->n_nodes > 1 && n > room)
-        rank_by_node(q, tier, n);
+        n = rank_by_node(q, tier, n, is_any);
     asym_seats_sort(q, q->list, n, room);
     tier->homes = (struct asym_mask){0};
     for (size_t i = 0; i < ASYM_MIN(n, room); i++)
@@ -330,6 +338,17 @@ static double drop_seated(struct asym_seats *q)
     return next;
 }
 
+/* Returns how many of the n threads of list may sit: those that rank before strangers, and others if there is room for all. */
+static size_t count_seats(const struct asym_seats *q, const struct tier *tier, size_t n, size_t strangers)
+{
+    const double key = q->in->unsteered_weight * (tier->speed - tier->slow);
+    const size_t room = asym_mask_count(&tier->cpus);
+    size_t seats = room - ASYM_MIN(room, strangers);
+    while (seats < ASYM_MIN(n, room) && q->key[q->list[seats]] >= key)
+        seats++;
+    return ASYM_MIN(seats, n);
+}
+
 void asym_seats_fill(struct asym_seats *q)
 {
     struct tier tier;
@@ -340,9 +359,24 @@ void asym_seats_fill(struct asym_seats *q)
         q->open[q->n_open++] = t;
         next = ASYM_MAX(next, q->density[t]);
     }
+    /*
+     * Those that asymd does not steer, such as new compilers of a build, have seats, too, if cores are left for all. The kernel may
+     * move no running thread to a faster CPU: threads that sleep most of the time would keep them off the fast ones.
+     */
+    const struct asym_mask cores = asym_machine_cores(q->in->machine, &q->in->machine->usable);
+    const size_t n_cores = asym_mask_count(&cores), others = (size_t)q->in->unsteered;
+    size_t strangers = q->n_open + others <= n_cores ? others : 0;
     for (; q->n_open > 0 && find_tier(q, &tier, next); next = drop_seated(q)) {
-        const size_t n = list_candidates(q, &tier), room = asym_mask_count(&tier.cpus);
-        size_t seated = seat(q, &tier, ASYM_MIN(n, room));
+        const size_t n = list_candidates(q, &tier), room = asym_mask_count(&tier.cpus), had = strangers;
+        size_t seated = seat(q, &tier, count_seats(q, &tier, n, strangers));
+        for (; strangers > 0 && !asym_mask_empty(&tier.cpus); strangers--) {
+            const int cpu = asym_mask_next(&tier.cpus, 0);
+            asym_mask_clear(&tier.cpus, (unsigned)cpu);
+            q->used[cpu] += 1;
+            q->top[cpu] = ASYM_MAX(q->top[cpu], q->in->unsteered_weight);
+        }
+        if (strangers < had)
+            continue;
         if (seated == 0 && n > room) { /* the first may not sit there, but a later one may */
             asym_seats_sort(q, q->list, n, n);
             seated = seat(q, &tier, n);

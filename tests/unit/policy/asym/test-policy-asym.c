@@ -652,6 +652,21 @@ TEST(threads_share_a_fast_cpu_if_few_of_them_run_at_once)
     }
 }
 
+/* Two fast cores and two slow ones. Who never sleeps ranks before sleepers, if a core is left. */
+TEST(sleepers_leave_fast_cores_to_threads_that_asymd_does_not_steer)
+{
+    static const unsigned fast[2][4] = {{2, 1, 0, 2}, {2, 2, 0, 2}}; /* what one leaves of a core is a seat */
+    for (unsigned k = 0; k < 8; k++) {
+        const int slow = 2 * (1 + (int)k / 4);
+        begin(2, 2, 1 + k / 4, 2);
+        enter(2, 0.3);
+        w.unsteered = k % 4;
+        policy_fixture_plan(&w);
+        assert_int_equal((policy_fixture_cpu(&w, 0) < slow) + (policy_fixture_cpu(&w, 1) < slow), fast[k / 4][k % 4]);
+        assert_int_equal(w.threads[0].answer.width, k % 4 > 0 ? ASYM_PIN_TYPE : ASYM_PIN_CPU);
+    }
+}
+
 /* A fast CPU and a slow one. The thread on the slow one has had less. A swap takes twice the difference in a crowd, and four times
  * that between processes of one thread each. One that sleeps for a fifth of the time has less use of a seat than one that does not,
  * but in a crowd others have the rest. */
@@ -1537,11 +1552,12 @@ TEST(a_node_has_as_many_seats_near_its_memory_as_cpus)
     for (unsigned k = 0; k < 40; k++) {
         for (unsigned t = 0; t < 4; t++) {
             const unsigned cpu = (unsigned)w.threads[t].preferred_cpu;
-            const double seconds = (cpu < 2 ? 0.042 : 0.084) + (cpu % 2 == t / 2 ? 0.016 : 0.024);
-            assert_true(k <= 10 || cpu % 2 == t / 2);
-            w.threads[t].sample = (struct asym_sample){.seconds = seconds, .instructions = 1e7, .llc_misses = 2e5};
+            const double each = (cpu < 2 ? 4.2 : 8.4) + (cpu % 2 == t / 2 ? 1.6 : 2.4);
+            w.threads[t].sample = (struct asym_sample){.seconds = each / 100, .instructions = 1e7, .llc_misses = 2e5};
         }
         policy_fixture_plan(&w);
+        for (unsigned t = 0; k >= 10 && t < 4; t++)
+            assert_int_equal(w.threads[t].answer.cpu % 2, t / 2);
     }
 }
 
