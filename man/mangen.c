@@ -10,7 +10,6 @@
 
 #include <asym/plan.h>
 #include <asym/policy.h>
-#include <asym/settings.h>
 
 #include "base/macro.h"
 #include "daemon/asymd/mode.h"

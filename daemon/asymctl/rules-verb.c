@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <asym/settings.h>
-
 #include "app/command-line.h"
 #include "base/macro.h"
 #include "base/mask.h"

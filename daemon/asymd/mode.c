@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/asymd/mode.h"
 
-#include <asym/settings.h>
-
 #include <assert.h>
 #include <errno.h>
 #include <stdint.h>
@@ -13,6 +11,7 @@
 #include "app/settings-setup.h"
 #include "base/macro.h"
 #include "base/text.h"
+#include "config/settings.h"
 
 /* The modes of asymd, and its command line. */
 

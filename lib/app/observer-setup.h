@@ -9,9 +9,9 @@
 
 #include <asym/types.h>
 #include <asym/port.h>
-#include <asym/settings.h>
 
 #include "app/run.h"
+#include "config/settings.h"
 #include "linux/observe/observer.h"
 #include "linux/observe/proc-reader.h"
 #include "linux/observe/process-events.h"

@@ -12,9 +12,9 @@
 #include <asym/types.h>
 #include <asym/machine.h>
 #include <asym/policy.h>
-#include <asym/settings.h>
 #include <asym/signal.h>
 
+#include "config/settings.h"
 #include "core/machine-situation.h"
 #include "linux/perf/counters.h"
 #include "linux/sys/root.h"

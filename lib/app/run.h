@@ -12,11 +12,11 @@
 #include <stdint.h>
 
 #include <asym/machine.h>
-#include <asym/settings.h>
 
 #include "app/log.h"
 #include "app/policy-setup.h"
 #include "app/prompt.h"
+#include "config/settings.h"
 #include "linux/speed-cap/speed-cap.h"
 #include "linux/sys/root.h"
 #include "linux/topology/topology.h"

@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 #include <asym/types.h>
-#include <asym/settings.h>
 
 #include "app/run.h"
+#include "config/settings.h"
 
 enum asym_path {
     ASYM_PATH_CONFIG, /**< asymd.conf */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/** The option rows, files and rules of the settings: for the files of this room, and for others beside <asym/settings.h>. */
+/** The option rows, files and rules of the settings: for the files of this room, and for others beside config/settings.h. */
 #ifndef ASYM_CONFIG_CONFIG_H
 #define ASYM_CONFIG_CONFIG_H
-
-#include <asym/settings.h>
 
 #include <stddef.h>
 
 #include "config/option-value.h"
+#include "config/settings.h"
 
 /** Longest name of a rule, in bytes. The reason is that of ASYM_VALUE_MAX. */
 #define ASYM_RULE_NAME_MAX 40

@@ -12,11 +12,11 @@
 
 #include <asym/types.h>
 #include <asym/plan.h>
-#include <asym/settings.h>
 #include <asym/snapshot.h>
 
 #include "base/mask-table.h"
 #include "base/pool.h"
+#include "config/settings.h"
 #include "core/task-table.h"
 #include "record/record.h"
 #include "report/columns.h"

@@ -2,8 +2,6 @@
 /* Collects the facts that explain how a thread or a program stands. */
 #include "explain/explain.h"
 
-#include <asym/settings.h>
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +9,7 @@
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "config/settings.h"
 #include "core/thread-state.h"
 
 /* These pass by themselves. */

@@ -10,9 +10,9 @@
 #include <asym/machine.h>
 #include <asym/plan.h>
 #include <asym/policy.h>
-#include <asym/settings.h>
 #include <asym/snapshot.h>
 
+#include "config/settings.h"
 #include "core/machine-situation.h"
 #include "linux/rtx/rtx-overlay.h"
 #include "linux/topology/topology.h"

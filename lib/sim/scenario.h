@@ -10,8 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <asym/settings.h>
 #include <asym/types.h>
+
+#include "config/settings.h"
 
 enum { ASYM_SIM_MAX_TYPES = 16, ASYM_SIM_NAME = 32, ASYM_SIM_MAX_STEPS = 64, ASYM_SIM_MAX_MEMORIES = 64 };
 

@@ -17,8 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <asym/settings.h>
-
+#include "config/settings.h"
 #include "linux/observe/observer.h"
 #include "linux/observe/phases-kernel.h"
 #include "linux/observe/procfs.h"

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include <asym/engine.h>
-#include <asym/settings.h>
 
 #include "base/macro.h"
 #include "base/text.h"
+#include "config/settings.h"
 #include "record/record-internal.h"
 #include "record/record.h"
 

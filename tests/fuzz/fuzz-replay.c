@@ -10,9 +10,9 @@
 #include <stdlib.h>
 
 #include <asym/engine.h>
-#include <asym/settings.h>
 
 #include "base/macro.h"
+#include "config/settings.h"
 #include "record/record.h"
 
 enum { CPUS = 8, APPS = 3, TASKS = 24, PROFILES = 3, SNAPSHOTS = 12 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config/settings.h"
 #include "support/engine-fixture.h"
-
-#include <asym/settings.h>
 
 #include "base/arena.h"
 #include "base/mask.h"

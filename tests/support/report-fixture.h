@@ -8,9 +8,9 @@
 
 #include <asym/machine.h>
 #include <asym/plan.h>
-#include <asym/settings.h>
 #include <asym/snapshot.h>
 
+#include "config/settings.h"
 #include "report/report.h"
 #include "support/test.h"
 

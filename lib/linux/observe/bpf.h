@@ -17,7 +17,8 @@
 #include <stdint.h>
 
 #include <asym/port.h>
-#include <asym/settings.h>
+
+#include "config/settings.h"
 
 struct asym_phases;
 

@@ -8,7 +8,8 @@
 
 #include <asym/types.h>
 #include <asym/port.h>
-#include <asym/settings.h>
+
+#include "config/settings.h"
 
 struct asym_procfs_config;
 

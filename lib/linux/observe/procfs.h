@@ -16,8 +16,8 @@
 #include <asym/types.h>
 #include <asym/machine.h>
 #include <asym/port.h>
-#include <asym/settings.h>
 
+#include "config/settings.h"
 #include "linux/observe/proc-reader.h"
 #include "linux/observe/process-events.h"
 #include "linux/sys/root.h"

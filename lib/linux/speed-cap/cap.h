@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <asym/settings.h>
+#include "config/settings.h"
 
 /** The limits of a CPU and of all CPUs that change together with it. */
 struct asym_cap_state {

@@ -2,11 +2,10 @@
 /* The machine of a run: what asymd reads, and what it keeps when it reads the machine again. */
 #include <malloc.h>
 
-#include <asym/settings.h>
-
 #include "app/machine-check.h"
 #include "app/machine-setup.h"
 #include "base/mask.h"
+#include "config/settings.h"
 #include "linux/sys/proc-parse.h"
 #include "support/engine-fixture.h"
 #include "support/tree.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The command line of asymd. */
 
-#include <asym/settings.h>
-
+#include "config/settings.h"
 #include "daemon/asymd/mode.h"
 #include "support/generate.h"
 #include "support/test.h"

@@ -2,8 +2,7 @@
 /* The library of rules, and asymd.default for programs that no rule names. */
 #include <dirent.h>
 
-#include <asym/settings.h>
-
+#include "config/settings.h"
 #include "support/tree.h"
 #include "support/test.h"
 

@@ -2,8 +2,6 @@
 /* The match of a rule. test-settings-errors.c tests which rules are valid. */
 #include <string.h>
 
-#include <asym/settings.h>
-
 #include "base/macro.h"
 #include "config/config.h"
 #include "support/tree.h"

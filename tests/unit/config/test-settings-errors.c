@@ -6,9 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <asym/settings.h>
-
 #include "base/macro.h"
+#include "config/settings.h"
 #include "support/tree.h"
 #include "support/generate.h"
 #include "support/test.h"

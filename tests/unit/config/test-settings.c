@@ -7,8 +7,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include <asym/settings.h>
-
 #include "base/macro.h"
 #include "base/mask.h"
 #include "config/config.h"

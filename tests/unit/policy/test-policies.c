@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include <asym/engine.h>
-#include <asym/settings.h>
 
 #include "base/macro.h"
 #include "base/mask.h"
+#include "config/settings.h"
 #include "support/reason-text.h"
 #include "support/test.h"
 #include "support/turns.h"

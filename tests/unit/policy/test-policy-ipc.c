@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of static-ipc, hass, ipc-driven and eshmp, with programs of a given speed on each core type. */
 
-#include <asym/settings.h>
-
 #include "base/macro.h"
 #include "base/mask.h"
+#include "config/settings.h"
 #include "support/policy-fixture.h"
 #include "support/reason-text.h"
 #include "support/test.h"

@@ -2,9 +2,8 @@
 /* The reader gives back a record bit for bit; damaged and hostile records are refused with the place. */
 #include <math.h>
 
-#include <asym/settings.h>
-
 #include "base/mask.h"
+#include "config/settings.h"
 #include "record/record-internal.h"
 #include "record/record.h"
 #include "support/record-fixture.h"
