@@ -250,10 +250,10 @@ static size_t list_candidates(struct asym_seats *q, struct tier *tier)
         if (q->key[t] > 0 || is_any)
             q->list[n++] = t;
     }
-    if (q->n_counting == 1)
-        put_leaders_first(q);
     if (q->in->machine->n_nodes > 1 && n > room)
         n = rank_by_node(q, tier, n, is_any);
+    if (q->n_counting == 1)
+        put_leaders_first(q);
     asym_seats_sort(q, q->list, n, room);
     tier->homes = (struct asym_mask){0};
     for (size_t i = 0; i < ASYM_MIN(n, room); i++)
