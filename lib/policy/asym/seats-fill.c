@@ -205,28 +205,20 @@ static void put_leaders_first(struct asym_seats *q)
             put_first(q, i);
 }
 
-/*
- * A node has as many seats near its memory as it has CPUs of the tier: to the threads of lower rank there all are far. Drops those
- * that then gain nothing, but for is_any. Returns how many are left.
- */
-static size_t rank_by_node(struct asym_seats *q, const struct tier *tier, size_t n, bool is_any)
+/* A node has as many seats near its memory as it has CPUs of the tier: to the threads of lower rank there all are far. */
+static void rank_by_node(struct asym_seats *q, const struct tier *tier, size_t n)
 {
-    unsigned seats[ASYM_MAX_CPUS] = {0};
-    size_t left = 0;
+    unsigned seats[ASYM_MAX_CPUS + 1] = {(unsigned)n}; /* the first: of threads whose node is not known */
     ASYM_MASK_FOREACH (c, &tier->cpus)
-        seats[q->in->machine->cpus[c].node]++;
+        seats[q->in->machine->cpus[c].node + 1]++;
     asym_seats_sort(q, q->list, n, n);
     for (size_t i = 0; i < n; i++) {
-        const uint32_t t = q->list[i];
-        const int16_t node = asym_seats_of(q, t)->node;
-        if (node > 0 && seats[node - 1] == 0)
-            q->key[t] = rank(q, t, tier, true);
-        else if (node > 0)
-            seats[node - 1]--;
-        if (q->key[t] > 0 || is_any)
-            q->list[left++] = t;
+        unsigned *left = &seats[asym_seats_of(q, q->list[i])->node];
+        if (*left > 0)
+            --*left;
+        else
+            q->key[q->list[i]] = rank(q, q->list[i], tier, true);
     }
-    return left;
 }
 
 /* List the threads that want a seat of the tier: first, by rank, as many as there are. Returns how many want one. */
@@ -251,7 +243,7 @@ static size_t list_candidates(struct asym_seats *q, struct tier *tier)
             q->list[n++] = t;
     }
     if (q->in->machine->n_nodes > 1 && n > room)
-        n = rank_by_node(q, tier, n, is_any);
+        rank_by_node(q, tier, n);
     if (q->n_counting == 1)
         put_leaders_first(q);
     asym_seats_sort(q, q->list, n, room);
