@@ -76,7 +76,6 @@ TEST(a_missing_signal_is_reported_once)
     char text[1024];
     assert_int_equal(run("$C run --tool=/nonexistent/tool.so -- %s", "sh -c 'exit 7'", text, sizeof text), 7);
     assert_non_null(strstr(text, "/nonexistent/tool.so: No such file or directory; the program runs without"));
-    assert_non_null(strstr(text, "the program runs without"));
     assert_ptr_equal(strchr(text, '\n') + 1, text + strlen(text));
     /* Without the tool, asymctl changes nothing else in the environment. */
     run("unset OMP_TOOL OMP_TOOL_LIBRARIES LD_PRELOAD; $C run --gcc --tool=/nonexistent -- %s",

@@ -1114,9 +1114,10 @@ TEST_F(a_refresh_notes_forks_and_execs_and_reads_no_new_process)
     refresh(f);
     assert_true(proc_of(f, 10)->last_fork == 0 && proc_of(f, 10)->last_exec == 1);
     f->root.live = false;
-    connector.n = 2;
+    connector.n = 1;
+    report(ASYM_PROCESS_EVENT_EXEC, 30, 30);
     sample(f);
-    assert_non_null(asym_procfs_find(asym_procfs_of(f->source), 30));
+    assert_int_equal(asym_procfs_find(asym_procfs_of(f->source), 30)->program, 0); /* read since that exec */
 }
 
 TEST_F(a_refresh_lists_a_thread_that_has_slept)
