@@ -355,9 +355,11 @@ void asym_seats_fill(struct asym_seats *q)
      * Those that asymd does not steer, such as new compilers of a build, have seats, too, if cores are left for all. The kernel may
      * move no running thread to a faster CPU: threads that sleep most of the time would keep them off the fast ones.
      */
-    const struct asym_mask cores = asym_machine_cores(q->in->machine, &q->in->machine->usable);
-    const size_t n_cores = asym_mask_count(&cores), others = (size_t)q->in->unsteered;
-    size_t strangers = q->n_open + others <= n_cores ? others : 0;
+    const struct asym_mask cpus = asym_machine_ordinary(q->in->machine);
+    const struct asym_mask cores = asym_machine_cores(q->in->machine, &cpus);
+    const size_t others = (size_t)q->in->unsteered;
+    size_t strangers = q->n_open + others <= asym_mask_count(&cores) ? others : 0;
+    q->full = q->needed > asym_mask_count(&cpus);
     for (; q->n_open > 0 && find_tier(q, &tier, next); next = drop_seated(q)) {
         const size_t n = list_candidates(q, &tier), room = asym_mask_count(&tier.cpus), had = strangers;
         size_t seated = seat(q, &tier, count_seats(q, &tier, n, strangers));

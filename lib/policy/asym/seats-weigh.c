@@ -459,5 +459,4 @@ void asym_seats_weigh(struct asym_seats *q)
         for (uint32_t t = app->first_thread; t < app->first_thread + app->n_threads; t++)
             note_brief(q, t, counts);
     }
-    q->full = q->needed > asym_mask_count(&q->in->machine->usable);
 }

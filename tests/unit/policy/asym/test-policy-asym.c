@@ -652,13 +652,14 @@ TEST(threads_share_a_fast_cpu_if_few_of_them_run_at_once)
     }
 }
 
-/* Two fast cores and two slow ones. Who never sleeps ranks before sleepers, if a core is left. */
+/* Two fast cores and two slow ones, in the last rows one isolated. Who never sleeps ranks before sleepers, if a core is left. */
 TEST(sleepers_leave_fast_cores_to_threads_that_asymd_does_not_steer)
 {
-    static const unsigned fast[2][4] = {{2, 1, 0, 2}, {2, 2, 0, 2}}; /* what one leaves of a core is a seat */
-    for (unsigned k = 0; k < 8; k++) {
-        const int slow = 2 * (1 + (int)k / 4);
-        begin(2, 2, 1 + k / 4, 2);
+    static const unsigned fast[3][4] = {{2, 1, 0, 2}, {2, 2, 0, 2}, {2, 1, 2, 2}}; /* what one leaves is a seat */
+    for (unsigned k = 0; k < 12; k++) {
+        const int slow = k / 4 == 1 ? 4 : 2;
+        begin(2, 2, (unsigned)slow / 2, 2);
+        w.machine.isolated.w[0] = k / 4 == 2 ? 8 : 0;
         enter(2, 0.3);
         w.unsteered = k % 4;
         policy_fixture_plan(&w);
@@ -668,8 +669,7 @@ TEST(sleepers_leave_fast_cores_to_threads_that_asymd_does_not_steer)
 }
 
 /* A fast CPU and a slow one. The thread on the slow one has had less. A swap takes twice the difference in a crowd, and four times
- * that between processes of one thread each. One that sleeps for a fifth of the time has less use of a seat than one that does not,
- * but in a crowd others have the rest. */
+ * that between processes of one thread each. One that sleeps for a fifth of the time has less use of a seat, but in a crowd. */
 TEST(threads_swap_when_the_ranks_differ_by_sticky)
 {
     static const struct {
