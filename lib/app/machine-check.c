@@ -81,14 +81,6 @@ static void ask_about(struct detector *d, size_t a)
         finish(d, a, true);
 }
 
-/* Sends the requests that are left. A request that the reader puts off is sent again later. */
-static void ask_for_maps(struct detector *d)
-{
-    for (size_t a = 0; a < d->s->n_apps; a++)
-        if (d->stages[a] == TO_ASK)
-            ask_about(d, a);
-}
-
 static void take_answers(struct detector *d)
 {
     struct asym_read_answer answer;
@@ -116,7 +108,10 @@ static void detect_all(struct detector *d)
         d->n_left += d->stages[a] == TO_ASK;
     }
     while (d->n_left > 0 && asym_clock_now() < end) {
-        ask_for_maps(d);
+        /* A request that the reader puts off is sent again later. */
+        for (size_t a = 0; a < d->s->n_apps; a++)
+            if (d->stages[a] == TO_ASK)
+                ask_about(d, a);
         take_answers(d);
         if (d->n_left > 0)
             asym_clock_sleep(BETWEEN);

@@ -11,13 +11,6 @@ struct asym_token_bucket asym_token_bucket_full(double rate, double capacity, as
         .rate = rate, .capacity = capacity, .most_debt = (double)INFINITY, .tokens = capacity, .at = now};
 }
 
-static void earn(struct asym_token_bucket *b, asym_usec now)
-{
-    if (now > b->at)
-        b->tokens = ASYM_MIN(b->tokens + b->rate * (double)(now - b->at), b->capacity);
-    b->at = ASYM_MAX(b->at, now);
-}
-
 void asym_token_bucket_add(struct asym_token_bucket *b, double tokens)
 {
     b->tokens = ASYM_MAX(ASYM_MIN(b->tokens + tokens, b->capacity), -b->most_debt);
@@ -31,7 +24,9 @@ void asym_token_bucket_fill(struct asym_token_bucket *b, asym_usec now)
 
 void asym_token_bucket_charge(struct asym_token_bucket *b, double cost, asym_usec now)
 {
-    earn(b, now);
+    if (now > b->at)
+        b->tokens = ASYM_MIN(b->tokens + b->rate * (double)(now - b->at), b->capacity);
+    b->at = ASYM_MAX(b->at, now);
     asym_token_bucket_add(b, -cost);
 }
 

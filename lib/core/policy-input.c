@@ -238,12 +238,6 @@ static void note_exclusion(struct asym_plan_app *out, const struct asym_plan_tas
     memcpy(out->figure, tasks[0].figure, sizeof out->figure);
 }
 
-static void note_unsteered(struct asym_step *st, double unsteered, double runnable)
-{
-    st->unsteered += unsteered;
-    st->unsteered_weight += unsteered / ASYM_MAX(1, runnable);
-}
-
 int asym_step_policy_input(struct asym_step *st)
 {
     const struct asym_snapshot *s = st->s;
@@ -266,7 +260,8 @@ int asym_step_policy_input(struct asym_step *st)
         double unsteered = 0;
         for (uint32_t i = 0; i < app->n_tasks; i++)
             add_thread(st, state, app->first_task + i, &cache, &unsteered);
-        note_unsteered(st, unsteered, out->runnable);
+        st->unsteered += unsteered;
+        st->unsteered_weight += unsteered / ASYM_MAX(1, out->runnable);
         note_exclusion(out, st->tasks + app->first_task, app->n_tasks, st->n_policy_threads - first);
         if (st->n_policy_threads == first)
             continue;

@@ -232,13 +232,15 @@ static const char *policy_cell(const struct asym_experiment *x, size_t column, s
     return number((sure ? e.confidence : e.mean) * unit, decimals, buf, size);
 }
 
-static void say_lost(const char *lost, const struct asym_terminal *terminal)
+static int print_table(struct asym_report_table *table, const struct asym_terminal *terminal)
 {
     char text[256];
-    if (!*lost)
-        return;
-    snprintf(text, sizeof text, "\nColumns left out to fit the terminal: %s (widen it or use --json).\n", lost);
+    const int r = asym_report_table_print(table, terminal, 0, 0, true);
+    if (r < 0 || !*table->lost)
+        return r;
+    snprintf(text, sizeof text, "\nColumns left out to fit the terminal: %s (widen it or use --json).\n", table->lost);
     asym_columns_text(terminal, text);
+    return r;
 }
 
 /* sure: half the widths of the intervals of the columns that are not wide. */
@@ -258,10 +260,7 @@ static int print_policies(const struct asym_experiment *x, bool sure, const stru
             if (!(sure && columns[c].wide))
                 asym_report_table_add(&table, policy_cell(x, c, p, sure, text, sizeof text));
     }
-    const int r = asym_report_table_print(&table, terminal, 0, 0, true);
-    if (r >= 0)
-        say_lost(table.lost, terminal);
-    return r;
+    return print_table(&table, terminal);
 }
 
 static int print_costs(const struct asym_experiment *x, const struct asym_terminal *terminal)
@@ -300,10 +299,7 @@ static int print_programs(const struct asym_experiment *x, const struct asym_ter
         for (size_t p = 0; p < x->n_policies; p++)
             add_program(x, i, p, &table);
     fputc('\n', terminal->out);
-    const int r = asym_report_table_print(&table, terminal, 0, 0, true);
-    if (r >= 0)
-        say_lost(table.lost, terminal);
-    return r;
+    return print_table(&table, terminal);
 }
 
 static void print_legend(const struct asym_experiment *x, const struct asym_terminal *terminal)

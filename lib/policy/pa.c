@@ -200,12 +200,6 @@ static void explain(struct asym_spread *sp, uint32_t t, const struct asym_reason
     a->figure[1] = (double)room;
 }
 
-static double boost_left(const struct asym_policy_input *in, uint32_t t)
-{
-    const asym_usec age = in->now - in->threads[t].class_since;
-    return asym_reason_seconds(in->amp_boost - ASYM_MIN(age, in->amp_boost));
-}
-
 /* Say why a light thread shares its fast CPU. */
 static void let_share(struct asym_spread *sp, struct ranks *r, uint32_t t, const struct asym_reason *reason)
 {
@@ -229,8 +223,9 @@ static void give_to_sp(struct asym_spread *sp, struct ranks *r, struct asym_mask
         struct asym_assignment *a = &sp->ret[r->sp[i]];
         const struct asym_reason *holds = sp->in->threads[r->sp[i]].master ? &master : &serial_phase;
         explain(sp, r->sp[i], a->cpu >= 0 ? holds : &serial_waits, n, room);
+        const asym_usec age = sp->in->now - sp->in->threads[r->sp[i]].class_since;
         if (a->reason == &serial_phase)
-            a->figure[0] = boost_left(sp->in, r->sp[i]);
+            a->figure[0] = asym_reason_seconds(sp->in->amp_boost - ASYM_MIN(age, sp->in->amp_boost));
         let_share(sp, r, r->sp[i], &serial_light);
     }
 }

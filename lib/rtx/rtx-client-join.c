@@ -195,12 +195,6 @@ static void remove_left(int home)
         close(fd);
 }
 
-/* asymd answers nothing. If it has no place for the file now, a later announcement finds one. */
-static void announce(const struct asym_rtx_process *p)
-{
-    fchmod(p->file.fd, 0644);
-}
-
 static void keep(struct asym_rtx_process *p, int fd)
 {
     const struct asym_rtx_fd file = own(fd);
@@ -237,8 +231,9 @@ void asym_rtx_check(struct asym_rtx_process *p)
         p->join_at = now + ASYM_RTX_SECOND;
         join(p, now);
     }
+    /* This announces the file. asymd answers nothing: if it has no place for it now, a later announcement finds one. */
     if (p->file.fd >= 0)
-        announce(p);
+        fchmod(p->file.fd, 0644);
     __atomic_store_n(&p->update_at, now + ASYM_RTX_SECOND, __ATOMIC_RELAXED);
 }
 

@@ -26,12 +26,6 @@
 /* The changes are counted over this: a burst is not what a program does. */
 #define CHANGES_OVER ASYM_SEC
 
-static int init_counts(struct asym_bpf *b)
-{
-    b->counted = calloc(ASYM_PHASES_THREADS + 1, sizeof *b->counted);
-    return b->counted ? asym_hash_reserve(&b->thread_index, ASYM_PHASES_THREADS + 1) : -ENOMEM;
-}
-
 static void free_counts(struct asym_bpf *b)
 {
     free(b->counted);
@@ -446,7 +440,10 @@ static int bpf_open(const struct asym_observer_context *context, struct asym_sou
     struct asym_bpf *b = calloc(1, sizeof *b);
     if (!b)
         return asym_fail(err, -ENOMEM, "no memory");
-    const int r = init_counts(b) < 0 ? asym_fail(err, -ENOMEM, "no memory") : asym_phases_open(&none, &b->kernel, err);
+    b->counted = calloc(ASYM_PHASES_THREADS + 1, sizeof *b->counted);
+    const int r = !b->counted || asym_hash_reserve(&b->thread_index, ASYM_PHASES_THREADS + 1) < 0
+                      ? asym_fail(err, -ENOMEM, "no memory")
+                      : asym_phases_open(&none, &b->kernel, err);
     if (r < 0) {
         free_counts(b);
         free(b);

@@ -144,12 +144,6 @@ static int lend(struct asym_rtxd_server *s, struct asym_rtxd_user *user, const s
     return 0;
 }
 
-static void publish(struct asym_rtx_user *to, const struct asym_rtx_user *row)
-{
-    *to = *row;
-    __atomic_store_n(&to->is_used, 1, __ATOMIC_RELEASE);
-}
-
 int asym_rtxd_add_user(struct asym_rtxd_server *s, uid_t uid)
 {
     const size_t pool = s->n_users / ASYM_RTXD_OF_POOL, i = s->n_users % ASYM_RTXD_OF_POOL;
@@ -169,7 +163,8 @@ int asym_rtxd_add_user(struct asym_rtxd_server *s, uid_t uid)
     r = lend(s, &user, &row);
     if (r < 0)
         return r;
-    publish(&s->table[s->n_users], &row);
+    s->table[s->n_users] = row;
+    __atomic_store_n(&s->table[s->n_users].is_used, 1, __ATOMIC_RELEASE);
     s->users[s->n_users++] = user;
     return 0;
 }

@@ -217,11 +217,6 @@ int asym_parse_cgroup_name(const char *text, size_t len, const char **ret_path, 
     return 0;
 }
 
-static bool has(const char *text, size_t len, const char *part)
-{
-    return memmem(text, len, part, strlen(part)) != NULL;
-}
-
 unsigned asym_maps_scan(const char *text, size_t len)
 {
     static const struct {
@@ -241,7 +236,7 @@ unsigned asym_maps_scan(const char *text, size_t len)
     };
     unsigned bits = 0;
     for (size_t i = 0; i < ASYM_LENGTH(rows); i++)
-        bits |= has(text, len, rows[i].part) ? rows[i].bits : 0;
+        bits |= memmem(text, len, rows[i].part, strlen(rows[i].part)) ? rows[i].bits : 0;
     return bits;
 }
 

@@ -86,16 +86,6 @@ double asym_balance_speed_now(const struct asym_balance *b, int cpu)
     return m->types[m->cpus[cpu].type].speed * (1 + m->smt_gain * busy) / (1 + busy);
 }
 
-static double enter_cost(const struct asym_balance *b, int cpu, double weight)
-{
-    return b->rule->enter(b->load[cpu], weight, seat_speed(b, cpu, find_state(b, cpu, b->sp->load[cpu])));
-}
-
-static double leave_cost(const struct asym_balance *b, int cpu, double weight)
-{
-    return b->rule->leave(b->load[cpu], weight, seat_speed(b, cpu, find_state(b, cpu, b->sp->load[cpu] - 1)), b->near);
-}
-
 void asym_balance_init(struct asym_balance *b, struct asym_spread *sp, const struct asym_balance_rule *rule)
 {
     struct asym_arena *arena = sp->in->arena;
@@ -196,8 +186,12 @@ static void place_known(struct asym_balance *b)
 
 static void set_costs(struct asym_balance *b, const struct asym_balance_group *g, int cpu)
 {
-    b->enter[cpu] = enter_cost(b, cpu, g->weight);
-    b->leave[cpu] = b->have[cpu] > 0 ? leave_cost(b, cpu, g->weight) : -HUGE_VAL;
+    const uint32_t load = b->sp->load[cpu];
+    b->enter[cpu] = b->rule->enter(b->load[cpu], g->weight, seat_speed(b, cpu, find_state(b, cpu, load)));
+    b->leave[cpu] = -HUGE_VAL;
+    if (b->have[cpu] > 0)
+        b->leave[cpu] = b->rule->leave(b->load[cpu], g->weight, seat_speed(b, cpu, find_state(b, cpu, load - 1)),
+                                       b->near);
 }
 
 /* Find the costs of cpus; have becomes how many threads of the group each of them has. */

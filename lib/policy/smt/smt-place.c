@@ -112,13 +112,6 @@ static double wanted(const struct asym_smt *s, uint32_t t, const uint32_t *n_mea
     return s->no_windows ? 0 : 1 - asym_smt_cofrac(share, s->x ? s->x(s, t, p) : 1 / p);
 }
 
-static void count_measured(struct asym_smt *s, uint32_t *ret_n)
-{
-    memset(ret_n, 0, s->in->machine->n_cores * sizeof *ret_n);
-    for (uint32_t t = 0; t < s->in->n_threads; t++)
-        ret_n[s->in->machine->cpus[s->seat[t]].core] += is_measured(s, t);
-}
-
 /* While threads are measured alone, a core with one thread takes the same room, so that a second one moves no other window. */
 static void reserve(const struct asym_smt *s)
 {
@@ -133,7 +126,10 @@ static void reserve(const struct asym_smt *s)
 static void lay_windows(struct asym_smt *s)
 {
     const struct asym_machine *m = s->in->machine;
-    count_measured(s, s->sp.extra);
+    /* extra: how many threads of each core are measured. */
+    memset(s->sp.extra, 0, m->n_cores * sizeof *s->sp.extra);
+    for (uint32_t t = 0; t < s->in->n_threads; t++)
+        s->sp.extra[m->cpus[s->seat[t]].core] += is_measured(s, t);
     memset(s->length, 0, m->n_cores * sizeof *s->length);
     for (uint32_t t = 0; t < s->in->n_threads; t++) {
         struct asym_smt_seat *seat = asym_smt_seat_of(s, t);
