@@ -51,7 +51,7 @@ struct asym_source {
      * NULL: the source has nothing to do for it; for the innermost: it cannot refresh, and the next snapshot is a full one.
      */
     void (*refresh)(struct asym_source *source);
-    /** Free it. An inner source stays open. */
+    /** Free it. An inner source stays open. NULL: who made the source frees it. */
     void (*close)(struct asym_source *source);
 };
 
@@ -63,7 +63,7 @@ struct asym_actuator {
      */
     int (*apply)(struct asym_actuator *actuator, const struct asym_action *actions, size_t n,
                  struct asym_outcome *ret_outcomes);
-    /** Free it. close restores no thread. */
+    /** Free it. close restores no thread. NULL as above. */
     void (*close)(struct asym_actuator *actuator);
 };
 

@@ -168,10 +168,6 @@ static int source_next(struct asym_source *source, struct asym_snapshot *ret)
     return 1;
 }
 
-static void source_close(struct asym_source *source)
-{
-}
-
 struct asym_source *asym_record_reader_source(struct asym_record_reader *r)
 {
     return &r->source;
@@ -203,7 +199,7 @@ int asym_record_reader_new(FILE *in, const char *name, struct asym_record_reader
     struct asym_record_reader *r = calloc(1, sizeof *r);
     if (!r)
         return asym_fail(err, -ENOMEM, "no memory");
-    r->source = (struct asym_source){.next = source_next, .close = source_close};
+    r->source = (struct asym_source){.next = source_next};
     r->in = in;
     r->name = name;
     int got = read_head(r, err);

@@ -294,17 +294,6 @@ static void count_threads(struct asym_source *source, const struct asym_feedback
         w->sim->threads[w->thread_of[i]].counted = plan->tasks[i].counted;
 }
 
-/* The simulation owns both ports. */
-static void close_source(struct asym_source *source)
-{
-    (void)source;
-}
-
-static void close_actuator(struct asym_actuator *actuator)
-{
-    (void)actuator;
-}
-
 int sim_ports_new(struct asym_sim *s)
 {
     struct sim_ports *w = calloc(1, sizeof *w);
@@ -312,8 +301,8 @@ int sim_ports_new(struct asym_sim *s)
         return -ENOMEM;
     s->ports = w;
     w->sim = w->actuator.sim = s;
-    w->source = (struct asym_source){.next = next_snapshot, .feedback = count_threads, .close = close_source};
-    w->actuator.port = (struct asym_actuator){.apply = apply, .close = close_actuator};
+    w->source = (struct asym_source){.next = next_snapshot, .feedback = count_threads};
+    w->actuator.port = (struct asym_actuator){.apply = apply};
     w->apps = calloc(s->n_procs + 1, sizeof *w->apps);
     w->procs = calloc(s->n_procs + 1, sizeof *w->procs);
     w->tasks = calloc(s->n_threads + 1, sizeof *w->tasks);
