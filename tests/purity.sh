@@ -18,7 +18,7 @@ memory='^(malloc|calloc|realloc|reallocarray|free)$'
 # The reader of INI texts calls the library that splits their lines.
 libraries='^libasym_base\.a ini\.c\.o ini_parse_stream$'
 # Archive and member: only these may allocate.
-allocators='^libasym_core\.a (engine|overrides|task-table)\.c\.o$|^libasym_base\.a (hash|pool)\.c\.o$'
+allocators='^libasym_core\.a (engine|overrides|task-table)\.c\.o$|^libasym_base\.a (hash|grow)\.c\.o$'
 
 # Print "archive member symbol" for each symbol that none of these archives defines.
 undefined()

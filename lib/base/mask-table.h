@@ -15,7 +15,7 @@
 #include <asym/types.h>
 
 #include "base/hash.h"
-#include "base/pool.h"
+#include "base/grow.h"
 
 /** The number of the empty mask. It also means "no mask". */
 #define ASYM_MASK_NONE 0

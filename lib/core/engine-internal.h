@@ -9,7 +9,7 @@
 #include <asym/engine.h>
 
 #include "base/arena.h"
-#include "base/pool.h"
+#include "base/grow.h"
 #include "core/classify.h"
 #include "base/mask-table.h"
 #include "core/task-table.h"

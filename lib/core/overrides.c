@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/pool.h"
+#include "base/grow.h"
 #include "base/sort.h"
 
 const char asym_overrides_rule_name[] = "set by the user";
@@ -47,13 +47,6 @@ static size_t position(const struct asym_overrides *o, int32_t tgid)
     return ASYM_LOWER_BOUND(o->items, o->n, id.tgid, tgid);
 }
 
-static void drop(struct asym_overrides *o, size_t at)
-{
-    memmove(&o->items[at], &o->items[at + 1], (o->n - at - 1) * sizeof o->items[0]);
-    o->n--;
-    list_ignored(o);
-}
-
 /*
  * The copy keeps the order of the processes. A snapshot can be older than an order: it may still have the process that had the
  * number before. That says nothing about the process that the order is for.
@@ -68,11 +61,14 @@ static int apply_all(struct asym_overrides *o, struct asym_snapshot *s)
         const size_t at = position(o, procs[i].id.tgid);
         if (at == o->n || o->items[at].id.tgid != procs[i].id.tgid)
             continue;
-        if (o->items[at].id.start == procs[i].id.start)
+        if (o->items[at].id.start == procs[i].id.start) {
             apply(&o->items[at], &procs[i]);
-        else if (o->items[at].id.start <
-                 procs[i].id.start) /* the kernel has reused the number of a process that has ended */
-            drop(o, at);
+        } else if (o->items[at].id.start < procs[i].id.start) {
+            /* The kernel has reused the number of a process that has ended. */
+            memmove(&o->items[at], &o->items[at + 1], (o->n - at - 1) * sizeof o->items[0]);
+            o->n--;
+            list_ignored(o);
+        }
     }
     s->procs = procs;
     return 0;

@@ -15,7 +15,7 @@
 #include <asym/snapshot.h>
 
 #include "base/mask-table.h"
-#include "base/pool.h"
+#include "base/grow.h"
 #include "config/settings.h"
 #include "core/task-table.h"
 #include "record/record.h"

@@ -15,7 +15,7 @@
 
 #include "base/hash.h"
 #include "base/mask-table.h"
-#include "base/pool.h"
+#include "base/grow.h"
 #include "record/record.h"
 
 /*

@@ -2,7 +2,7 @@
 /* The mask table: each mask once, at one address, until the table drops or sweeps it. */
 #include "support/scarce-memory.h"
 #include "base/hash.c"
-#include "base/pool.c"
+#include "base/grow.c"
 #undef malloc
 #undef calloc
 

@@ -9,7 +9,7 @@
 #include "support/scarce-memory.h"
 
 #include "base/hash.c"
-#include "base/pool.c"
+#include "base/grow.c"
 #include "core/engine.c"
 #include "core/task-table.c"
 #include "support/test.h"
