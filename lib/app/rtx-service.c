@@ -28,14 +28,6 @@ static void on_refused(void *ctx, enum asym_rtxd_refusal refusal, pid_t pid, uid
                      (int)pid, (unsigned)uid, asym_rtxd_refusal_text(refusal));
 }
 
-static void report_refused(const struct asym_rtx_service *rtx)
-{
-    for (enum asym_rtxd_refusal i = 0; i < ASYM_RTXD_N_REFUSALS; i++)
-        if (rtx->n_refused[i] > 1)
-            asym_log_say(&rtx->run->log, LOG_INFO, "asymd refused the reports of programs %zu times: %s",
-                         rtx->n_refused[i], asym_rtxd_refusal_text(i));
-}
-
 int asym_rtx_service_new(struct asym_run *run, struct asym_source *inner, struct asym_rtx_service **ret_rtx,
                          struct asym_error *err)
 {
@@ -78,7 +70,10 @@ void asym_rtx_service_free(struct asym_rtx_service *rtx)
 {
     if (!rtx)
         return;
-    report_refused(rtx);
+    for (enum asym_rtxd_refusal i = 0; i < ASYM_RTXD_N_REFUSALS; i++)
+        if (rtx->n_refused[i] > 1)
+            asym_log_say(&rtx->run->log, LOG_INFO, "asymd refused the reports of programs %zu times: %s",
+                         rtx->n_refused[i], asym_rtxd_refusal_text(i));
     asym_prompt_remove(&rtx->asker);
     if (rtx->source)
         rtx->source->close(rtx->source);

@@ -312,16 +312,6 @@ static int number_masks(struct asym_step *st)
     return masks->failed ? -ENOMEM : 0;
 }
 
-/* find_thread_states has made room. Only threads that the snapshot does not list, and heirs, are looked up by their process. */
-static void list_procs(struct asym_step *st)
-{
-    for (uint32_t i = 0; i < st->s->n_procs; i++) {
-        const struct asym_taskid key = {.tid = st->s->procs[i].id.tgid};
-        struct asym_proc_entry *entry = asym_table_get(&st->e->procs, &key);
-        entry->index = i;
-    }
-}
-
 static int find_thread_states(struct asym_step *st)
 {
     struct asym_engine *e = st->e;
@@ -341,8 +331,13 @@ static int find_thread_states(struct asym_step *st)
             asym_thread_state_executed(m, &st->refs[i].seen, &st->c);
         may_inherit = may_inherit || is_candidate(m, &st->refs[i].seen, e->first_steered);
     }
-    if (may_inherit || asym_step_has_unlisted(st))
-        list_procs(st);
+    /* Only threads that the snapshot does not list, and heirs, are looked up by their process. */
+    const bool needs_procs = may_inherit || asym_step_has_unlisted(st);
+    for (uint32_t i = 0; needs_procs && i < st->s->n_procs; i++) {
+        const struct asym_taskid key = {.tid = st->s->procs[i].id.tgid};
+        struct asym_proc_entry *entry = asym_table_get(&e->procs, &key); /* there is room */
+        entry->index = i;
+    }
     return may_inherit ? adopt_inherited(st) : 0;
 }
 

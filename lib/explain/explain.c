@@ -116,15 +116,6 @@ static void add_holder(struct asym_explanation *e, const struct asym_monitor_app
     e->holders[i] = app;
 }
 
-static void count_fast_cpus(const struct asym_monitor *m, struct asym_explanation *e)
-{
-    const struct asym_mask *fast = &e->context.machine->fast;
-    ASYM_MASK_FOREACH (c, fast) {
-        e->n_fast_cpus++;
-        e->n_free_fast += asym_monitor_cpu_of(m, (unsigned)c)->threads == 0;
-    }
-}
-
 /* Threads that sleep or have ended keep their last target: only those of the last snapshot count, as in n_free_fast. */
 static void count_shares(const struct asym_monitor *m, struct asym_explanation *e)
 {
@@ -138,14 +129,6 @@ static void count_shares(const struct asym_monitor *m, struct asym_explanation *
             asym_mask_set(e->app && asym_taskid_equal(&t->app, &e->app->id) ? &own : &held, (unsigned)t->target);
     e->n_own_fast = asym_mask_count(&own);
     e->n_held_fast = asym_mask_count(&held);
-}
-
-static void find_holders(const struct asym_monitor *m, struct asym_explanation *e)
-{
-    const struct asym_monitor_app *app;
-    for (size_t at = 0; (app = asym_monitor_app_next(m, &at));)
-        if (app != e->app && app->n_fast > 0)
-            add_holder(e, app);
 }
 
 int asym_explain(const struct asym_monitor *m, const struct asym_explain_context *context, int32_t id,
@@ -164,8 +147,14 @@ int asym_explain(const struct asym_monitor *m, const struct asym_explain_context
         return -ESRCH;
     set_reason(&e);
     e.standing = standing_of(&e);
-    find_holders(m, &e);
-    count_fast_cpus(m, &e);
+    const struct asym_monitor_app *app;
+    for (size_t at = 0; (app = asym_monitor_app_next(m, &at));)
+        if (app != e.app && app->n_fast > 0)
+            add_holder(&e, app);
+    ASYM_MASK_FOREACH (c, &context->machine->fast) {
+        e.n_fast_cpus++;
+        e.n_free_fast += asym_monitor_cpu_of(m, (unsigned)c)->threads == 0;
+    }
     count_shares(m, &e);
     find_left_alone(m, &e);
     *ret = e;

@@ -245,16 +245,6 @@ static void give_exclusive(struct asym_spread *sp, struct lists *l)
             asym_mask_set(&l->reserved, (unsigned)sp->ret[l->serial[i]].cpu);
 }
 
-/* Serial threads would leave no CPU to the rest: they share CPUs like the others, but are placed first. */
-static void give_up_exclusive(struct asym_spread *sp, struct lists *l)
-{
-    const struct asym_machine *m = sp->in->machine;
-    for (size_t t = 0; t < sp->in->n_threads; t++)
-        sp->ret[t].cpu = -1;
-    memset(sp->load, 0, m->n_cpus * sizeof *sp->load);
-    l->reserved = (struct asym_mask){0};
-}
-
 /* The threads that no other CPU is open to share those of light threads. */
 static void place_beside_light(struct asym_balance *b, struct lists *l, const struct asym_mask *open)
 {
@@ -283,8 +273,13 @@ static void place(struct asym_balance *b, struct lists *l)
 {
     struct asym_spread *sp = b->sp;
     give_exclusive(sp, l);
-    if (are_too_many(sp->in, l))
-        give_up_exclusive(sp, l);
+    /* Serial threads would leave no CPU to the rest: they share CPUs like the others, but are placed first. */
+    if (are_too_many(sp->in, l)) {
+        for (size_t t = 0; t < sp->in->n_threads; t++)
+            sp->ret[t].cpu = -1;
+        memset(sp->load, 0, sp->in->machine->n_cpus * sizeof *sp->load);
+        l->reserved = (struct asym_mask){0};
+    }
     ASYM_MASK_FOREACH (c, &l->reserved)
         b->load[c] = 1;
     const struct asym_mask open = asym_mask_minus(&sp->in->machine->usable, &l->reserved);

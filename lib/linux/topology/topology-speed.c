@@ -493,15 +493,6 @@ static void read_favour(const struct asym_root *root, struct asym_machine *m, st
     }
 }
 
-static void read_domains(const struct asym_root *root, struct asym_machine *m)
-{
-    ASYM_MASK_FOREACH (cpu, &m->usable) {
-        struct asym_mask policy;
-        const bool known = asym_topology_related(root, cpu, &policy);
-        m->cpus[cpu].freq_domain = (int16_t)(known ? asym_mask_next(&policy, 0) : -1);
-    }
-}
-
 /* Reads the figures of one source. Returns false when it has no input: with XML there is no sysfs. */
 static bool read_source(const struct speed_source *s, const struct asym_root *root, const struct asym_figures *kinds,
                         const struct asym_machine *m, struct asym_figures *ret)
@@ -538,5 +529,9 @@ void asym_topology_speeds(const struct asym_root *root, const struct asym_figure
         take_none(m);
     if (root)
         read_favour(root, m, notes);
-    read_domains(root, m);
+    ASYM_MASK_FOREACH (cpu, &m->usable) {
+        struct asym_mask policy;
+        const bool known = asym_topology_related(root, cpu, &policy);
+        m->cpus[cpu].freq_domain = (int16_t)(known ? asym_mask_next(&policy, 0) : -1);
+    }
 }
