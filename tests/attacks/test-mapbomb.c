@@ -174,7 +174,7 @@ static int is_realtime(pid_t pid, int none)
 /* An RTX program and a hostile one, whose samples keep asymd busy. */
 static void expect_little_real_time(pid_t attacker)
 {
-    enum { RUNS = 40 };
+    enum { RUNS = 120 };
     unsigned runs = 0, realtime = 0;
     const char *const more[] = {"--set=asymd.cpu_budget=50", NULL};
     pid_t asymd = asym_service_start(attacker, more), speaker = start_speaker();
