@@ -125,7 +125,7 @@ static enum asym_pin width_of(const struct asym_seats *q, size_t t)
     if (b->rests)
         return ASYM_PIN_ALL;
     if (!q->crowded && !q->presses)
-        return q->strangers ? ASYM_PIN_TYPE : ASYM_PIN_CPU;
+        return ASYM_PIN_CPU;
     /* Threads that get another type while they sleep often wake on its first CPU: those of a round would share it. */
     if (b->coupled && b->kind != 0 && q->n_on[b->cpu] == 1 && !q->presses && !q->flooded)
         return ASYM_PIN_CPU;

@@ -330,13 +330,16 @@ static double drop_seated(struct asym_seats *q)
     return next;
 }
 
-/* Returns how many of the n threads of list may sit: those that rank before strangers, and others if there is room for all. */
+/*
+ * Returns how many of the n threads of list may sit: those that rank before strangers or sleep for less than half of the time, and
+ * others if there is room for all.
+ */
 static size_t count_seats(const struct asym_seats *q, const struct tier *tier, size_t n, size_t strangers)
 {
     const double key = q->in->unsteered_weight * (tier->speed - tier->slow);
     const size_t room = asym_mask_count(&tier->cpus);
     size_t seats = room - ASYM_MIN(room, strangers);
-    while (seats < ASYM_MIN(n, room) && q->key[q->list[seats]] >= key)
+    while (seats < ASYM_MIN(n, room) && (q->key[q->list[seats]] >= key || q->of[q->list[seats]].duty > 0.5))
         seats++;
     return ASYM_MIN(seats, n);
 }
