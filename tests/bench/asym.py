@@ -192,7 +192,8 @@ def main():
              "| row | `pa` | `serial-first` | `asym` |", "| --- | --- | --- | --- |", *capable, "",
              "## The papers' workloads", "",
              f"Gains over stock, per cent, {parameters.SEEDS['saez']} seeds ({parameters.SEEDS['nie']} of Nie & Duan); regret: "
-             f"points behind the best policy of a row, at most. Scenarios: [results.md](../results.md). {counted(paper_hit)}", "",
+             f"points behind the best policy of a row, at most. Scenarios: [results.md](../results.md); those of Saez and Morad are "
+             f"newer ([changes.md](changes.md), today) than what is asked. {counted(paper_hit)}", "",
              "| row | others | asked | `asym` |", "| --- | --- | --- | --- |", *paper]
     (HERE.parents[1] / "docs/data/asym.md").write_text("\n".join(lines) + "\n")
 

@@ -652,11 +652,10 @@ TEST(threads_share_a_fast_cpu_if_few_of_them_run_at_once)
     }
 }
 
-/* Two fast cores and two slow ones, in the third rows one isolated. Who never sleeps ranks before sleepers, if a core is left. */
+/* Two fast cores and two slow ones, in the third row one isolated. Strangers rank before sleepers, and what one leaves is a seat. */
 TEST(sleepers_leave_fast_cores_to_threads_that_asymd_does_not_steer)
 {
-    static const unsigned fast[4][4] = {
-        {2, 1, 0, 2}, {2, 2, 0, 2}, {2, 1, 2, 2}, {2, 2, 2, 2}}; /* what one leaves is a seat */
+    static const unsigned fast[4][4] = {{2, 1, 0, 2}, {2, 2, 0, 2}, {2, 1, 2, 2}, {2, 2, 2, 2}};
     for (unsigned k = 0; k < 16; k++) {
         const int slow = k / 4 == 1 ? 4 : 2;
         begin(2, 2, (unsigned)slow / 2, 2);
