@@ -48,7 +48,7 @@ static int is_realtime(pid_t tid, int none)
     return (sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO;
 }
 
-/* When it starts asymd has a thread for a moment that tries whether it may boost: an ordinary one. */
+/* At its start asymd has an ordinary thread for a moment, by which it tries whether it may boost. */
 static int has_fork_guard(pid_t asymd, int none)
 {
     return is_realtime(fork_guard_of(asymd), 0);

@@ -652,7 +652,7 @@ TEST(threads_share_a_fast_cpu_if_few_of_them_run_at_once)
     }
 }
 
-/* Two fast cores and two slow ones, in the third row one isolated. Strangers rank before sleepers, and what one leaves is a seat. */
+/* Two fast cores and two slow ones, in the third row one isolated. Strangers rank before sleepers; what one leaves is a seat. */
 TEST(sleepers_leave_fast_cores_to_threads_that_asymd_does_not_steer)
 {
     static const unsigned fast[4][4] = {{2, 1, 0, 2}, {2, 2, 0, 2}, {2, 1, 2, 2}, {2, 2, 2, 2}};
