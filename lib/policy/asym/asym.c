@@ -15,9 +15,6 @@
 #include "base/mask.h"
 #include "policy/asym/seats-internal.h"
 
-/* A thread with a duty below this sleeps most of the time. */
-#define SLEEPS_BELOW 0.5
-
 /* --- reasons --- */
 
 /* A policy does not know the cause: CPUs alike, others isolated, or speeds that no source gives. */
@@ -223,7 +220,7 @@ static const struct asym_reason *reason_of(const struct asym_seats *q, size_t t)
     if (a->nice_delta != 0 && !asym_seats_nice_counts(q, t))
         return &takes_share;
     if (a->nice_delta != 0)
-        return s->duty < SLEEPS_BELOW ? &sleeps : &runs_first;
+        return s->duty < ASYM_SEATS_SLEEPS_BELOW ? &sleeps : &runs_first;
     if (s->coupled)
         return s->rests ? &rests : &takes_turn;
     if (a->width == ASYM_PIN_ALL)

@@ -339,7 +339,8 @@ static size_t count_seats(const struct asym_seats *q, const struct tier *tier, s
     const double key = q->in->unsteered_weight * (tier->speed - tier->slow);
     const size_t room = asym_mask_count(&tier->cpus);
     size_t seats = room - ASYM_MIN(room, strangers);
-    while (seats < ASYM_MIN(n, room) && (q->key[q->list[seats]] >= key || q->of[q->list[seats]].duty > 0.5))
+    while (seats < ASYM_MIN(n, room) &&
+           (q->key[q->list[seats]] >= key || q->of[q->list[seats]].duty > ASYM_SEATS_SLEEPS_BELOW))
         seats++;
     return ASYM_MIN(seats, n);
 }

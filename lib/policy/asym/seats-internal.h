@@ -167,6 +167,9 @@ static inline asym_usec asym_seats_until(const struct asym_seats *q)
 /** Threads that sleep for seconds come and go. Each change of what a thread is would change its mask, so it lasts for this time. */
 #define ASYM_SEATS_KNOWN_FOR (10 * ASYM_SEC)
 
+/** A thread that needs less of a CPU than this sleeps most of the time. */
+#define ASYM_SEATS_SLEEPS_BELOW 0.5
+
 /** The slowness of a process of one thread in a job of several, such as a compiler of a build. */
 #define ASYM_SEATS_ONE_OF_JOB 16
 
